@@ -1,0 +1,65 @@
+"""Dates as texts: HTTP dates (RFC 9110 5.6.7) in, W3C datetimes in and out. All results are in UTC.
+
+Only reading and writing: whether a date can be believed is decided in `lastmod`.
+"""
+
+import re
+from datetime import UTC, datetime
+
+_MONTHS = {
+    m: i
+    for i, m in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
+    )
+}
+_TIME = r"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)"
+_FORMS = tuple(
+    re.compile(form, re.ASCII | re.IGNORECASE)
+    for form in (
+        # IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
+        rf"(?:mon|tue|wed|thu|fri|sat|sun), (?P<d>\d\d) (?P<m>[a-z]{{3}}) (?P<Y>\d{{4}}) {_TIME} GMT",
+        # rfc850-date: Sunday, 06-Nov-94 08:49:37 GMT
+        rf"(?:mon|tues|wednes|thurs|fri|satur|sun)day, (?P<d>\d\d)-(?P<m>[a-z]{{3}})-(?P<y>\d\d) {_TIME} GMT",
+        # asctime-date: Sun Nov  6 08:49:37 1994
+        rf"(?:mon|tue|wed|thu|fri|sat|sun) (?P<m>[a-z]{{3}}) (?P<d>\d\d| \d) {_TIME} (?P<Y>\d{{4}})",
+    )
+)
+_LONGEST = len("Wednesday, 06-Nov-94 08:49:37 GMT")
+
+
+def http_date(text: str, now: datetime) -> datetime | None:
+    """The instant an HTTP date names, or nothing when it is none of the three forms of RFC 9110 5.6.7.
+
+    A two-digit year is the past one when it would lie more than 50 years after `now`. A leap second is read
+    as the second before it. The name of the weekday is not checked against the date.
+    """
+    text = text.strip(" \t")
+    if len(text) > _LONGEST:
+        return None
+    for form in _FORMS:
+        if match := form.fullmatch(text):
+            return _instant(match.groupdict(), now)
+    return None
+
+
+def _instant(part: dict[str, str], now: datetime) -> datetime | None:
+    try:
+        at = datetime(
+            int(part["Y"]) if "Y" in part else now.year - now.year % 100 + int(part["y"]),
+            _MONTHS[part["m"].lower()],
+            int(part["d"]),
+            int(part["H"]),
+            int(part["M"]),
+            59 if part["S"] == "60" else int(part["S"]),
+            tzinfo=UTC,
+        )
+        if "y" in part and at.replace(year=at.year - 50) > now:
+            return at.replace(year=at.year - 100)
+    except (KeyError, ValueError):
+        return None
+    return at
+
+
+def w3c(at: datetime) -> str:
+    """A W3C datetime to the second: `2026-01-31T23:59:59+00:00`."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,165 @@
+"""How the text of a setting is read, and how its value is written down again.
+
+A `Kind` takes text (a flag, an environment variable) or a TOML value and answers with the value, or raises
+`ValueError` with what was expected. It knows nothing of which setting it serves.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import translate
+from ipaddress import ip_network
+from typing import Any
+
+_SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`read` takes text or a TOML value, `show` gives the text back, `metavar` names it in help."""
+
+    metavar: str
+    read: Callable[[Any], Any]
+    show: Callable[[Any], str] = str
+    many: bool = False  # may be given more than once
+    choices: tuple[str, ...] = ()
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("needs a text")
+    if any(ord(c) < 32 for c in value):
+        raise ValueError("must not hold control characters")
+    return value.strip()
+
+
+def _quantity(value: object, units: dict[str, Any], example: str) -> Any:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
+    if isinstance(value, bool) or not match or match[2] not in units:
+        raise ValueError(f"needs {example}")
+    return float(match[1]) * units[match[2]]
+
+
+def _number(value: object, low: float, high: float | None, whole: bool) -> Any:
+    wanted = "a whole number" if whole else "a number"
+    bounds = f"{wanted} of at least {low}" if high is None else f"{wanted} from {low} to {high}"
+    try:
+        number = int(str(value)) if whole else float(str(value))
+    except ValueError:
+        raise ValueError(f"needs {bounds}") from None
+    if isinstance(value, bool) or not low <= number <= (float("inf") if high is None else high):
+        raise ValueError(f"needs {bounds}")
+    return number
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in {"1", "true", "yes", "on"}:
+        return True
+    if word in {"0", "false", "no", "off", ""}:
+        return False
+    raise ValueError("needs true or false")
+
+
+def _pattern(value: object) -> str:
+    text = _text(value)
+    compile_pattern(text)
+    return text
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """A pattern on path and query: `re:REGEX` (found anywhere), else a glob (the whole text)."""
+    try:
+        return re.compile(text[3:]) if text.startswith("re:") else re.compile(translate(text))
+    except re.error as error:
+        raise ValueError(f"is not a valid regular expression: {error}") from None
+
+
+def _network(value: object) -> str:
+    try:
+        return str(ip_network(_text(value), strict=False))
+    except ValueError:
+        raise ValueError("needs a network such as 10.0.0.0/8, or an address") from None
+
+
+def _duration(value: object) -> float:
+    return float(_quantity(value, _TIMES, "seconds, or a time such as 90s, 30m or 2h"))
+
+
+def _show_seconds(value: float) -> str:
+    return f"{value:g}"
+
+
+def _show_share(value: float) -> str:
+    return f"{value * 100:g}%"
+
+
+def _share(value: object) -> float:
+    text = str(value).strip()
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if isinstance(value, bool) or not 0 <= share <= 1:
+        raise ValueError("needs a share such as 20% or 0.2")
+    return share
+
+
+def COUNT(low: int, high: int | None = None) -> Kind:  # noqa: N802 - reads as the constants beside it
+    """A whole number."""
+    return Kind("N", lambda value: _number(value, low, high, whole=True))
+
+
+def NUMBER(low: float, high: float | None = None) -> Kind:  # noqa: N802
+    """A number."""
+    return Kind("X", lambda value: _number(value, low, high, whole=False), _show_seconds)
+
+
+def CHOICE(*words: str) -> Kind:  # noqa: N802
+    """One of a few words."""
+
+    def read(value: object) -> str:
+        if value not in words:
+            raise ValueError(f"needs one of {', '.join(words)}")
+        return str(value)
+
+    return Kind("|".join(words), read, choices=words)
+
+
+def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
+    """Several of a kind. As one text: split at blanks as a shell would, or at `separator`."""
+
+    def read(value: object) -> tuple[Any, ...]:
+        if isinstance(value, str):
+            parts: Any = shlex.split(value) if separator is None else value.split(separator)
+        elif isinstance(value, list | tuple):
+            parts = value
+        else:
+            raise ValueError("needs a list")  # noqa: TRY004 - the one error readers raise
+        if separator is not None:
+            parts = [piece for part in parts for piece in str(part).split(separator)]
+        return tuple(kind.read(part) for part in parts)
+
+    def show(value: tuple[Any, ...]) -> str:
+        return (separator or " ").join(kind.show(part) for part in value)
+
+    return Kind(kind.metavar, read, show, many=separator is None, choices=kind.choices)
+
+
+def ABSENT(kind: Kind) -> Kind:  # noqa: N802
+    """A kind whose setting may be left out; there is no text for 'nothing'."""
+    return Kind(kind.metavar, kind.read, lambda v: "" if v is None else kind.show(v), choices=kind.choices)
+
+
+TEXT = Kind("TEXT", _text)
+PATTERN = Kind("PATTERN", _pattern)
+NETWORK = Kind("CIDR", _network)
+SWITCH = Kind("", _switch, lambda value: str(value).lower())
+SECONDS = Kind("SECONDS", _duration, _show_seconds)
+DURATION = Kind("TIME", _duration, _show_seconds)
+BYTES = Kind("SIZE", lambda v: int(_quantity(v, _SIZES, "bytes, or a size such as 10MB or 512KiB")))
+SHARE = Kind("SHARE", _share, _show_share)

@@ -1,0 +1,332 @@
+"""The words that flow through a crawl, frozen, and the numbers of the Sitemap protocol.
+
+    str -> Url -> Visit -> Lease -> Response | Broken -> Outcome -> Entry -> files
+
+Values only: they say what happened, never what to do, and no method here does I/O. Reasons are enums whose value
+is the stable code used in state, logs and reports, and whose `says` is the sentence shown to people.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Self, TypeAlias, assert_never
+
+from crawler.urls import Url
+
+# The Sitemap protocol (sitemaps.org/protocol.html), each limit in one place.
+MAX_ENTRIES = 50_000  # URLs in a sitemap, sitemaps in an index
+MAX_BYTES = 52_428_800  # bytes of one file before compression
+MAX_LOC = 2_047  # characters of a loc: "less than 2,048"
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+class Reason(Enum):
+    """A closed set of codes, each with the words a person reads."""
+
+    says: str
+
+    def __new__(cls, code: str, says: str) -> Self:
+        """`code` is the value; `says` goes along."""
+        member = object.__new__(cls)
+        member._value_ = code
+        member.says = says
+        return member
+
+    @classmethod
+    def of(cls, code: str) -> Self:
+        """The member with that code. Raises `ValueError`."""
+        return cls(code)  # type: ignore[call-arg]  # looked up by value; the checker sees `__new__`
+
+
+class Why(Reason):
+    """Why a URL is known, and not listed."""
+
+    OFFSITE = "offsite", "on another site"
+    EXCLUDED = "excluded", "left out by --include, --exclude or the start path"
+    DEPTH = "depth", "deeper than --max-depth"
+    NOFOLLOW = "nofollow", "linked with nofollow only"
+    ROBOTS = "robots", "forbidden by robots.txt"
+    ROBOTS_DOWN = "robots-down", "robots.txt could not be read, so nothing may be asked"
+    NOINDEX = "noindex", "says noindex"
+    CANONICAL = "canonical", "names another page as canonical"
+    TYPE = "type", "not a page (by its content type)"
+    NO_LIST = "no-list", "left out by --no-list"
+    SCHEME = "scheme", "answers under http where the site is https, or the reverse"
+    TOO_LONG = "too-long", "longer than the 2,047 characters of a sitemap loc"
+    EMPTY = "empty", "answered without content"
+
+
+class Cause(Reason):
+    """How the visit of a URL failed."""
+
+    NOT_FOUND = "not-found", "not found (404, 410)"
+    FORBIDDEN = "forbidden", "needs a login or is forbidden (401, 403)"
+    CLIENT_ERROR = "client-error", "answered another 4xx status"
+    SERVER_ERROR = "server-error", "answered a 5xx status"
+    RATE_LIMITED = "rate-limited", "asked us to come back later (429, Retry-After) too often or too late"
+    STATUS = "status", "answered a status that a page cannot have"
+    REDIRECT = "redirect", "redirects nowhere valid"
+    REDIRECT_LOOP = "redirect-loop", "redirects to itself"
+    REDIRECTS = "redirects", "the end of more redirects than --max-redirects"
+    DNS = "dns", "the host name has no address"
+    ADDRESS = "address", "the address is not public (see --allow-address)"
+    CONNECT = "connect", "no connection"
+    TLS = "tls", "the certificate or the TLS handshake failed"
+    TIMEOUT = "timeout", "took longer than --timeout or --total-timeout"
+    TRUNCATED = "truncated", "the connection broke in the middle of the answer"
+    PROTOCOL = "protocol", "not valid HTTP"
+    CODING = "coding", "the content coding is unknown or broken"
+    TOO_LARGE = "too-large", "larger than --max-body"
+    PARSE = "parse", "the markup could not be read in time"
+
+
+class Source(Reason):
+    """Where a lastmod came from."""
+
+    HEADER = "header", "the Last-Modified header"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A URL to go to, and how we came by it."""
+
+    url: Url
+    depth: int = 0  # links from a start URL; a redirect adds none
+    via: Url | None = None  # the page that named it first; None for starts and seeds
+    hops: int = 0  # redirects in a row that led here
+    aside: Why | None = None  # known and not to be asked for: settled as Unlisted at once
+
+
+@dataclass(frozen=True, slots=True)
+class Lastmod:
+    """When the content last changed, in UTC, and how we know."""
+
+    at: datetime
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """What a server gave us to ask "changed since?" with, exactly as it came (RFC 9110 8.8)."""
+
+    etag: str | None = None
+    modified: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to ask with."""
+        return bool(self.etag or self.modified)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a page told us, small enough to keep. The links stay with the frontier."""
+
+    status: int
+    validators: Validators = Validators()
+    lastmod: Lastmod | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A visit in our hands until `settle` or until the frontier takes it back."""
+
+    id: int
+    token: int
+    visit: Visit
+    attempt: int = 1  # the how-manieth visit of this URL in this run
+    at: float = 0.0  # not before this moment (seconds since the epoch): the slot that was booked
+    stranger: bool = False  # its origin's robots.txt is to be read first
+    prior: "Prior | None" = None  # what the last run learned, when it may be asked "changed since?"
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The outcome and the facts of the last run."""
+
+    outcome: "Outcome"
+    facts: Facts
+
+
+class Headers:
+    """Header fields of one answer: names without case, repeated fields kept apart (RFC 9110 5.2, 5.3)."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
+        self._fields: dict[str, list[str]] = {}
+        for name, value in fields:
+            self._fields.setdefault(name.lower(), []).append(value)
+
+    def get(self, name: str) -> str | None:
+        """The first field of that (lower-case) name."""
+        values = self._fields.get(name)
+        return values[0] if values else None
+
+    def all(self, name: str) -> list[str]:
+        """Every field of that (lower-case) name, in order."""
+        return self._fields.get(name, [])
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Name and value pairs."""
+        return ((name, value) for name, values in self._fields.items() for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A complete answer: a 404 is one, too."""
+
+    status: int
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""  # decoded
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """No complete answer."""
+
+    cause: Cause
+    detail: str = ""
+    transient: bool = False  # worth another try
+
+
+Reply: TypeAlias = Response | Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Goes into the sitemap."""
+
+    lastmod: Lastmod | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """Known, and left out on purpose."""
+
+    why: Why
+    detail: str = ""  # the canonical URL, the robots.txt line, the content type…
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The server sent us elsewhere; the new place is a visit of its own."""
+
+    to: Url
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The server asked for patience; the frontier offers the URL again."""
+
+    until: float  # seconds since the epoch
+    cause: Cause
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Asked for, and no page came."""
+
+    cause: Cause
+    detail: str = ""
+
+
+Outcome: TypeAlias = Listed | Unlisted | Moved | Later | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A URL that a page names."""
+
+    url: Url
+    nofollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the judge makes of a reply."""
+
+    outcome: Outcome
+    facts: Facts | None = None
+    links: tuple[Link, ...] = ()
+    unchanged: bool = False  # a 304: the links are those that the frontier remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """A lease closed, and the visits it led to."""
+
+    lease: Lease
+    verdict: Verdict
+    found: tuple[Visit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsFile:
+    """What an origin said when asked for /robots.txt (RFC 9309 2.3.1)."""
+
+    status: (
+        str  # "rules": text holds them · "none": all allowed · "down", "unreachable": nothing may be asked
+    )
+    text: bytes = b""
+    detail: str = ""
+    fetched: float = 0.0  # seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Whether robots.txt lets us ask for a URL, and the line that says so."""
+
+    allowed: bool
+    why: Why | None = None
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the sitemap."""
+
+    url: Url
+    lastmod: datetime | None = None
+
+
+def code(outcome: Outcome) -> str:
+    """The stable code of an outcome: `listed`, `unlisted:noindex`, `moved`, `later:…`, `failed:dns`."""
+    match outcome:
+        case Listed():
+            return "listed"
+        case Unlisted(why):
+            return f"unlisted:{why.value}"
+        case Moved():
+            return "moved"
+        case Later(_, cause):
+            return f"later:{cause.value}"
+        case Failed(cause):
+            return f"failed:{cause.value}"
+        case _:
+            assert_never(outcome)
+
+
+def says(outcome_code: str) -> str:
+    """The words for people behind an outcome's code."""
+    kind, _, reason = outcome_code.partition(":")
+    if kind == "listed":
+        return "in the sitemap"
+    if kind == "moved":
+        return "redirects to another URL"
+    return (Why.of(reason) if kind == "unlisted" else Cause.of(reason)).says
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Where every URL of a run stands. `discovered` is counted as URLs come in, `outcomes` from the records."""
+
+    discovered: int
+    outcomes: Mapping[str, int]  # by `code`
+    open: int = 0  # queued, waiting or leased
+
+    @property
+    def balanced(self) -> bool:
+        """Every discovered URL is in exactly one place."""
+        return self.discovered == self.open + sum(self.outcomes.values())

@@ -1,0 +1,207 @@
+"""The seams of a crawl, as Protocols: the page to read first.
+
+`crawl` knows these and nothing concrete; `app` puts the pieces in. To extend the program, wrap a `Fetcher`,
+implement a `Frontier`, or add a `Sink`.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from crawler.model import (
+    Balance,
+    Entry,
+    Facts,
+    Headers,
+    Lease,
+    Link,
+    Outcome,
+    Permit,
+    Reply,
+    RobotsFile,
+    Settlement,
+    Validators,
+    Visit,
+)
+from crawler.urls import Url
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One GET."""
+
+    url: Url
+    validators: Validators = Validators()
+    limit: int | None = None  # bytes of decoded body; the fetcher's own limit if None
+    seconds: float | None = None  # for the whole exchange; the fetcher's own limit if None
+    wants_body: Callable[[int, Headers], bool] | None = None  # asked once status and headers are in
+
+
+class Fetcher(Protocol):
+    """One exchange. A 404 is an answer; no complete answer is a `Broken`; redirects are not followed."""
+
+    async def fetch(self, request: Request) -> Reply:
+        """Ask once. Never raises for what the network or the server does."""
+        ...
+
+
+class Permits(Protocol):
+    """What robots.txt allows (RFC 9309)."""
+
+    def knows(self, origin: str) -> bool:
+        """Whether the rules of `origin` were learned."""
+        ...
+
+    async def ask(self, origin: str) -> RobotsFile:
+        """Read /robots.txt over the network."""
+        ...
+
+    def learn(self, origin: str, file: RobotsFile) -> None:
+        """Remember the rules in `file`."""
+        ...
+
+    def permit(self, url: Url) -> Permit:
+        """Whether `url`, of a known origin, may be asked for."""
+        ...
+
+    def delay(self, origin: str) -> float | None:
+        """The Crawl-delay for us, in seconds."""
+        ...
+
+    def sitemaps(self, origin: str) -> list[Url]:
+        """The sitemaps that the robots.txt of a known origin names."""
+        ...
+
+
+class Pacer(Protocol):
+    """When a host may be asked next. All waiting for a host's sake goes through here."""
+
+    async def slot(self, origin: str) -> float:
+        """Book the next slot of `origin`: the moment (seconds since the epoch) to ask at."""
+        ...
+
+    async def slow(self, origin: str, until: float) -> None:
+        """The host showed strain: no slots before `until`, and longer gaps for a while."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A generation: one crawl of the site from start to end."""
+
+    number: int
+    started: float  # seconds since the epoch
+    resumed: bool = False
+    complete: bool = False  # crawled to its end already, though not published
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The answer to `lease`."""
+
+    leases: Sequence[Lease] = ()
+    finished: bool = False  # nothing due, nothing waiting, nothing out: the crawl is complete
+    wait: float | None = None  # seconds until something may be due; None: when something settles
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that is known of one URL."""
+
+    visit: Visit
+    run: int
+    state: str  # "queued", "waiting", "leased" or "settled"
+    outcome: Outcome | None
+    facts: Facts | None
+    attempts: int
+    settled: float | None  # seconds since the epoch
+    linked_from: int  # pages that link to it
+
+
+class Frontier(Pacer, Protocol):
+    """The one record per URL: dedupe, queue, lease, facts.
+
+    Every verb is atomic and durable when it returns. Out of its scope: fetching, judging, and what a site is.
+    """
+
+    async def begin(self, fingerprint: str) -> Run:
+        """Go on with an unfinished run, or begin a new one.
+
+        `fingerprint` stands for the settings that decide what is found and listed: an unfinished run of another
+        fingerprint is given up, and what it learned is not asked "changed since?".
+        """
+        ...
+
+    async def add(self, visits: Sequence[Visit]) -> int:
+        """Make URLs known; those known in this run already are left alone. How many visits were new."""
+        ...
+
+    async def lease(self, limit: int, depth: int | None = None) -> Batch:
+        """Up to `limit` due visits (not deeper than `depth`), each host's slots booked.
+
+        Of an origin whose robots.txt is unknown or a day old, one visit at a time, marked `stranger`.
+        """
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement]) -> int:
+        """Close leases, keep facts, add what was found: one transaction. Stale leases are dropped.
+
+        How many visits were new; what is set aside is not counted.
+        """
+        ...
+
+    async def links(self, lease: Lease) -> Sequence[Link]:
+        """What the page linked to when it was read last."""
+        ...
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Hand leases back unused."""
+        ...
+
+    async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
+        """Remember an origin's robots.txt and its pace, `gap` seconds from slot to slot."""
+        ...
+
+    async def robots(self, origin: str) -> RobotsFile | None:
+        """The remembered robots.txt, unless it is a day old."""
+        ...
+
+    async def remember(self, key: str, value: str) -> None:
+        """Keep a word for the length of this run."""
+        ...
+
+    async def recall(self, key: str) -> str | None:
+        """A word kept in this run."""
+        ...
+
+    async def finish(self) -> None:
+        """Every URL is settled: the run is complete."""
+        ...
+
+    async def conclude(self) -> None:
+        """The complete run was published (or refused for good): the next `begin` starts a new one."""
+        ...
+
+    def entries(self) -> AsyncIterator[Sequence[Entry]]:
+        """What this run lists, in order of the URL's text, in chunks."""
+        ...
+
+    async def balance(self) -> Balance:
+        """Where every URL of this run stands."""
+        ...
+
+    async def record(self, url: Url) -> Record | None:
+        """The story of one URL."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+class Sink(Protocol):
+    """Whoever wants to see outcomes, after they are durable."""
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        """A group was settled. Slow sinks slow the crawl."""
+        ...

@@ -1,0 +1,177 @@
+"""URLs as identities: one page, one text.
+
+A `Url` is an absolute http or https URL as the WHATWG URL Standard serialises it (Ada does the parsing), made
+one spelling by the rules of `Normaliser`. Every other room compares, stores and sorts these texts and never
+looks at raw links. Nothing here touches the network, and nothing but this file calls Ada.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, NewType
+from urllib.parse import unquote_plus
+
+import ada_url
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
+Url = NewType("Url", str)
+"""A normalised absolute http(s) URL: ASCII, no fragment, no credentials, never an empty query."""
+
+TRACKING = frozenset(
+    [
+        "utm_*",
+        "gclid",
+        "gclsrc",
+        "dclid",
+        "gbraid",
+        "wbraid",
+        "gad_source",
+        "fbclid",
+        "msclkid",
+        "mc_cid",
+        "mc_eid",
+        "_ga",
+        "_gl",
+        "yclid",
+        "ysclid",
+        "igshid",
+        "twclid",
+        "ttclid",
+        "li_fat_id",
+        "srsltid",
+        "epik",
+        "mkt_tok",
+        "vero_id",
+        "oly_anon_id",
+        "oly_enc_id",
+        "rb_clickid",
+        "wickedid",
+        "s_cid",
+        "_hsenc",
+        "_hsmi",
+        "__hssc",
+        "__hstc",
+        "__hsfp",
+        "hsctatracking",
+        "_openstat",
+    ]
+)
+"""Query parameters that name a campaign or a click, never a page. `*` ends a prefix."""
+
+# Escapes, and what the URL Standard leaves bare though RFC 3986, and so sitemaps.org, wants it escaped.
+_RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[|^\\`{}]")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Normaliser:
+    """Turns the text of a link into a `Url`, or into nothing when it is no http(s) URL.
+
+    Beyond the standard it drops the fragment, credentials, an empty query and the query parameters named in
+    `strip` (`*` at the end makes a prefix), and writes percent-escapes in capitals, undoing those of
+    unreserved characters (RFC 3986 6.2.2). Path case, slashes and the order of parameters are never touched.
+    """
+
+    def __init__(
+        self, strip: Iterable[str] = TRACKING, keep: Iterable[str] = (), *, drop_query: bool = False
+    ) -> None:
+        names = {name.lower() for name in strip}
+        self._names = frozenset(n for n in names if not n.endswith("*"))
+        self._prefixes = tuple(n[:-1] for n in names if n.endswith("*"))
+        self._keep = frozenset(name.lower() for name in keep)
+        self._drop_query = drop_query
+
+    def __call__(self, text: str, base: str | None = None) -> Url | None:
+        """The identity of `text`, read relative to `base` (an absolute URL)."""
+        href = join(base, text)
+        if href is None or not href.startswith(("http://", "https://")):
+            return None
+        if "@" in href:
+            href = _without_credentials(href)
+        href = href.partition("#")[0]
+        path, mark, query = href.partition("?")
+        if _RESPELLED.search(href):
+            path, query = _RESPELLED.sub(_respell, path), _RESPELLED.sub(_respell, query)
+        if not mark or self._drop_query:
+            return Url(path)
+        query = self._strip(query)
+        return Url(f"{path}?{query}") if query else Url(path)
+
+    def _strip(self, query: str) -> str:
+        kept = [part for part in query.split("&") if not self._is_stripped(part)]
+        return query if len(kept) == query.count("&") + 1 else "&".join(kept)
+
+    def _is_stripped(self, part: str) -> bool:
+        name = part.partition("=")[0].lower()
+        if "%" in name or "+" in name:
+            name = unquote_plus(name)
+        return (name in self._names or name.startswith(self._prefixes)) and name not in self._keep
+
+
+def _without_credentials(href: str) -> str:
+    url = ada_url.URL(href)
+    url.username = url.password = ""
+    return url.href
+
+
+def _respell(match: re.Match[str]) -> str:
+    """One spelling by RFC 3986 6.2.2: escapes in capitals, and none for what needs none."""
+    if len(match[0]) == 1:
+        return f"%{ord(match[0]):02X}"
+    char = chr(int(match[0][1:], 16))
+    return char if char in _UNRESERVED else match[0].upper()
+
+
+def join(base: str | None, text: str) -> str | None:
+    """`text` resolved against `base` by the WHATWG algorithm, any scheme; nothing when it is invalid."""
+    try:
+        return ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
+    except ValueError:
+        return None
+
+
+def origin(url: str) -> str:
+    """Scheme, host and explicit port: `https://example.com:8443`. The unit of robots.txt and of pace."""
+    return url[: _path_start(url)]
+
+
+def target(url: str) -> str:
+    """Path and query, as a request line and a robots.txt rule see them."""
+    return url[_path_start(url) :]
+
+
+def _path_start(url: str) -> int:
+    start = url.find("/", url.index("//") + 2)
+    return len(url) if start < 0 else start
+
+
+def netloc(url: str) -> str:
+    """Host with explicit port: `example.com:8443`."""
+    return url[url.index("//") + 2 : _path_start(url)]
+
+
+def host(url: str) -> str:
+    """Host without port; an IPv6 address keeps its brackets."""
+    name = netloc(url)
+    if name.startswith("["):
+        return name[: name.index("]") + 1]
+    return name.partition(":")[0]
+
+
+def registrable(name: str) -> str:
+    """The part of a host name that can be bought (`example.co.uk` of `www.example.co.uk`).
+
+    Source: publicsuffix.org. An IP address, a bare suffix or a single label is its own.
+    """
+    if name.startswith("[") or name.rpartition(".")[2].isdigit():
+        return name
+    return _suffix_list().privatesuffix(name) or name
+
+
+@lru_cache(maxsize=1)
+def _suffix_list() -> "PublicSuffixList":
+    # Here and not above: reading the list takes 90 ms, and only `--scope domain` needs it.
+    from publicsuffixlist import PublicSuffixList  # noqa: PLC0415
+
+    return PublicSuffixList()

@@ -1,0 +1,118 @@
+"""Writes config/example.toml and docs/settings.md from the settings themselves. A test tells when to run it.
+
+.venv/bin/python scripts/reference.py
+"""
+
+import json
+from pathlib import Path
+
+from crawler.cli.options import HEADINGS
+from crawler.settings import Key, keys
+from crawler.urls import TRACKING
+
+ROOT = Path(__file__).resolve().parent.parent
+
+EXAMPLE = """\
+# Every setting of sitemap-crawler, with its default. Remove the # before a line to change it.
+#
+#     sitemap-crawler crawl --config example.toml
+#
+# The same names work as flags (--max-depth) and in the environment (SITEMAP_CRAWLER_MAX_DEPTH).
+# What counts: flag > environment > this file > default. `sitemap-crawler config` shows what is in force.
+# Secrets do not belong here: auth-env names the variable that holds one.
+"""
+
+REFERENCE = """\
+# Settings
+
+Every setting is a flag, a key in a TOML file (`--config FILE`, or `SITEMAP_CRAWLER_CONFIG`) and an environment variable. What counts:
+flag > environment > file > default. `sitemap-crawler config` shows each effective value and where it came from;
+`sitemap-crawler config check FILE` reads a file. A setting that may be given several times is a list in TOML; in the environment its
+values are separated by blanks, quoted as in a shell.
+
+Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`. A pattern is a glob on path and query that
+must match the whole (`/blog/*`), or `re:` and a regular expression that may match anywhere (`re:\\.pdf$`).
+"""
+
+
+def example() -> str:
+    lines, section = [EXAMPLE], ""
+    for key in keys():
+        if key.section != section:
+            section = key.section
+            lines.append(f"\n[{section}] # {HEADINGS[section]}\n")
+        lines.append(f"\n# {_what(key)}\n# {key.name} = {_toml(key)}\n")
+    return "".join(lines)
+
+
+def _toml(key: Key) -> str:
+    if key.default is None:
+        return _SAMPLES.get(key.field, '""')
+    if isinstance(key.default, tuple):
+        return json.dumps(list(key.default) or [_SAMPLES[key.field]])
+    return json.dumps(key.default)
+
+
+# What a setting without a default may look like.
+_SAMPLES = {
+    "start": "https://example.com/",
+    "allow_host": "static.example.com",
+    "include": "/blog/*",
+    "exclude": "/search*",
+    "no_fetch": "*.pdf",
+    "no_list": "/tag/*",
+    "max_depth": "5",
+    "max_pages": "10000",
+    "max_time": '"2h"',
+    "input": "urls.txt",
+    "strip_param": "ref",
+    "keep_param": "utm_id",
+    "header": "X-Environment: staging",
+    "auth_env": '"SITE_LOGIN"',
+    "cookie_file": '"cookies.txt"',
+    "proxy": '"http://proxy.example.com:3128"',
+    "ca_file": '"company-ca.pem"',
+    "allow_address": "10.0.0.0/8",
+    "no_rule": "canonical",
+    "changefreq": '"weekly"',
+    "priority": "0.5",
+    "publish_base": '"https://www.example.com"',
+    "state": '"state/example.com.db"',
+}
+
+
+def reference() -> str:
+    lines, section = [REFERENCE], ""
+    for key in keys():
+        if key.section != section:
+            section = key.section
+            lines.append(
+                f"\n## {HEADINGS[section]} · `[{section}]`\n\n| setting | default | what it does |\n|---|---|---|\n"
+            )
+        lines.append(f"| `{_flag(key)}` | {_default(key)} | {_what(key)} |\n")
+    names = " ".join(f"`{name}`" for name in sorted(TRACKING))
+    lines.append(
+        f"\n## Tracking parameters\n\nDropped from every URL unless `--keep-param` names them (`*` ends a prefix):\n{names}\n"
+    )
+    return "".join(lines)
+
+
+def _flag(key: Key) -> str:
+    if not key.option.flag:
+        return "URL…"
+    flag = f"--{key.name}" + (f"/--no-{key.name}" if key.default is True else "")
+    return f"{key.option.short}, {flag}" if key.option.short else flag
+
+
+def _default(key: Key) -> str:
+    return f"`{key.option.kind.show(key.default)}`" if key.default not in (None, ()) else "none"
+
+
+def _what(key: Key) -> str:
+    choices = key.option.kind.choices
+    return key.option.help + (f" ({', '.join(choices)})" if choices else "")
+
+
+if __name__ == "__main__":
+    (ROOT / "config" / "example.toml").write_text(example(), encoding="utf-8")
+    (ROOT / "docs" / "settings.md").write_text(reference(), encoding="utf-8")

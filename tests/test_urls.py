@@ -1,0 +1,153 @@
+"""A page has one spelling: the laws of `Normaliser`, and the WHATWG and RFC 3986 suites behind it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler import urls
+from crawler.urls import Normaliser
+
+DATA = Path(__file__).parent / "data" / "url"
+normalise = Normaliser()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("HTTP://EXAMPLE.com:80/A", "http://example.com/A"),
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com:443/", "https://example.com/"),
+        ("https://example.com:0443/", "https://example.com/"),
+        ("https://example.com/a#b", "https://example.com/a"),
+        ("https://example.com/a?#b", "https://example.com/a"),
+        ("https://example.com/a?", "https://example.com/a"),
+        ("https://user:secret@example.com/", "https://example.com/"),
+        ("https://example.com/a//b/", "https://example.com/a//b/"),
+        ("https://example.com/Case/KEPT", "https://example.com/Case/KEPT"),
+        ("https://example.com/%7euser/%2f/%zz", "https://example.com/~user/%2F/%zz"),
+        ("https://example.com/caf\u00e9", "https://example.com/caf%C3%A9"),
+        ("https://example.com/a/../b/./c/%2e%2e/d", "https://example.com/b/d"),
+        ("https://example.com\\a\\b?c\\d", "https://example.com/a/b?c%5Cd"),
+        (" \thttps://exa\nmple.com/ ", "https://example.com/"),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example/"),
+        ("http://2130706433/", "http://127.0.0.1/"),
+        ("http://[::1]:8080/", "http://[::1]:8080/"),
+        ("https://example.com/?b=2&a=1&b=2", "https://example.com/?b=2&a=1&b=2"),
+        ("https://example.com/?UTM_Source=x&id=1&fbclid=2", "https://example.com/?id=1"),
+        ("https://example.com/?utm%5Fsource=x", "https://example.com/"),
+        ("https://example.com/?gclid=x", "https://example.com/"),
+        ("https://example.com/?a=&b", "https://example.com/?a=&b"),
+    ],
+)
+def test_two_spellings_of_a_page_are_one(text: str, expected: str) -> None:
+    assert normalise(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mailto:a@b",
+        "javascript:alert(1)",
+        "data:,x",
+        "tel:1",
+        "ftp://e.com/",
+        "about:blank",
+        "http://",
+        "http://a.b:99999/",
+        "//x",
+        "/x",
+    ],
+)
+def test_what_is_no_http_url_is_nothing(text: str) -> None:
+    assert normalise(text) is None
+
+
+def test_parameters_can_be_named_and_kept() -> None:
+    chosen = Normaliser(["utm_*", "sid"], keep=["utm_id"])
+    assert chosen("http://e.com/?sid=1&utm_id=2&utm_x=3&q=4") == "http://e.com/?utm_id=2&q=4"
+    assert Normaliser(drop_query=True)("http://e.com/?q=4") == "http://e.com/"
+
+
+def test_links_are_read_relative_to_their_base() -> None:
+    assert normalise("../c?d", "http://e.com/a/b") == "http://e.com/c?d"
+    assert normalise("//other.com", "https://e.com/") == "https://other.com/"
+    assert normalise("https:x", "https://e.com/a/") == "https://e.com/a/x"
+
+
+@given(st.text())
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    once = normalise("https://example.com/" + text)
+    assert once is not None
+    assert normalise(once) == once
+    assert once.isascii()
+    assert "#" not in once
+    assert urls.host(once) == "example.com"
+
+
+@given(st.text(), st.text())
+def test_any_text_joined_to_any_path_is_a_url_or_nothing(path: str, link: str) -> None:
+    base = normalise("http://example.com/" + path)
+    joined = normalise(link, base)
+    assert joined is None or normalise(joined) == joined
+
+
+def test_a_url_comes_apart() -> None:
+    url = "https://example.com:8443/a/b?c=/d"
+    assert urls.origin(url) == "https://example.com:8443"
+    assert urls.netloc(url) == "example.com:8443"
+    assert urls.host(url) == "example.com"
+    assert urls.target(url) == "/a/b?c=/d"
+    assert urls.host("http://[::1]:80/") == "[::1]"
+
+
+@pytest.mark.parametrize(
+    ("name", "domain"),
+    [
+        ("www.example.co.uk", "example.co.uk"),
+        ("example.com", "example.com"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]", "[::1]"),
+        ("a.github.io", "a.github.io"),
+    ],
+)
+def test_the_registrable_domain_follows_the_public_suffix_list(name: str, domain: str) -> None:
+    assert urls.registrable(name) == domain
+
+
+def _cases(name: str, *kinds: str) -> list[dict[str, str]]:
+    cases = json.loads((DATA / name).read_text(encoding="utf-8"))
+    return [case for case in cases if case["normative"] and case["kind"] in kinds]
+
+
+@pytest.mark.parametrize("case", _cases("rfc3986_5_4.json", "normal"), ids=lambda c: c["input"] or "empty")
+def test_references_resolve_as_in_rfc_3986(case: dict[str, str]) -> None:
+    expected = normalise(case["href"])
+    assert normalise(case["input"], case["base"]) == expected
+
+
+@pytest.mark.parametrize("case", _cases("rfc3986_6_2.json", "pair"), ids=lambda c: c["input"])
+def test_equal_urls_of_rfc_3986_become_equal(case: dict[str, str]) -> None:
+    assert normalise(case["input"]) == normalise(case["output"])
+
+
+@pytest.mark.parametrize("case", _cases("normalise.json", "pair"), ids=lambda c: c["input"])
+def test_normalisation_agrees_with_other_crawlers_where_rfc_3986_decides(case: dict[str, str]) -> None:
+    assert normalise(case["input"]) == case["output"]
+
+
+def test_the_url_standards_suite_holds_for_http() -> None:
+    """WPT urltestdata, results and failures, as far as they are http or https."""
+    wrong = []
+    for case in _cases("parse.json", "whatwg", "resolve"):
+        expected = None if case.get("failure") else case["href"]
+        if expected and not expected.startswith(("http:", "https:")):
+            continue
+        base = case.get("base")
+        got = urls.join(None if base in (None, "", "about:blank") else base, case["input"])
+        if got != expected:
+            wrong.append((case["input"], base, expected, got))
+    assert not wrong
