@@ -1,0 +1,174 @@
+"""Which encoding a page is in, by the HTML Standard's sniffing: BOM, then HTTP, then a meta element, then windows-1252.
+
+Source: HTML Standard 13.2.3 "The input byte stream" and Encoding Standard (labels, by `webencodings`). UTF-7 is no
+encoding of the web and is never used. Pure, and total: any bytes have an answer.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import webencodings
+
+from crawler.fields import content_type
+
+PRESCAN: Final = 1024  # bytes in which a meta element must begin and end to count
+DEFAULT: Final = "windows-1252"
+
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+_SPACE: Final = b"\t\n\x0c\r "
+_XML: Final = re.compile(
+    rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']"""
+)
+_CHARSET: Final = re.compile(rb"charset", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """The name of an encoding in lower case, and whether a meta element found later may still change it."""
+
+    name: str
+    certain: bool = True
+
+
+def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
+    """The encoding of a page as its first bytes tell it. `http_charset`: the charset of Content-Type."""
+    for mark, marked in _BOMS:
+        if body.startswith(mark):
+            return Sniffed(marked)
+    from_http = webencodings.lookup(http_charset) if http_charset else None
+    if from_http:
+        return Sniffed(str(from_http.name))
+    name = _prescan(body[:PRESCAN])
+    return Sniffed(name or DEFAULT, certain=name is not None)
+
+
+def decode(body: bytes, name: str) -> str:
+    """The text without its BOM. What cannot be read becomes U+FFFD."""
+    return webencodings.decode(body, webencodings.lookup(name) or webencodings.UTF8, errors="replace")[0]
+
+
+def declared(charset: str | None, content: str | None) -> str | None:
+    """What a meta element says, by its charset attribute or the content of its Content-Type pragma."""
+    if charset is not None:
+        return _usable(charset.encode("ascii", "replace"))
+    return _from_content(content.encode("ascii", "replace")) if content else None
+
+
+def encoding_of(content_type_field: str | None) -> str | None:
+    """The encoding that a Content-Type field names, if it is one of the web's."""
+    charset = content_type(content_type_field)[1]
+    found = webencodings.lookup(charset) if charset else None
+    return str(found.name) if found else None
+
+
+def _prescan(head: bytes) -> str | None:
+    """The standard's "prescan a byte stream to determine its encoding": a meta element, or the XML declaration."""
+    if match := _XML.match(head):
+        return _usable(match[1])
+    at = 0
+    while at < len(head):
+        if head.startswith(b"<!--", at):
+            end = head.find(b"-->", at + 2)
+            if end < 0:
+                return None
+            at = end + 3
+        elif (
+            head[at : at + 5].lower() == b"<meta" and head[at + 5 : at + 6] and head[at + 5] in _SPACE + b"/"
+        ):
+            at, found = _meta(head, at + 6)
+            if found:
+                return found
+        elif re.match(rb"</?[A-Za-z]", head[at : at + 3]):
+            at = _skip_tag(head, at)
+        elif head[at : at + 2] in (b"<!", b"</", b"<?"):
+            end = head.find(b">", at)
+            at = len(head) if end < 0 else end + 1
+        else:
+            at += 1
+    return None
+
+
+def _skip_tag(head: bytes, at: int) -> int:
+    while at < len(head) and head[at] not in _SPACE + b">":
+        at += 1
+    while attribute := _attribute(head, at):
+        at = attribute[2]
+    return at + 1
+
+
+def _meta(head: bytes, at: int) -> tuple[int, str | None]:
+    """Behind a meta element, and the encoding that it declares."""
+    seen: set[bytes] = set()
+    pragma, needed, charset = False, None, None
+    while attribute := _attribute(head, at):
+        name, value, at = attribute
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == b"http-equiv":
+            pragma = pragma or value == b"content-type"
+        elif name == b"content" and charset is None and (found := _from_content(value)):
+            charset, needed = found, True
+        elif name == b"charset":
+            charset, needed = _usable(value), False
+    if at >= len(head):
+        return at, None  # the element does not end within the bytes that are looked at
+    if needed is None or (needed and not pragma):
+        return at, None
+    return at, charset
+
+
+def _from_content(value: bytes) -> str | None:
+    """The standard's "extracting a character encoding from a meta element": the charset in a content attribute."""
+    at = 0
+    while match := _CHARSET.search(value, at):
+        rest = value[match.end() :].lstrip(_SPACE)
+        if not rest.startswith(b"="):
+            at = match.end()
+            continue
+        rest = rest[1:].lstrip(_SPACE)
+        if rest[:1] in (b'"', b"'"):
+            label, quote, _ = rest[1:].partition(rest[:1])
+            return _usable(label) if quote else None
+        return _usable(re.split(rb"[\t\n\x0c\r ;]", rest, maxsplit=1)[0])
+    return None
+
+
+def _usable(label: bytes) -> str | None:
+    found = webencodings.lookup(label.decode("ascii", "replace"))
+    if found is None:
+        return None
+    # A page that could be read so far is not UTF-16, and x-user-defined is for scripts.
+    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": DEFAULT}.get(found.name, found.name)
+
+
+def _attribute(head: bytes, at: int) -> tuple[bytes, bytes, int] | None:
+    """The standard's "get an attribute": name and value in lower case, and where it ends; nothing at the end of the tag."""
+    while at < len(head) and head[at] in _SPACE + b"/":
+        at += 1
+    if at >= len(head) or head[at : at + 1] == b">":
+        return None
+    start = at
+    while at < len(head) and not (head[at] == 0x3D and at > start) and head[at] not in _SPACE + b"/>":
+        at += 1
+    name = head[start:at].lower()
+    while at < len(head) and head[at] in _SPACE:
+        at += 1
+    if head[at : at + 1] != b"=":
+        return name, b"", at
+    at += 1
+    while at < len(head) and head[at] in _SPACE:
+        at += 1
+    return _attribute_value(head, at, name)
+
+
+def _attribute_value(head: bytes, at: int, name: bytes) -> tuple[bytes, bytes, int] | None:
+    quote = head[at : at + 1]
+    if quote in (b'"', b"'"):
+        end = head.find(quote, at + 1)
+        return (name, head[at + 1 : end].lower(), end + 1) if end >= 0 else (name, b"", len(head))
+    start = at
+    while at < len(head) and head[at] not in _SPACE + b">":
+        at += 1
+    return name, head[start:at].lower(), at

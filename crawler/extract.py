@@ -1,0 +1,250 @@
+"""HTML to links and directives: what a page names, as the HTML Standard's parser (Lexbor) sees it.
+
+Links come from a, area, iframe and frame, and from link elements that say alternate, next or prev; also inside
+noscript. Not from comments, scripts, templates, forms or images. What they mean is for `judge`. Pure.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+from crawler import encoding, urls
+from crawler.urls import Normaliser, Url
+
+MAX_LINKS: Final = 50_000  # different ones of one page
+WANTED: Final = "a[href],area[href],link[rel][href],base[href],meta,iframe[src],frame[src]"
+LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
+# Lexbor is quadratic in the depth of nesting and in the attributes of one element; no real page comes near these.
+MAX_SURPLUS: Final = 20_000  # tags opened and not closed
+MAX_ATTRIBUTES: Final = 1_000  # blanks in one tag of more than
+LONG_TAG: Final = 20_000  # bytes
+
+_SPACE: Final = "\t\n\x0c\r "
+_LONG_TAG: Final = re.compile(rb"<[A-Za-z][^<>]{%d,}" % LONG_TAG)
+_REFRESH: Final = re.compile(r"(\d*)([\d.]*)", re.ASCII)
+_REFRESH_URL: Final = re.compile(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
+_AGNOSTIC: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # whose pages have queries in UTF-8
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page says, as it is written there. Hrefs have no blanks around them and no fragment."""
+
+    base: str  # what relative links are relative to
+    followed: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()  # linked with nofollow only
+    canonicals: tuple[str, ...] = ()
+    robots: tuple[tuple[str, str], ...] = ()  # name in lower case, and content, of meta elements
+    refresh: tuple[float, str] | None = None  # seconds, and the URL
+    encoding: str = "utf-8"
+    truncated: bool = False  # there were more links than are looked at
+
+
+def too_costly(body: bytes) -> bool:
+    """Whether the parser would take longer over these bytes than a page is worth."""
+    surplus = body.count(b"<") - 2 * body.count(b"</")
+    if surplus > MAX_SURPLUS:
+        return True
+    if len(body) <= LONG_TAG:
+        return False
+    return any(_blanks(tag[0]) > MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(body))
+
+
+def _blanks(tag: bytes) -> int:
+    return sum(tag.count(blank) for blank in (b" ", b"\n", b"\t", b"\r", b"\x0c", b"/"))
+
+
+def extract(body: bytes, url: str, *, charset: str | None = None, max_links: int = MAX_LINKS) -> Page:
+    """Read a page found at `url`. `charset` is that of Content-Type. Never raises on any bytes."""
+    tree, name = _parse(body, charset)
+    reading = _Reading(url, name, max_links)
+    for node in tree.css(WANTED):
+        reading.take(node)
+    return reading.page()
+
+
+def _parse(body: bytes, charset: str | None) -> tuple[LexborHTMLParser, str]:
+    """The tree, and the encoding. A meta element past the first bytes changes a mere guess (13.2.3.5)."""
+    sniffed = encoding.sniff(body, charset)
+    tree = _tree(body, sniffed.name)
+    if sniffed.certain:
+        return tree, sniffed.name
+    later = _declared_later(tree)
+    if later is None or later == sniffed.name:
+        return tree, sniffed.name
+    return (tree if body.isascii() else _tree(body, later)), later
+
+
+def _tree(body: bytes, name: str) -> LexborHTMLParser:
+    # Our text is encoded again by the parser; bytes that are UTF-8 already go in as they are.
+    plain = name == "utf-8" and not body.startswith(b"\xef\xbb\xbf")
+    source: bytes | str = body if plain else encoding.decode(body, name)
+    return LexborHTMLParser(source, options=LexborDocumentOptions.WO_EVENTS)
+
+
+def _declared_later(tree: LexborHTMLParser) -> str | None:
+    for node in tree.css("meta[charset],meta[http-equiv][content]"):
+        given = node.attributes
+        pragma = (given.get("http-equiv") or "").lower() == "content-type"
+        found = encoding.declared(given.get("charset"), given.get("content") if pragma else None)
+        if found:
+            return found
+    return None
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What was seen so far, element by element in tree order."""
+
+    url: str
+    encoding: str
+    max_links: int
+    base: str | None = None
+    links: dict[str, bool] = field(default_factory=dict)  # href -> nofollow
+    canonicals: dict[str, None] = field(default_factory=dict)
+    robots: list[tuple[str, str]] = field(default_factory=list)
+    refresh: tuple[float, str] | None = None
+    truncated: bool = False
+
+    def take(self, node: LexborNode) -> None:
+        given = node.attributes
+        match node.tag:
+            case "a" | "area":
+                self._link(given.get("href"), given.get("rel"))
+            case "iframe" | "frame":
+                self._link(given.get("src"), None)
+            case "link":
+                self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
+            case "base" if self.base is None:
+                self.base = _base(given.get("href"), self.url)
+            case "meta":
+                self._meta(node, given)
+
+    def _link(self, href: str | None, rel: str | None) -> None:
+        text = (href or "").strip(_SPACE).partition("#")[0]
+        if not text:
+            return
+        nofollow = rel is not None and "nofollow" in rel.lower().split()
+        if text not in self.links and len(self.links) >= self.max_links:
+            self.truncated = True
+            return
+        self.links[text] = nofollow and self.links.get(text, True)
+
+    def _relation(self, node: LexborNode, rels: list[str], href: str | None) -> None:
+        if "canonical" in rels and href and _is_in_head(node):
+            self.canonicals[href.strip(_SPACE)] = None
+        if not LINKING.isdisjoint(rels) and "stylesheet" not in rels:
+            self._link(href, " ".join(rels))
+
+    def _meta(self, node: LexborNode, given: dict[str, str | None]) -> None:
+        name, content = given.get("name"), given.get("content") or ""
+        if name:
+            self.robots.append((name.strip(_SPACE).lower(), content))
+        pragma = (given.get("http-equiv") or "").lower()
+        if pragma == "refresh" and self.refresh is None and not _is_in_noscript(node):
+            self.refresh = parse_refresh(content)
+
+    def page(self) -> Page:
+        base = self.base or self.url
+        followed = tuple(
+            _spelled(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
+        )
+        avoided = tuple(_spelled(href, self.encoding) for href, nofollow in self.links.items() if nofollow)
+        return Page(
+            base,
+            followed,
+            avoided,
+            tuple(_spelled(href, self.encoding) for href in self.canonicals),
+            tuple(self.robots),
+            self.refresh,
+            self.encoding,
+            self.truncated,
+        )
+
+
+def _base(href: str | None, url: str) -> str | None:
+    """The document base URL: the first base with an href counts, even if it turns out useless (HTML 4.2.3)."""
+    base = urls.join(url, (href or "").strip(_SPACE))
+    return url if base is None or base.startswith(("data:", "javascript:")) else base
+
+
+def _is_in_head(node: LexborNode) -> bool:
+    """Search engines take a canonical from the head only. A noscript in the head does not end it."""
+    parent = node.parent
+    while parent is not None and parent.tag == "noscript":
+        parent = parent.parent
+    return parent is not None and parent.tag == "head"
+
+
+def _is_in_noscript(node: LexborNode) -> bool:
+    """What sends away those without scripts does not send a search engine away."""
+    parent = node.parent
+    while parent is not None:
+        if parent.tag == "noscript":
+            return True
+        parent = parent.parent
+    return False
+
+
+def parse_refresh(content: str) -> tuple[float, str] | None:
+    """Seconds and URL of a refresh; the URL is empty for the page itself ("shared declarative refresh steps")."""
+    text = content.lstrip(_SPACE)
+    match = _REFRESH.match(text)
+    digits = match[1] if match else ""
+    if not digits and not text.startswith("."):
+        return None
+    rest = text[match.end() :] if match else text
+    if rest and rest[0] not in ";," + _SPACE:
+        return None
+    rest = rest.lstrip(_SPACE)
+    rest = rest[1:].lstrip(_SPACE) if rest[:1] in (";", ",") else rest
+    return float((digits or "0")[:15]), _refresh_url(rest)
+
+
+def _refresh_url(rest: str) -> str:
+    prefix = _REFRESH_URL.match(rest)
+    text = rest[prefix.end() :] if prefix else rest
+    quote = text[:1]
+    if quote in {'"', "'"}:
+        return text[1:].partition(quote)[0]
+    return text
+
+
+def _spelled(href: str, name: str) -> str:
+    """A query is escaped in the encoding of its page (URL Standard, "query percent-encode after encoding")."""
+    if name in _AGNOSTIC or href.isascii():
+        return href
+    path, mark, query = href.partition("?")
+    if not mark or query.isascii():
+        return href
+    return path + mark + "".join(_escaped(query, name))
+
+
+def _escaped(query: str, name: str) -> Iterator[str]:
+    for char in query:
+        if char.isascii():
+            yield char
+            continue
+        try:
+            coded = char.encode(name)
+        except (UnicodeEncodeError, LookupError):
+            coded = None
+        if coded is None:
+            yield f"%26%23{ord(char)}%3B"
+        else:
+            yield "".join(chr(byte) if _is_plain(byte) else f"%{byte:02X}" for byte in coded)
+
+
+def _is_plain(byte: int) -> bool:
+    return 0x21 <= byte <= 0x7E and chr(byte) not in "\"#<>'"
+
+
+def resolve(page: Page, normalise: Normaliser) -> tuple[tuple[Url, ...], tuple[Url, ...]]:
+    """The http(s) URLs that a page links to, each once: those followed, and those with nofollow only."""
+    base = page.base
+    followed = {url: None for href in page.followed if (url := normalise(href, base))}
+    avoided = {url: None for href in page.avoided if (url := normalise(href, base)) and url not in followed}
+    return tuple(followed), tuple(avoided)
