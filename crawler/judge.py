@@ -1,0 +1,209 @@
+"""(lease, reply, now) -> verdict: every status code, indexability rule and canonical is understood here, and only here.
+
+Pure: no socket, no clock, no state. Bodies end here; what goes on is the outcome, the facts and the links.
+Whether the links belong to the site is for `scope`; whether a retry comes is told by `Later`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from crawler import extract, fields, lastmod, patience
+from crawler.fields import Directives
+from crawler.model import (
+    Broken,
+    Cause,
+    Facts,
+    Failed,
+    Headers,
+    Later,
+    Lease,
+    Link,
+    Listed,
+    Moved,
+    Outcome,
+    Reply,
+    Response,
+    Unlisted,
+    Validators,
+    Verdict,
+    Why,
+)
+from crawler.urls import Normaliser, Url
+
+HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
+
+_HTML_STARTS: Final = tuple(
+    b"<!doctype html|<html|<head|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<body|<br|<p|<!--".split(
+        b"|"
+    )
+)
+_ROUNDS: Final = 512  # bytes that the standard looks at (MIME Sniffing, 7.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the judge goes by."""
+
+    agent: str  # our product token, lower-case
+    normalise: Normaliser
+    types: frozenset[str] = HTML  # media types that are listed
+    off: frozenset[str] = frozenset()  # rules switched off by --no-rule
+    dated: bool = True
+    max_redirects: int = 10
+    retries: int = 3
+    max_wait: float = 600.0  # seconds of Retry-After that are sat out
+
+
+class Judge:
+    """`judge(lease, reply, now)`."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def wants_body(self, status: int, headers: Headers) -> bool:
+        """Whether there is anything to learn from the body."""
+        essence = fields.content_type(headers.get("content-type"))[0]
+        return status in PAGE and (essence is None or essence in HTML)
+
+    def __call__(self, lease: Lease, reply: Reply, now: datetime) -> Verdict:
+        """What becomes of the URL."""
+        if isinstance(reply, Broken):
+            return Verdict(Failed(reply.cause, reply.detail))
+        if reply.status in PAGE:
+            return self._page(lease.visit.url, reply, now)
+        if reply.status == 304 and lease.prior:
+            return Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
+        if reply.status in REDIRECTS:
+            return self._redirect(lease, reply)
+        return Verdict(self._refusal(lease, reply, now), Facts(reply.status))
+
+    def _redirect(self, lease: Lease, reply: Response) -> Verdict:
+        location = reply.headers.get("location")
+        to = self._rules.normalise(location, lease.visit.url) if location else None
+        return self._moved(lease, to, reply.status, location or "no Location")
+
+    def _moved(self, lease: Lease, to: Url | None, status: int, shown: str) -> Verdict:
+        facts = Facts(status)
+        if to is None:
+            return Verdict(Failed(Cause.REDIRECT, shown), facts)
+        if to == lease.visit.url:
+            return Verdict(Failed(Cause.REDIRECT_LOOP, shown), facts)
+        if lease.visit.hops >= self._rules.max_redirects:
+            return Verdict(Failed(Cause.REDIRECTS, to), facts)
+        return Verdict(Moved(to), facts, (Link(to),))
+
+    def _refusal(self, lease: Lease, reply: Response, now: datetime) -> Outcome:
+        status = reply.status
+        wait = patience.retry_after(reply.headers, now) if status in patience.OVERLOADED else None
+        if wait is not None and wait > patience.QUICK:
+            if wait > self._rules.max_wait:
+                return Failed(Cause.RATE_LIMITED, f"{status}, Retry-After {wait:.0f} s")
+            if lease.attempt <= self._rules.retries:
+                return Later(now.timestamp() + wait, Cause.RATE_LIMITED, str(status))
+        if status in {204, 205}:
+            return Unlisted(Why.EMPTY, str(status))
+        return Failed(_cause_of(status), str(status))
+
+    def _page(self, url: Url, reply: Response, now: datetime) -> Verdict:
+        dated = lastmod.from_header(reply.headers, now) if self._rules.dated else None
+        validators = Validators(reply.headers.get("etag"), reply.headers.get("last-modified"))
+        facts = Facts(reply.status, validators, dated)
+        essence, charset = fields.content_type(reply.headers.get("content-type"))
+        if essence is None:
+            essence = "text/html" if _looks_like_html(reply.body) else "application/octet-stream"
+        if essence not in HTML:
+            return self._document(url, reply, facts, essence)
+        if not reply.body.strip():
+            return Verdict(Unlisted(Why.EMPTY), facts)
+        if reply.body.startswith(b"%PDF-"):
+            return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
+        if extract.too_costly(reply.body):
+            return Verdict(Failed(Cause.PARSE, "nested or crowded markup"), facts)
+        return self._html(url, reply, facts, extract.extract(reply.body, url, charset=charset))
+
+    def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
+        """Something that is not HTML: its header fields are all that speaks."""
+        canonical = self._canonical(self._header_canonicals(url, reply))
+        links = (Link(canonical),) if canonical else ()
+        if essence not in self._rules.types:
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links)
+        return Verdict(self._indexable(url, self._header_directives(reply), canonical, facts), facts, links)
+
+    def _html(self, url: Url, reply: Response, facts: Facts, page: extract.Page) -> Verdict:
+        rules = self._rules
+        refresh = rules.normalise(page.refresh[1], page.base) if page.refresh else None
+        said = self._header_directives(reply)
+        for name, content in page.robots:
+            if name in {"robots", rules.agent}:
+                said |= fields.directives(content)
+        on_page = (rules.normalise(href, page.base) for href in page.canonicals)
+        canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
+        links = self._links(url, reply, page, said, [canonical, refresh])
+        if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
+            return Verdict(Moved(refresh), facts, links)
+        return Verdict(self._indexable(url, said, canonical, facts), facts, links)
+
+    def _indexable(self, url: Url, said: Directives, canonical: Url | None, facts: Facts) -> Outcome:
+        if said.noindex and "noindex" not in self._rules.off:
+            return Unlisted(Why.NOINDEX)
+        if canonical and canonical != url:
+            return Unlisted(Why.CANONICAL, canonical)
+        return Listed(facts.lastmod)
+
+    def _header_directives(self, reply: Response) -> Directives:
+        values = [] if "x-robots-tag" in self._rules.off else reply.headers.all("x-robots-tag")
+        return fields.robots_tag(values, self._rules.agent)
+
+    def _header_canonicals(self, url: Url, reply: Response) -> list[Url | None]:
+        """A Link field is relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
+        found = fields.links(reply.headers.all("link"))
+        return [self._rules.normalise(link.target, url) for link in found if "canonical" in link.rels]
+
+    def _canonical(self, named: Iterable[Url | None]) -> Url | None:
+        """The one canonical a page names. Several that differ are no answer (Google ignores them all)."""
+        if "canonical" in self._rules.off:
+            return None
+        distinct = {name for name in named if name}
+        return distinct.pop() if len(distinct) == 1 else None
+
+    def _links(
+        self, url: Url, reply: Response, page: extract.Page, said: Directives, more: Iterable[Url | None]
+    ) -> tuple[Link, ...]:
+        followed, avoided = extract.resolve(page, self._rules.normalise)
+        from_header = (
+            self._rules.normalise(link.target, url)
+            for link in fields.links(reply.headers.all("link"))
+            if not link.rels.isdisjoint(("next", "prev", "alternate"))
+        )
+        if "nofollow" in self._rules.off:
+            followed, avoided = (*followed, *avoided), ()
+        elif said.nofollow:
+            followed, avoided = (), (*followed, *avoided)
+        links = dict.fromkeys(followed, False) | dict.fromkeys(filter(None, (*from_header, *more)), False)
+        for link in avoided:
+            links.setdefault(link, True)
+        links.pop(url, None)
+        return tuple(Link(to, nofollow) for to, nofollow in links.items())
+
+
+def _cause_of(status: int) -> Cause:
+    match status:
+        case 404 | 410:
+            return Cause.NOT_FOUND
+        case 401 | 403:
+            return Cause.FORBIDDEN
+        case 429:
+            return Cause.RATE_LIMITED
+    if 400 <= status < 500:
+        return Cause.CLIENT_ERROR
+    return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS
+
+
+def _looks_like_html(body: bytes) -> bool:
+    """An answer without a type: what the MIME Sniffing Standard (7.1) takes for HTML."""
+    return body[:_ROUNDS].lstrip(b"\t\n\x0c\r ").lower().startswith(_HTML_STARTS)
