@@ -1,0 +1,112 @@
+"""The state file on disk: opening it, telling whose it is, and the lock that keeps a second run out.
+
+The lock is an SQLite database of its own beside the state, held exclusively: it works on every platform, and the
+system takes it back when its holder is killed.
+"""
+
+import sqlite3
+from pathlib import Path
+
+from crawler.errors import FrontierError, StateBusy
+from crawler.frontier import schema
+
+
+class Lock:
+    """Held from construction until `release`, or until the process is gone."""
+
+    def __init__(self, state: Path) -> None:
+        """Raises `StateBusy` when another process holds it, `FrontierError` when it cannot be made."""
+        path = state.with_name(state.name + ".lock")
+        try:
+            state.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            self._db.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                self._db.close()
+                raise StateBusy(
+                    f"Another run holds the state {state}: wait for it, or use another --state."
+                ) from error
+            raise FrontierError(f"The state {state} cannot be locked: {error}.") from error
+        except sqlite3.DatabaseError as error:
+            raise FrontierError(f"The lock {path} is damaged: remove that file. ({error})") from error
+        except OSError as error:
+            raise FrontierError(
+                f"The folder of the state {state} cannot be made: {error.strerror}."
+            ) from error
+
+    def release(self) -> None:
+        """Let others in."""
+        self._db.close()
+
+
+def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
+    """A connection to our tables, made if the file is new.
+
+    Raises `FrontierError` for a file that is missing (when reading), damaged, another program's, or of
+    another version.
+    """
+    if sqlite3.sqlite_version_info < (3, 38):
+        raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
+    if read_only and not Path(path).is_file():
+        raise FrontierError(f"There is no state at {path}: crawl first, or name it with --state.")
+    db = None
+    try:
+        db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        _check_owner(db, path)
+        if not read_only:
+            _prepare(db)
+    except sqlite3.DatabaseError as error:
+        if db:
+            db.close()
+        raise FrontierError(_damaged(path, error)) from error
+    except FrontierError:
+        if db:
+            db.close()
+        raise
+    return db
+
+
+def _check_owner(db: sqlite3.Connection, path: str) -> None:
+    owner = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and owner != schema.APPLICATION_ID:
+        raise FrontierError(f"{path} is another program's database: name another file with --state.")
+    if tables and version != schema.VERSION:
+        raise FrontierError(
+            f"The state {path} is of version {version}, this program writes {schema.VERSION}: "
+            "begin anew with --fresh."
+        )
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA temp_store = FILE")
+    db.execute("PRAGMA cache_size = -16384")
+    if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        db.executescript(
+            f"BEGIN; PRAGMA application_id = {schema.APPLICATION_ID}; "
+            f"PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;"
+        )
+    elif (fault := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+        raise sqlite3.DatabaseError(fault)
+
+
+def _damaged(path: str, error: sqlite3.Error) -> str:
+    if "disk" in str(error) or "unable to open" in str(error) or "readonly" in str(error):
+        return f"The state {path} cannot be opened: {error}."
+    return f"The state {path} is damaged ({error}): keep a copy if you wish, then begin anew with --fresh."
+
+
+def remove_state(path: Path) -> None:
+    """Forget a state: `--fresh`. Raises `StateBusy` when another run holds it."""
+    lock = Lock(path)
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise FrontierError(f"The state {path} cannot be removed: {error.strerror}.") from error
+    finally:
+        lock.release()

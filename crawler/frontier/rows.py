@@ -1,0 +1,84 @@
+"""Between rows and words: how the frontier's columns become outcomes, facts and leases, and back. Pure."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from crawler.model import (
+    Cause,
+    Facts,
+    Failed,
+    Lastmod,
+    Later,
+    Listed,
+    Moved,
+    Outcome,
+    Settlement,
+    Source,
+    Unlisted,
+    Validators,
+    Why,
+    code,
+)
+from crawler.urls import Url
+
+
+def detail_of(outcome: Outcome) -> str:
+    """What stands beside the code."""
+    match outcome:
+        case Moved(to):
+            return to
+        case Unlisted(_, detail) | Failed(_, detail) | Later(_, _, detail):
+            return detail
+        case Listed():
+            return ""
+
+
+def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) -> Outcome | None:
+    """The outcome that `code` and `detail_of` wrote down."""
+    kind, _, reason = (text or "").partition(":")
+    match kind:
+        case "listed":
+            return Listed(lastmod)
+        case "moved":
+            return Moved(Url(detail or ""))
+        case "unlisted":
+            return Unlisted(Why.of(reason), detail or "")
+        case "failed":
+            return Failed(Cause.of(reason), detail or "")
+    return None
+
+
+def facts_of(
+    status: int | None, etag: str | None, modified: str | None, lastmod: int | None, source: str | None
+) -> Facts | None:
+    """The facts in a row; nothing when the URL was never answered."""
+    if status is None:
+        return None
+    dated = lastmod_of(lastmod, source)
+    return Facts(status, Validators(etag, modified), dated)
+
+
+def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
+    """A date and its source."""
+    if at is None or source is None:
+        return None
+    return Lastmod(datetime.fromtimestamp(at, UTC), Source.of(source))
+
+
+def settled_row(settlement: Settlement, links: list[int] | None) -> list[Any]:
+    """The row that `schema.SETTLE` takes."""
+    verdict = settlement.verdict
+    facts = verdict.facts
+    dated = facts.lastmod if facts else None
+    return [
+        settlement.lease.id,
+        code(verdict.outcome),
+        detail_of(verdict.outcome) or None,
+        facts.status if facts else None,
+        facts.validators.etag if facts else None,
+        facts.validators.modified if facts else None,
+        int(dated.at.timestamp()) if dated else None,
+        dated.source.value if dated else None,
+        links,
+        verdict.unchanged,
+    ]

@@ -1,0 +1,152 @@
+"""The tables of the SQLite frontier. Any SQLite tool can read them; only `sqlite` writes them.
+
+A state file says who made it (`application_id`) and in which form (`user_version`), so that a stranger's
+database is never touched and an old form is told apart from a damaged file.
+"""
+
+APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
+VERSION = 1
+
+# url.state
+QUEUED, WAITING, LEASED, SETTLED = range(4)
+STATES = ("queued", "waiting", "leased", "settled")
+
+TABLES = """
+CREATE TABLE run (
+    number INTEGER PRIMARY KEY,
+    fingerprint TEXT NOT NULL,             -- of the settings that decide what is found and listed
+    started REAL NOT NULL,
+    status TEXT NOT NULL,                  -- crawling, complete, concluded, abandoned
+    discovered INTEGER NOT NULL DEFAULT 0  -- counted as URLs come in; the balance is held against it
+);
+CREATE TABLE word (
+    run INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (run, key)
+) WITHOUT ROWID;
+CREATE TABLE host (
+    id INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL UNIQUE,
+    gap REAL NOT NULL,                     -- seconds from slot to slot
+    strain REAL NOT NULL DEFAULT 1,        -- how many times longer, while the host backs off
+    next REAL NOT NULL DEFAULT 0,          -- the next free slot
+    asked REAL NOT NULL DEFAULT 0,         -- until then somebody is reading robots.txt
+    met REAL,                              -- when robots.txt was read
+    robots TEXT,                           -- rules, none or down
+    robots_text BLOB,
+    robots_detail TEXT
+);
+CREATE TABLE url (
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    run INTEGER NOT NULL,                  -- the last run that found it
+    state INTEGER NOT NULL,                -- 0 queued, 1 waiting, 2 leased, 3 settled
+    host INTEGER,                          -- NULL: not to be asked for
+    depth INTEGER NOT NULL,
+    hops INTEGER NOT NULL,
+    via INTEGER,                           -- the page that named it first
+    attempts INTEGER NOT NULL DEFAULT 0,
+    token INTEGER,                         -- of the lease
+    due REAL,                              -- waiting: until then; leased: ours until then
+    outcome TEXT,
+    detail TEXT,
+    settled REAL,
+    learned INTEGER,                       -- the run that the facts below are from
+    status INTEGER,
+    etag TEXT,
+    modified TEXT,
+    lastmod INTEGER,
+    source TEXT,
+    links TEXT                             -- JSON array of ids; below zero: nofollow
+);
+CREATE INDEX due ON url (host, depth, id) WHERE state = 0;
+CREATE INDEX out ON url (due) WHERE state IN (1, 2);
+CREATE INDEX open ON url (depth) WHERE state < 3;
+CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
+"""
+
+# Each statement below works on a whole group, passed as JSON: one step of SQLite, not one for each row, and so
+# one release of the interpreter lock, not hundreds.
+
+ADD = """
+INSERT INTO url (url, run, state, host, depth, hops, via, outcome, settled)
+SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
+FROM json_each(:rows) WHERE true
+ON CONFLICT (url) DO UPDATE SET
+    run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
+    hops = excluded.hops, via = excluded.via, attempts = 0,
+    outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
+    learned = CASE WHEN excluded.outcome IS NULL THEN learned END
+WHERE url.run < excluded.run
+"""
+
+UPGRADE = """
+UPDATE url SET state = r.state, host = r.host, depth = r.depth, hops = r.hops, via = r.via, outcome = r.outcome
+FROM (
+    SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 2 AS host, value ->> 3 AS depth,
+           value ->> 4 AS hops, value ->> 5 AS via, value ->> 6 AS outcome
+    FROM json_each(:rows) WHERE (value ->> 6) IS NOT 'unlisted:nofollow'
+) AS r
+WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'unlisted:nofollow'
+"""
+
+IDS = """
+SELECT json_group_array(json_array(u.url, u.id))
+FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value
+"""
+
+VALID = """
+SELECT json_group_array(u.id) FROM json_each(:leases) AS j
+JOIN url AS u ON u.id = j.value ->> 0 AND u.token = j.value ->> 1 AND u.state = 2
+"""
+
+SETTLE = """
+UPDATE url SET
+    state = 3, token = NULL, due = NULL, settled = :now, learned = :run,
+    outcome = s.v ->> 1, detail = s.v ->> 2, status = s.v ->> 3, etag = s.v ->> 4, modified = s.v ->> 5,
+    lastmod = s.v ->> 6, source = s.v ->> 7, links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 THEN links END)
+FROM (SELECT value AS v FROM json_each(:rows)) AS s
+WHERE url.id = s.v ->> 0
+"""
+
+POSTPONE = """
+UPDATE url SET state = 1, token = NULL, due = s.v ->> 1
+FROM (SELECT value AS v FROM json_each(:rows)) AS s
+WHERE url.id = s.v ->> 0
+"""
+
+RETURN = """
+UPDATE url SET state = 0, token = NULL, due = NULL, attempts = attempts - 1
+FROM (SELECT value AS v FROM json_each(:leases)) AS s
+WHERE url.id = s.v ->> 0 AND url.token = s.v ->> 1 AND url.state = 2
+"""
+
+DUE = """
+SELECT json_group_array(json_array(
+    u.id, u.url, u.depth, u.hops, v.url, u.attempts, u.learned,
+    u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source))
+FROM (SELECT * FROM url WHERE state = 0 AND host = :host AND depth <= :depth ORDER BY depth, id LIMIT :limit) AS u
+LEFT JOIN url AS v ON v.id = u.via
+"""
+
+TAKE = """
+UPDATE url SET state = 2, token = :token, due = :due, attempts = attempts + 1
+WHERE id IN (SELECT value FROM json_each(:ids))
+"""
+
+HOSTS = """
+SELECT id, origin, gap, strain, next, asked, met FROM host
+WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND depth <= :depth) ORDER BY next, id
+"""
+
+LINKS = """
+SELECT json_group_array(json_array(u.url, j.value < 0))
+FROM url AS p, json_each(p.links) AS j JOIN url AS u ON u.id = abs(j.value)
+WHERE p.id = :id
+"""
+
+ENTRIES = """
+SELECT url, lastmod FROM url INDEXED BY sqlite_autoindex_url_1
+WHERE url > :after AND run = :run AND state = 3 AND outcome = 'listed' ORDER BY url LIMIT :limit
+"""

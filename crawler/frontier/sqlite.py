@@ -1,0 +1,509 @@
+"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`.
+
+Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for
+the disk. What this file may not do: fetch, judge, or know what a site is. The statements are in `schema`.
+"""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from crawler.errors import FrontierError
+from crawler.frontier import schema
+from crawler.frontier.files import Lock, open_state
+from crawler.frontier.known import Known
+from crawler.frontier.rows import facts_of, outcome_of, settled_row
+from crawler.model import (
+    Balance,
+    Entry,
+    Later,
+    Lease,
+    Link,
+    Prior,
+    RobotsFile,
+    Settlement,
+    Visit,
+    Why,
+)
+from crawler.ports import Batch, Record, Run
+from crawler.urls import Url, origin
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
+HORIZON: Final = 2.0  # seconds ahead that slots are booked by leases
+ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
+CALM: Final = 0.1  # how much of the strain on a host one good answer takes away
+STRAIN_LIMIT: Final = 64.0
+STRAINED_GAP: Final = 0.2  # seconds: the gap that strain multiplies where the host is not paced
+ANY_DEPTH: Final = 1 << 40
+CHUNK: Final = 5_000  # entries read at a time
+
+_NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
+
+
+class SqliteFrontier:
+    """A `Frontier` in one file. `gap` is the pace of a host not met yet, in seconds from slot to slot."""
+
+    def __init__(
+        self, path: str, *, gap: float = 0.0, clock: Callable[[], float] = time.time, read_only: bool = False
+    ) -> None:
+        """Open or create the state at `path`.
+
+        Raises `FrontierError` when it cannot be used and `StateBusy` when another run holds it. A `read_only`
+        one needs no lock: it may look while another run works.
+        """
+        self._path, self._gap, self._clock = path, gap, clock
+        self._lock = None if read_only or path == ":memory:" else Lock(Path(path))
+        try:
+            self._db = open_state(path, read_only=read_only)
+        except BaseException:
+            if self._lock:
+                self._lock.release()
+            raise
+        self._turn = anyio.CapacityLimiter(1)
+        self._known = Known()
+        self._hosts: dict[str, int] = {}
+        row = self._one("SELECT max(number) FROM run")
+        self._run: int = row[0] or 0
+        self._since = self._run  # facts learned in this run or later may be asked "changed since?"
+
+    # -- the verbs ----------------------------------------------------------------------------------------
+
+    async def begin(self, fingerprint: str) -> Run:
+        """See `ports.Frontier.begin`."""
+        return await self._call(SqliteFrontier._begin, fingerprint)
+
+    async def add(self, visits: Sequence[Visit]) -> int:
+        """See `ports.Frontier.add`."""
+        return await self._call(SqliteFrontier._add, visits)
+
+    async def lease(self, limit: int, depth: int | None = None) -> Batch:
+        """See `ports.Frontier.lease`."""
+        return await self._call(SqliteFrontier._lease, limit, ANY_DEPTH if depth is None else depth)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> int:
+        """See `ports.Frontier.settle`."""
+        return await self._call(SqliteFrontier._settle, settlements)
+
+    async def links(self, lease: Lease) -> Sequence[Link]:
+        """See `ports.Frontier.links`."""
+        rows = json.loads((await self._call(SqliteFrontier._one, schema.LINKS, {"id": lease.id}))[0])
+        return [Link(Url(url), bool(nofollow)) for url, nofollow in rows]
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """See `ports.Frontier.release`."""
+        await self._call(SqliteFrontier._release, leases)
+
+    async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
+        """See `ports.Frontier.meet`."""
+        await self._call(SqliteFrontier._meet, origin, file, gap)
+
+    async def robots(self, origin: str) -> RobotsFile | None:
+        """See `ports.Frontier.robots`."""
+        row = await self._call(
+            SqliteFrontier._one_or_none,
+            "SELECT robots, robots_text, robots_detail, met FROM host WHERE origin = ? AND met > ?",
+            (origin, self._clock() - ROBOTS_DAY),
+        )
+        return RobotsFile(row[0], row[1] or b"", row[2] or "", row[3]) if row else None
+
+    async def slot(self, origin: str) -> float:
+        """See `ports.Pacer.slot`."""
+        return await self._call(SqliteFrontier._slot, origin)
+
+    async def slow(self, origin: str, until: float) -> None:
+        """See `ports.Pacer.slow`."""
+        await self._call(SqliteFrontier._slow, origin, until)
+
+    async def remember(self, key: str, value: str) -> None:
+        """See `ports.Frontier.remember`."""
+        await self._call(
+            SqliteFrontier._do, "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._run, key, value)
+        )
+
+    async def recall(self, key: str) -> str | None:
+        """See `ports.Frontier.recall`."""
+        row = await self._call(
+            SqliteFrontier._one_or_none, "SELECT value FROM word WHERE run = ? AND key = ?", (self._run, key)
+        )
+        return row[0] if row else None
+
+    async def finish(self) -> None:
+        """See `ports.Frontier.finish`."""
+        await self._call(
+            SqliteFrontier._do, "UPDATE run SET status = 'complete' WHERE number = ?", (self._run,)
+        )
+
+    async def conclude(self) -> None:
+        """See `ports.Frontier.conclude`."""
+        await self._call(
+            SqliteFrontier._do, "UPDATE run SET status = 'concluded' WHERE number = ?", (self._run,)
+        )
+
+    async def entries(self) -> AsyncIterator[Sequence[Entry]]:
+        """See `ports.Frontier.entries`."""
+        after = ""
+        while rows := await self._call(
+            SqliteFrontier._all, schema.ENTRIES, {"after": after, "run": self._run, "limit": CHUNK}
+        ):
+            yield [
+                Entry(Url(url), None if at is None else datetime.fromtimestamp(at, UTC)) for url, at in rows
+            ]
+            after = rows[-1][0]
+
+    async def balance(self) -> Balance:
+        """See `ports.Frontier.balance`."""
+        return await self._call(SqliteFrontier._balance)
+
+    async def examples(self, outcome_code: str, limit: int = 3) -> list[Url]:
+        """A few URLs of this run with that outcome, the first found first."""
+        rows = await self._call(
+            SqliteFrontier._all,
+            "SELECT url FROM url WHERE run = ? AND state = 3 AND outcome = ? ORDER BY id LIMIT ?",
+            (self._run, outcome_code, limit),
+        )
+        return [Url(row[0]) for row in rows]
+
+    async def dated(self) -> int:
+        """How many of the listed pages have a lastmod."""
+        row = await self._call(
+            SqliteFrontier._one,
+            "SELECT count(lastmod) FROM url WHERE run = ? AND state = 3 AND outcome = 'listed'",
+            (self._run,),
+        )
+        return int(row[0])
+
+    async def first(self) -> Url | None:
+        """The URL that the newest run began with."""
+        row = await self._call(
+            SqliteFrontier._one_or_none,
+            "SELECT url FROM url WHERE run = ? AND depth = 0 ORDER BY id LIMIT 1",
+            (self._run,),
+        )
+        return Url(row[0]) if row else None
+
+    async def record(self, url: Url) -> Record | None:
+        """See `ports.Frontier.record`."""
+        return await self._call(SqliteFrontier._record, url)
+
+    async def run(self) -> Run | None:
+        """The newest run, whatever became of it."""
+        row = await self._call(
+            SqliteFrontier._one_or_none,
+            "SELECT number, started, status FROM run WHERE number = ?",
+            (self._run,),
+        )
+        return Run(row[0], row[1], complete=row[2] in ("complete", "concluded")) if row else None
+
+    async def close(self) -> None:
+        """See `ports.Frontier.close`."""
+        with anyio.CancelScope(shield=True):
+            await self._call(SqliteFrontier._close)
+
+    # -- inside one transaction ---------------------------------------------------------------------------
+
+    def _begin(self, fingerprint: str) -> Run:
+        self._known.clear()
+        self._db.execute("UPDATE host SET asked = 0, next = min(next, ?)", (self._clock() + 3600,))
+        last = self._one_or_none(
+            "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
+        )
+        if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
+            # The lock says that nobody else works here: whoever held a lease is dead.
+            self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
+            self._since = self._trusted_since(fingerprint)
+            return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
+        if last:
+            self._db.execute("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
+            self._db.execute("UPDATE url SET state = 3, token = NULL, due = NULL WHERE state < 3")
+        self._run = (last[0] if last else 0) + 1
+        started = self._clock()
+        self._db.execute(
+            "INSERT INTO run (number, fingerprint, started, status) VALUES (?, ?, ?, 'crawling')",
+            (self._run, fingerprint, started),
+        )
+        self._since = self._trusted_since(fingerprint)
+        return Run(self._run, started)
+
+    def _trusted_since(self, fingerprint: str) -> int:
+        other = self._one("SELECT max(number) FROM run WHERE fingerprint <> ?", (fingerprint,))[0]
+        return (other or 0) + 1
+
+    def _add(self, visits: Iterable[Visit]) -> int:
+        """How many visits were new; what is set aside is kept, but not counted here."""
+        rows = self._rows(visits)
+        due = [row for row in rows if row[1] == schema.QUEUED]
+        aside = [row for row in rows if row[1] == schema.SETTLED]
+        self._insert(aside)
+        return self._insert(due)
+
+    def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
+        """The rows for `schema.ADD`, without what is known to be known."""
+        rows, now = [], self._clock()
+        for visit in visits:
+            if visit.url in self._known and not self._is_upgrade(visit):
+                continue
+            aside = visit.aside
+            rows.append(
+                [
+                    visit.url,
+                    schema.QUEUED if aside is None else schema.SETTLED,
+                    self._host(origin(visit.url)) if aside is None else None,
+                    visit.depth,
+                    visit.hops,
+                    self._id(visit.via),
+                    None if aside is None else f"unlisted:{aside.value}",
+                    None if aside is None else now,
+                ]
+            )
+        return rows
+
+    def _is_upgrade(self, visit: Visit) -> bool:
+        return visit.aside is not Why.NOFOLLOW and self._known.is_aside(visit.url)
+
+    def _insert(self, rows: list[list[Any]]) -> int:
+        if not rows:
+            return 0
+        given = {"rows": json.dumps(rows), "run": self._run}
+        new = self._db.execute(schema.ADD, given).rowcount
+        self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self._run))
+        if new < len(rows):
+            new += self._db.execute(schema.UPGRADE, given).rowcount
+        self._learn_ids({row[0]: row[6] == _NOFOLLOW for row in rows})
+        return new
+
+    def _learn_ids(self, urls: dict[Url, bool]) -> None:
+        found = json.loads(self._one(schema.IDS, {"urls": json.dumps(list(urls))})[0])
+        for url, number in found:
+            self._known.add(Url(url), number, aside=urls[url])
+
+    def _id(self, url: Url | None) -> int | None:
+        if url is None:
+            return None
+        known = self._known.get(url)
+        if known is None:
+            row = self._one_or_none("SELECT id FROM url WHERE url = ?", (url,))
+            known = row[0] if row else None
+        return known
+
+    def _host(self, name: str) -> int:
+        number = self._hosts.get(name)
+        if number is None:
+            self._db.execute("INSERT OR IGNORE INTO host (origin, gap) VALUES (?, ?)", (name, self._gap))
+            number = self._hosts[name] = int(self._one("SELECT id FROM host WHERE origin = ?", (name,))[0])
+        return number
+
+    def _lease(self, limit: int, depth: int) -> Batch:
+        now = self._clock()
+        self._db.execute(
+            "UPDATE url SET state = 0, token = NULL, due = NULL WHERE state IN (1, 2) AND due <= ?", (now,)
+        )
+        hosts = self._all(schema.HOSTS, {"depth": depth})
+        token, leases = secrets.randbits(62), list[Lease]()
+        for place, host in enumerate(hosts):
+            share = -(-(limit - len(leases)) // (len(hosts) - place))
+            leases += self._lease_host(host, share, depth, now, token)
+        if leases:
+            ids = json.dumps([lease.id for lease in leases])
+            self._db.execute(schema.TAKE, {"token": token, "due": now + LEASE_SECONDS, "ids": ids})
+            return Batch(leases)
+        if not self._one("SELECT EXISTS (SELECT 1 FROM url WHERE state < 3 AND depth <= ?)", (depth,))[0]:
+            return Batch(finished=True)
+        return Batch(wait=self._wait(hosts, now))
+
+    def _lease_host(
+        self, host: tuple[Any, ...], share: int, depth: int, now: float, token: int
+    ) -> Iterable[Lease]:
+        number, _, gap, strain, upcoming, asked, met = host
+        gap = _strained(gap, strain)
+        start = max(upcoming, now)
+        stranger = met is None or met <= now - ROBOTS_DAY
+        if start > now + HORIZON or (stranger and asked > now):
+            return
+        slots = share if gap == 0 else min(share, int((now + HORIZON - start) / gap) + 1)
+        query = {"host": number, "depth": depth, "limit": 1 if stranger else slots}
+        rows = json.loads(self._one(schema.DUE, query)[0])
+        for place, row in enumerate(rows):
+            yield self._lease_of(row, token, start + place * gap, stranger)
+        self._db.execute(
+            "UPDATE host SET next = ?, asked = ? WHERE id = ?",
+            (start + len(rows) * gap, now + LEASE_SECONDS if stranger else 0, number),
+        )
+
+    def _lease_of(self, row: list[Any], token: int, at: float, stranger: bool) -> Lease:
+        number, url, depth, hops, via, attempts, learned, outcome, detail, *facts = row
+        prior = None
+        if learned is not None and self._since <= learned < self._run:
+            known = facts_of(*facts)
+            ended = outcome_of(outcome, detail, known.lastmod if known else None)
+            prior = Prior(ended, known) if known and ended else None
+        visit = Visit(Url(url), depth, Url(via) if via else None, hops)
+        return Lease(number, token, visit, attempts + 1, at, stranger, prior)
+
+    def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
+        """Seconds until a waiting visit is due or a host has a slot again."""
+        due = self._one("SELECT min(due) FROM url WHERE state IN (1, 2)")[0]
+        moments = [] if due is None else [due]
+        for _, _, _, _, upcoming, asked, met in hosts:
+            stranger = met is None or met <= now - ROBOTS_DAY
+            moments.append(max(upcoming - HORIZON, asked if stranger else 0.0))
+        return max(0.0, min(moments) - now) if moments else None
+
+    def _settle(self, settlements: Sequence[Settlement]) -> int:
+        valid = self._valid([s.lease for s in settlements])
+        live = [s for s in settlements if s.lease.id in valid]
+        new = self._add(_once(visit for s in live for visit in s.found))
+        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
+        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
+        if done:
+            rows = json.dumps([settled_row(s, self._link_ids(s)) for s in done])
+            self._db.execute(schema.SETTLE, {"rows": rows, "run": self._run, "now": self._clock()})
+            self._db.execute(
+                "UPDATE host SET strain = max(1, strain - ?) WHERE strain > 1", (CALM * len(done),)
+            )
+        if late:
+            self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
+        return new
+
+    def _valid(self, leases: Sequence[Lease]) -> set[int]:
+        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
+        return set(json.loads(self._one(schema.VALID, {"leases": pairs})[0]))
+
+    def _link_ids(self, settlement: Settlement) -> list[int] | None:
+        """The ids of what a page links to, below zero for nofollow; None leaves the remembered ones."""
+        if settlement.verdict.unchanged or not settlement.found:
+            return None
+        missing = [v.url for v in settlement.found if v.url not in self._known]
+        if missing:
+            self._learn_ids(dict.fromkeys(missing, False))
+        numbers = []
+        for visit in settlement.found:
+            number = self._known.get(visit.url)
+            if number is not None:
+                numbers.append(-number if visit.aside is Why.NOFOLLOW else number)
+        return numbers
+
+    def _release(self, leases: Sequence[Lease]) -> None:
+        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
+        self._db.execute(schema.RETURN, {"leases": pairs})
+        strangers = {origin(lease.visit.url) for lease in leases if lease.stranger}
+        for name in strangers:
+            self._db.execute("UPDATE host SET asked = 0 WHERE origin = ?", (name,))
+
+    def _meet(self, name: str, file: RobotsFile, gap: float) -> None:
+        self._host(name)
+        self._db.execute(
+            """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, met = ?, gap = ?, asked = 0,
+               next = max(next, ? + ?) WHERE origin = ?""",
+            (file.status, file.text, file.detail, file.fetched, gap, self._clock(), gap, name),
+        )
+
+    def _slot(self, name: str) -> float:
+        number, now = self._host(name), self._clock()
+        gap, strain, upcoming = self._one("SELECT gap, strain, next FROM host WHERE id = ?", (number,))
+        at = float(max(upcoming, now))
+        self._db.execute("UPDATE host SET next = ? WHERE id = ?", (at + _strained(gap, strain), number))
+        return at
+
+    def _slow(self, name: str, until: float) -> None:
+        self._db.execute(
+            "UPDATE host SET next = max(next, ?), strain = min(strain * 2, ?) WHERE id = ?",
+            (until, STRAIN_LIMIT, self._host(name)),
+        )
+
+    def _balance(self) -> Balance:
+        row = self._one_or_none("SELECT discovered FROM run WHERE number = ?", (self._run,))
+        counts = self._all(
+            "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2",
+            (self._run,),
+        )
+        outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
+        return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
+
+    def _record(self, url: Url) -> Record | None:
+        row = self._one_or_none(
+            """SELECT u.id, u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
+               u.status, u.etag, u.modified, u.lastmod, u.source
+               FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
+            (url,),
+        )
+        if row is None:
+            return None
+        number, depth, via, hops, run, state, outcome, detail, attempts, settled, *rest = row
+        facts = facts_of(*rest)
+        linked = self._one(
+            "SELECT count(*) FROM url AS p WHERE p.run = ? AND EXISTS "
+            "(SELECT 1 FROM json_each(p.links) WHERE abs(value) = ?)",
+            (self._run, number),
+        )[0]
+        visit = Visit(url, depth, Url(via) if via else None, hops)
+        ended = outcome_of(outcome, detail, facts.lastmod if facts else None)
+        return Record(visit, run, schema.STATES[state], ended, facts, attempts, settled, linked)
+
+    def _close(self) -> None:
+        self._db.commit()
+        self._db.close()
+        if self._lock:
+            self._lock.release()
+
+    # -- SQLite -------------------------------------------------------------------------------------------
+
+    async def _call(
+        self, verb: Callable[Concatenate["SqliteFrontier", P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """One verb, one transaction, in a worker thread."""
+        return await anyio.to_thread.run_sync(
+            lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
+        )
+
+    def _transact(
+        self, verb: Callable[Concatenate["SqliteFrontier", P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        try:
+            if verb is SqliteFrontier._close:
+                return verb(self, *args, **kwargs)
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE" if self._lock else "BEGIN")
+                return verb(self, *args, **kwargs)
+        except sqlite3.Error as error:
+            self._known.clear()  # what the transaction taught us was taken back with it
+            self._hosts.clear()
+            raise FrontierError(f"The state {self._path} failed: {error}.") from error
+
+    def _do(self, sql: str, args: Any = ()) -> None:
+        self._db.execute(sql, args)
+
+    def _one(self, sql: str, args: Any = ()) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = self._db.execute(sql, args).fetchone()
+        return row
+
+    def _one_or_none(self, sql: str, args: Any = ()) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = self._db.execute(sql, args).fetchone()
+        return row
+
+    def _all(self, sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+        return self._db.execute(sql, args).fetchall()
+
+
+def _strained(gap: float, strain: float) -> float:
+    return gap if strain <= 1 else max(gap, STRAINED_GAP) * strain
+
+
+def _once(found: Iterable[Visit]) -> Iterable[Visit]:
+    """Each URL as it was found first, but a followed link beats one with nofollow."""
+    visits: dict[Url, Visit] = {}
+    for visit in found:
+        known = visits.get(visit.url)
+        if known is None or (known.aside is Why.NOFOLLOW and visit.aside is not Why.NOFOLLOW):
+            visits[visit.url] = visit
+    return visits.values()

@@ -1,0 +1,514 @@
+"""The contract of every frontier. A new backend joins by one line in `BACKENDS`."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawler.errors import FrontierError, StateBusy
+from crawler.frontier import SqliteFrontier
+from crawler.frontier.known import Known
+from crawler.model import (
+    Cause,
+    Entry,
+    Facts,
+    Failed,
+    Lastmod,
+    Later,
+    Lease,
+    Link,
+    Listed,
+    Moved,
+    Outcome,
+    RobotsFile,
+    Settlement,
+    Source,
+    Unlisted,
+    Validators,
+    Verdict,
+    Visit,
+    Why,
+)
+from crawler.ports import Frontier
+from crawler.urls import Url
+
+pytestmark = pytest.mark.anyio
+
+SITE = "http://a.example"
+ROOT = Url(SITE + "/")
+DAY = 86_400.0
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Bench:
+    """A frontier, its clock, and a way to open the same state again."""
+
+    frontier: Frontier
+    clock: Clock
+    reopen: Callable[[], Frontier]
+
+    async def ready(self, *urls: str, gap: float = 0.0, site: str = SITE) -> None:
+        """Begin, add, and have met robots.txt."""
+        await self.frontier.begin("settings")
+        await self.frontier.meet(site, RobotsFile("none", fetched=self.clock()), gap)
+        self.clock.now += gap
+        await self.frontier.add([Visit(Url(url)) for url in urls or (ROOT,)])
+
+    async def settle(self, lease: Lease, outcome: Outcome, *found: Visit, facts: Facts | None = None) -> int:
+        return await self.frontier.settle([Settlement(lease, Verdict(outcome, facts), found)])
+
+    async def leases(self, limit: int = 100, depth: int | None = None) -> list[Lease]:
+        return list((await self.frontier.lease(limit, depth)).leases)
+
+
+BACKENDS: dict[str, Callable[[Path, Clock], Frontier]] = {
+    "sqlite file": lambda folder, clock: SqliteFrontier(str(folder / "state.db"), clock=clock),
+    "sqlite memory": lambda _, clock: SqliteFrontier(":memory:", clock=clock),
+}
+
+
+@pytest.fixture(params=BACKENDS)
+async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = Clock()
+    opened: list[Frontier] = []
+
+    def reopen() -> Frontier:
+        opened.append(BACKENDS[request.param](tmp_path, clock))
+        return opened[-1]
+
+    bench = Bench(reopen(), clock, reopen)
+    yield bench
+    await bench.frontier.close()
+
+
+def page(path: str, depth: int = 1, **more: object) -> Visit:
+    return Visit(Url(SITE + path), depth, ROOT, **more)  # type: ignore[arg-type]
+
+
+async def test_a_url_is_new_once(bench: Bench) -> None:
+    await bench.ready()
+    assert await bench.frontier.add([page("/a"), page("/a"), page("/b")]) == 2
+    assert await bench.frontier.add([page("/b"), page("/c")]) == 1
+    assert (await bench.frontier.balance()).discovered == 4
+
+
+async def test_a_visit_is_leased_to_one_taker_only(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(5)))
+    first, second = await bench.leases(3), await bench.leases(3)
+    assert len({lease.id for lease in [*first, *second]}) == 5
+    batch = await bench.frontier.lease(1)
+    assert not batch.leases
+    assert not batch.finished
+
+
+async def test_leases_come_in_order_of_depth(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/deep", 3), page("/near", 1), page("/middle", 2)])
+    order = [lease.visit.url.removeprefix(SITE) for lease in await bench.leases()]
+    assert order == ["/", "/near", "/middle", "/deep"]
+
+
+async def test_a_depth_limit_holds_back_what_lies_deeper(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/deep", 3)])
+    [root] = await bench.leases(depth=0)
+    await bench.settle(root, Listed())
+    assert (await bench.frontier.lease(9, depth=2)).finished
+    assert [lease.visit.depth for lease in await bench.leases(depth=3)] == [3]
+
+
+async def test_a_stranger_is_met_by_one_visit_first(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([page("/a"), page("/b")])
+    [probe] = await bench.leases()
+    assert probe.stranger
+    assert await bench.leases() == []
+    await bench.frontier.meet(SITE, RobotsFile("rules", b"x", "ok", bench.clock()), 0.0)
+    await bench.frontier.release([probe])
+    both = await bench.leases()
+    assert len(both) == 2
+    assert not any(lease.stranger for lease in both)
+    assert both[0].attempt == 1, "meeting a host is no attempt at the page"
+
+
+async def test_robots_is_remembered_for_a_day(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    file = RobotsFile("rules", b"User-agent: *\n\xff", "why", bench.clock())
+    await bench.frontier.meet(SITE, file, 0.0)
+    assert await bench.frontier.robots(SITE) == file
+    assert await bench.frontier.robots("http://other.example") is None
+    bench.clock.now += DAY
+    assert await bench.frontier.robots(SITE) is None
+    await bench.frontier.add([page("/a"), page("/b")])
+    assert [lease.stranger for lease in await bench.leases()] == [True]
+
+
+async def test_slots_of_a_host_are_a_gap_apart(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(20)), gap=0.5)
+    moments = [lease.at - bench.clock.now for lease in await bench.leases(20)]
+    assert moments == pytest.approx([0, 0.5, 1.0, 1.5, 2.0]), "no slot is booked past the horizon"
+    assert await bench.frontier.slot(SITE) - bench.clock.now == pytest.approx(2.5)
+    batch = await bench.frontier.lease(20)
+    assert not batch.leases
+    assert batch.wait == pytest.approx(1.0)
+    bench.clock.now += 1.0
+    assert [lease.at - bench.clock.now for lease in await bench.leases(20)] == pytest.approx([2.0])
+
+
+async def test_another_host_does_not_wait_for_a_slow_one(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=10.0)
+    other = "http://b.example"
+    await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
+    await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(9)])
+    hosts = [lease.visit.url[:16] for lease in await bench.leases(6)]
+    assert hosts.count(other) >= 5
+
+
+async def test_a_host_that_shows_strain_is_left_alone_and_asked_slower(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=0.5)
+    await bench.frontier.slow(SITE, bench.clock.now + 30)
+    assert await bench.leases() == []
+    first = await bench.frontier.slot(SITE)
+    second = await bench.frontier.slot(SITE)
+    assert first - bench.clock.now == pytest.approx(30)
+    assert second - first == pytest.approx(1.0), "twice the gap"
+
+
+async def test_good_answers_let_a_host_recover(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(40)))
+    await bench.frontier.slow(SITE, bench.clock.now)
+    for _ in range(40):
+        bench.clock.now += 10
+        for lease in await bench.leases(1):
+            await bench.settle(lease, Listed())
+    assert await bench.frontier.slot(SITE) == await bench.frontier.slot(SITE) == bench.clock.now
+
+
+async def test_settling_keeps_facts_and_adds_what_was_found(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    dated = Lastmod(datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC), Source.HEADER)
+    facts = Facts(200, Validators('W/"x"', "yesterday"), dated)
+    assert await bench.settle(root, Listed(dated), page("/a"), page("/b"), facts=facts) == 2
+    record = await bench.frontier.record(ROOT)
+    assert record is not None
+    assert (record.state, record.outcome, record.facts) == ("settled", Listed(dated), facts)
+    found = await bench.frontier.record(Url(SITE + "/a"))
+    assert found is not None
+    assert (found.visit.via, found.visit.depth, found.state, found.linked_from) == (ROOT, 1, "queued", 1)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Listed(),
+        Unlisted(Why.CANONICAL, SITE + "/other"),
+        Unlisted(Why.NOINDEX),
+        Moved(Url(SITE + "/new")),
+        Failed(Cause.DNS, "no \x1b such host"),
+    ],
+)
+async def test_every_outcome_is_read_back_as_it_was(bench: Bench, outcome: Outcome) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, outcome)
+    record = await bench.frontier.record(ROOT)
+    assert record is not None
+    assert record.outcome == outcome
+
+
+async def test_later_is_offered_again_when_it_is_due(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Later(bench.clock.now + 60, Cause.RATE_LIMITED))
+    batch = await bench.frontier.lease(9)
+    assert batch == type(batch)((), finished=False, wait=60.0)
+    bench.clock.now += 60
+    [again] = await bench.leases()
+    assert again.visit.url == ROOT
+    assert again.attempt == 2
+
+
+async def test_a_lease_whose_taker_died_is_offered_again_and_the_dead_may_not_settle(bench: Bench) -> None:
+    await bench.ready()
+    [dead] = await bench.leases()
+    bench.clock.now += 1000
+    [alive] = await bench.leases()
+    assert alive.id == dead.id
+    assert await bench.settle(dead, Failed(Cause.TIMEOUT), page("/from-the-dead")) == 0
+    assert await bench.frontier.record(Url(SITE + "/from-the-dead")) is None
+    await bench.settle(alive, Listed())
+    record = await bench.frontier.record(ROOT)
+    assert record is not None
+    assert record.outcome == Listed()
+
+
+async def test_settling_twice_counts_once(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed())
+    await bench.settle(lease, Failed(Cause.TIMEOUT))
+    assert (await bench.frontier.balance()).outcomes == {"listed": 1}
+
+
+async def test_finished_means_nothing_due_and_nothing_out(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    assert not (await bench.frontier.lease(1)).finished
+    await bench.settle(lease, Listed())
+    assert (await bench.frontier.lease(1)).finished
+
+
+async def test_what_is_set_aside_is_settled_at_once_and_never_leased(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), page("/out", aside=Why.EXCLUDED))
+    assert (await bench.frontier.lease(1)).finished
+    balance = await bench.frontier.balance()
+    assert balance.outcomes == {"listed": 1, "unlisted:excluded": 1}
+    assert balance.balanced
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_followed_link_beats_a_nofollow_link_in_either_order(bench: Bench, together: bool) -> None:
+    await bench.ready(ROOT, SITE + "/second")
+    first, second = await bench.leases()
+    avoided = Settlement(first, Verdict(Listed()), (page("/x", aside=Why.NOFOLLOW),))
+    followed = Settlement(second, Verdict(Listed()), (page("/x"),))
+    if together:
+        await bench.frontier.settle([followed, avoided])
+    else:
+        await bench.frontier.settle([avoided])
+        await bench.frontier.settle([followed])
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/x"]
+    assert (await bench.frontier.balance()).balanced
+
+
+async def test_entries_come_in_order_of_their_text(bench: Bench) -> None:
+    paths = ["/b", "/a?x=1", "/a", "/a/b", "/B", "/%C3%A9"]
+    await bench.ready(*(SITE + path for path in paths))
+    dated = Lastmod(datetime(2024, 1, 1, tzinfo=UTC), Source.HEADER)
+    for lease in await bench.leases():
+        outcome: Outcome = Unlisted(Why.NOINDEX) if lease.visit.url.endswith("/b") else Listed(dated)
+        await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated))
+    entries = [entry async for chunk in bench.frontier.entries() for entry in chunk]
+    expected = sorted(SITE + path for path in paths if not path.endswith("/b"))
+    assert entries == [Entry(Url(url), dated.at) for url in expected]
+
+
+async def test_words_are_kept_for_one_run(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.remember("seeded", "yes")
+    assert await bench.frontier.recall("seeded") == "yes"
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.recall("seeded") is None
+
+
+async def finish(bench: Bench, facts: Facts, *found: Visit) -> None:
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), *found, facts=facts)
+    for other in await bench.leases():
+        await bench.settle(other, Listed(), facts=facts)
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+
+
+async def test_the_next_run_may_ask_what_changed_and_knows_the_links(bench: Bench) -> None:
+    await bench.ready()
+    facts = Facts(200, Validators('"e"'))
+    await finish(bench, facts, page("/a"), page("/n", aside=Why.NOFOLLOW))
+    run = await bench.frontier.begin("settings")
+    assert (run.number, run.resumed) == (2, False)
+    await bench.frontier.add([Visit(ROOT)])
+    [lease] = await bench.leases()
+    assert lease.prior is not None
+    assert lease.prior.facts == facts
+    links = await bench.frontier.links(lease)
+    assert set(links) == {Link(Url(SITE + "/a")), Link(Url(SITE + "/n"), nofollow=True)}
+    unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
+    await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
+    assert set(await bench.frontier.links(lease)) == set(links), "a 304 keeps the links"
+    assert (await bench.frontier.balance()).discovered == 2, "a page nobody links to any more falls out"
+
+
+async def test_other_settings_trust_nothing_of_the_last_run(bench: Bench) -> None:
+    await bench.ready()
+    await finish(bench, Facts(200, Validators('"e"')))
+    await bench.frontier.begin("others")
+    await bench.frontier.add([Visit(ROOT)])
+    assert [lease.prior for lease in await bench.leases()] == [None]
+
+
+async def test_an_unfinished_run_of_other_settings_is_given_up(bench: Bench) -> None:
+    await bench.ready(ROOT, SITE + "/old")
+    await bench.leases(1)
+    run = await bench.frontier.begin("others")
+    assert (run.number, run.resumed) == (2, False)
+    assert (await bench.frontier.balance()).discovered == 0
+    await bench.frontier.add([Visit(ROOT)])
+    assert [lease.visit.url for lease in await bench.leases()] == [ROOT]
+
+
+async def test_a_complete_run_that_was_not_published_is_not_crawled_again(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed())
+    await bench.frontier.finish()
+    run = await bench.frontier.begin("settings")
+    assert (run.number, run.resumed, run.complete) == (1, True, True)
+
+
+# -- only where there is a file --------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "state.db"
+
+
+async def test_a_run_goes_on_where_it_stopped(path: Path) -> None:
+    clock = Clock()
+    first = Bench(SqliteFrontier(str(path), clock=clock), clock, lambda: first.frontier)
+    await first.ready(ROOT, SITE + "/a", SITE + "/b")
+    one, _, _ = await first.leases()
+    await first.settle(one, Listed(), page("/c"))
+    await first.frontier.close()
+    again = SqliteFrontier(str(path), clock=clock)
+    run = await again.begin("settings")
+    assert (run.number, run.resumed) == (1, True)
+    urls = [lease.visit.url.removeprefix(SITE) for lease in (await again.lease(9)).leases]
+    assert urls == ["/a", "/b", "/c"]
+    await again.close()
+
+
+async def test_a_second_run_is_kept_out_and_a_reader_is_not(path: Path) -> None:
+    holder = SqliteFrontier(str(path))
+    await holder.begin("settings")
+    with pytest.raises(StateBusy, match=r"Another run holds the state .*state\.db"):
+        SqliteFrontier(str(path))
+    reader = SqliteFrontier(str(path), read_only=True)
+    assert (await reader.balance()).discovered == 0
+    await reader.close()
+    await holder.close()
+    await SqliteFrontier(str(path)).close()
+
+
+KILLED = """
+import anyio, os, signal, sys
+from crawler.frontier import SqliteFrontier
+from crawler.model import *
+from crawler.urls import Url
+
+async def main():
+    frontier = SqliteFrontier(sys.argv[1])
+    await frontier.begin("settings")
+    await frontier.meet("http://a.example", RobotsFile("none", fetched=2e9), 0.0)
+    await frontier.add([Visit(Url("http://a.example/"))])
+    for number in range(50):
+        [lease, *_] = (await frontier.lease(1)).leases
+        found = (Visit(Url(f"http://a.example/{number}"), 1, lease.visit.url),)
+        await frontier.settle([Settlement(lease, Verdict(Listed()), found)])
+    print((await frontier.balance()).outcomes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+async def test_what_was_settled_survives_sigkill(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "{'listed': 50}", done.stderr
+    frontier = SqliteFrontier(str(path))
+    assert (await frontier.begin("settings")).resumed
+    assert (await frontier.balance()).outcomes == {"listed": 50}
+    assert len((await frontier.lease(9)).leases) == 1
+    await frontier.close()
+
+
+async def test_a_damaged_state_is_refused_with_the_way_out(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(FrontierError, match=r"is damaged .*--fresh"):
+        SqliteFrontier(str(path))
+    await SqliteFrontier(str(path.with_name("other.db"))).close()
+
+
+async def test_a_bit_flip_inside_is_noticed_before_the_crawl(path: Path) -> None:
+    clock = Clock()
+    frontier = SqliteFrontier(str(path), clock=clock)
+    bench = Bench(frontier, clock, lambda: frontier)
+    await bench.ready(*(f"{SITE}/{n}" for n in range(2000)))
+    await bench.frontier.close()
+    data = bytearray(path.read_bytes())
+    for at in range(4096 * 3, len(data), 4096):
+        data[at : at + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with pytest.raises(FrontierError, match="is damaged"):
+        SqliteFrontier(str(path))
+
+
+async def test_another_programs_database_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+    with pytest.raises(FrontierError, match="another program's database"):
+        SqliteFrontier(str(path))
+
+
+async def test_a_state_of_another_version_is_told_apart_from_damage(path: Path) -> None:
+    await SqliteFrontier(str(path)).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(FrontierError, match=r"of version 99.*--fresh"):
+        SqliteFrontier(str(path))
+
+
+async def test_reading_a_state_that_is_not_there_makes_none(path: Path) -> None:
+    with pytest.raises(FrontierError, match="There is no state at"):
+        SqliteFrontier(str(path), read_only=True)
+    assert not path.parent.exists()
+
+
+async def test_a_full_disk_is_one_sentence_and_what_was_settled_stays(path: Path) -> None:
+    clock = Clock()
+    frontier = SqliteFrontier(str(path), clock=clock)
+    bench = Bench(frontier, clock, lambda: frontier)
+    await bench.ready()
+    pages = frontier._db.execute("PRAGMA page_count").fetchone()[0]
+    frontier._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(FrontierError, match="full"):
+        await frontier.add([page(f"/{n}" + "x" * 500) for n in range(1000)])
+    assert (await frontier.balance()).discovered == 1
+    frontier._db.execute("PRAGMA max_page_count = 1000000")
+    assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a rolled back URL is not taken for known"
+    await frontier.close()
+
+
+def test_the_memory_of_known_urls_is_bounded_and_forgets_the_oldest() -> None:
+    known = Known(size=10)
+    for number in range(25):
+        known.add(Url(f"http://x/{number}"), number + 1, aside=False)
+        assert Url("http://x/0") in known, "what is asked for stays"
+    assert Url("http://x/1") not in known
+    assert known.get(Url("http://x/24")) == 25
+    assert len(known._young) + len(known._old) <= 20
