@@ -1,0 +1,164 @@
+"""`ports.Permits` over robots.txt: one question to an origin, one remembered answer. No rule is read here.
+
+What cannot be read forbids everything (RFC 9309 2.3.1.4): a failure must never turn into "all allowed". When an
+answer is too old is for the frontier to say.
+"""
+
+import gzip
+import zlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final
+
+from crawler import urls
+from crawler.model import Broken, Permit, Reply, Response, RobotsFile, Why
+from crawler.ports import Fetcher, Pacer, Request
+from crawler.robots.match import LIMIT, Decision, Rules, parse
+from crawler.urls import Normaliser, Url
+
+HOPS: Final = 5  # redirects in a row (RFC 9309 2.3.1.2)
+BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
+KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
+GZIP: Final = b"\x1f\x8b"
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    rules: Rules | None  # None: down
+    detail: str
+
+
+_NOBODY: Final = _Known(None, "")
+
+
+class Robots:
+    """Asks origins for their robots.txt and answers from it for `agent`, our product token.
+
+    The rules of the origins used last are kept: at most `max_origins`, in about `max_memory` bytes. `ignore`
+    permits everything; sitemaps and Crawl-delay are read all the same.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        fetcher: Fetcher,
+        pacer: Pacer,
+        *,
+        now: Callable[[], float],
+        sleep_until: Callable[[float], Awaitable[None]],
+        ignore: bool = False,
+        max_origins: int = 10_000,
+        max_memory: int = 64 * 1024 * 1024,
+    ) -> None:
+        self._agent, self._fetcher, self._pacer = agent, fetcher, pacer
+        self._now, self._sleep_until = now, sleep_until
+        self._ignore, self._max_origins, self._max_memory = ignore, max_origins, max_memory
+        self._normalise = Normaliser(strip=())
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._memory = 0
+
+    async def ask(self, origin: str) -> RobotsFile:
+        """Read /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for what the network does.
+
+        Redirects are followed to any host. The caller has booked the slot of the first request; those of the
+        hops are booked here.
+        """
+        url = Url(origin + "/robots.txt")
+        seen: set[Url] = set()
+        while len(seen) <= HOPS:
+            if seen:
+                await self._sleep_until(await self._pacer.slot(urls.origin(url)))
+            seen.add(url)
+            reply = await self._fetcher.fetch(Request(url, limit=BODY))
+            if isinstance(reply, Broken) or reply.status not in _REDIRECTS:
+                return self._file(*_meaning(reply), url if len(seen) > 1 else None)
+            location = reply.headers.get("location")
+            to = self._normalise(location, url) if location else None
+            if to is None:
+                return self._file("down", b"", f"HTTP {reply.status} that leads nowhere")
+            if to in seen:
+                return self._file("none", b"", "redirects to itself")
+            url = to
+        return self._file("none", b"", f"more than {HOPS} redirects")
+
+    def _file(self, status: str, text: bytes, detail: str, found_at: Url | None = None) -> RobotsFile:
+        detail = " ".join(filter(None, [detail, f"at {found_at}" if found_at else ""]))
+        return RobotsFile(status, text, detail, self._now())
+
+    def knows(self, origin: str) -> bool:
+        """Whether the rules of `origin` were learned."""
+        return origin in self._known
+
+    def learn(self, origin: str, file: RobotsFile) -> None:
+        """Remember the rules in `file`, and forget those used longest ago when there are too many."""
+        self._forget(self._known.pop(origin, _NOBODY))
+        rules = parse(file.text, self._agent) if file.status == "rules" else None
+        if file.status == "none":
+            rules = Rules()
+        self._known[origin] = _Known(rules, file.detail)
+        self._memory += rules.weight if rules else 0
+        while len(self._known) > 1 and self._is_full():
+            self._forget(self._known.popitem(last=False)[1])
+
+    def _is_full(self) -> bool:
+        return len(self._known) > self._max_origins or self._memory > self._max_memory
+
+    def _forget(self, known: _Known) -> None:
+        self._memory -= known.rules.weight if known.rules else 0
+
+    def permit(self, url: Url) -> Permit:
+        """Whether `url` may be asked for. Of an origin that is not known, nothing may."""
+        if self._ignore:
+            return Permit(allowed=True)
+        known = self._recall(urls.origin(url))
+        if known.rules is None:
+            return Permit(allowed=False, why=Why.ROBOTS_DOWN, line=known.detail)
+        decision = known.rules.permit(urls.target(url))
+        return Permit(decision.allowed, None if decision.allowed else Why.ROBOTS, decision.line)
+
+    def decide(self, url: Url) -> Decision:
+        """The group and the line that decide for `url`, of a known origin, whatever `ignore` says."""
+        rules = self._recall(urls.origin(url)).rules
+        return rules.permit(urls.target(url)) if rules else Decision(allowed=False)
+
+    def delay(self, origin: str) -> float | None:
+        """The Crawl-delay for us, in seconds."""
+        rules = self._recall(origin).rules
+        return rules.delay if rules else None
+
+    def sitemaps(self, origin: str) -> list[Url]:
+        """The http(s) sitemaps that the robots.txt of a known origin names, in its order, each once."""
+        rules = self._recall(origin).rules
+        named = (self._normalise(text, origin + "/") for text in rules.sitemaps) if rules else ()
+        return list(dict.fromkeys(url for url in named if url))
+
+    def _recall(self, origin: str) -> _Known:
+        if origin not in self._known:
+            return _NOBODY
+        self._known.move_to_end(origin)
+        return self._known[origin]
+
+
+def _meaning(reply: Reply) -> tuple[str, bytes, str]:
+    """The status, text and detail of a `RobotsFile`. A 429 asks for patience, as a 5xx does."""
+    if isinstance(reply, Broken):
+        return "unreachable", b"", f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
+    if 200 <= reply.status < 300:
+        return _rules(reply)
+    absent = 400 <= reply.status < 500 and reply.status != 429
+    return "none" if absent else "down", b"", f"HTTP {reply.status}"
+
+
+def _rules(reply: Response) -> tuple[str, bytes, str]:
+    """Some servers hand out a gzip file without saying so. Half of one is no file."""
+    if not reply.body.startswith(GZIP):
+        return "rules", reply.body[:KEPT], ""
+    try:
+        with gzip.open(BytesIO(reply.body)) as file:
+            return "rules", file.read(KEPT), "gzip"
+    except (OSError, EOFError, zlib.error):
+        return "down", b"", "a broken gzip file"
