@@ -1,0 +1,74 @@
+"""Who we say we are: the User-Agent for everybody, and headers, credentials and cookies for the start hosts only.
+
+What goes to the start hosts never follows a redirect elsewhere, and its values never reach state, logs or reports.
+"""
+
+import base64
+import os
+import urllib.request
+from collections.abc import Iterable, Mapping
+from http.cookiejar import LoadError, MozillaCookieJar
+from typing import Final
+
+from crawler import urls
+from crawler.errors import ConfigError
+from crawler.settings import Http
+
+_TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+CODINGS: Final = "gzip, deflate"
+
+
+class Identity:
+    """The request headers for a URL."""
+
+    def __init__(self, chosen: Http, origins: Iterable[str], environ: Mapping[str, str] = os.environ) -> None:
+        """Raises `ConfigError` for a header, variable or cookie file that cannot be used."""
+        self._common = {
+            "user-agent": chosen.user_agent,
+            "accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+            "accept-encoding": CODINGS,
+        }
+        self._origins = frozenset(origins)
+        self._own = self._common | dict(_header(text) for text in chosen.header)
+        if chosen.auth_env:
+            self._own["authorization"] = _authorization(chosen.auth_env, environ)
+        self._cookies = _cookies(chosen.cookie_file) if chosen.cookie_file else None
+
+    def headers(self, url: str) -> dict[str, str]:
+        """All that goes with a request for `url`."""
+        if urls.origin(url) not in self._origins:
+            return dict(self._common)
+        headers = dict(self._own)
+        if self._cookies is not None:
+            request = urllib.request.Request(url)  # noqa: S310 - never opened, only asked for its cookies
+            self._cookies.add_cookie_header(request)
+            if cookie := request.get_header("Cookie"):
+                headers["cookie"] = cookie
+        return headers
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name or not set(name) <= _TOKEN:
+        raise ConfigError(f"--header: {name.strip()!r} needs the form 'Name: value'.")
+    return name.lower(), value.strip()
+
+
+def _authorization(variable: str, environ: Mapping[str, str]) -> str:
+    secret = environ.get(variable, "").strip()
+    if not secret:
+        raise ConfigError(f"--auth-env: the variable {variable} is not set.")
+    if not secret.isprintable():
+        raise ConfigError(f"--auth-env: the variable {variable} holds control characters.")
+    if ":" in secret:
+        return "Basic " + base64.b64encode(secret.encode()).decode()
+    return "Bearer " + secret
+
+
+def _cookies(path: str) -> MozillaCookieJar:
+    jar = MozillaCookieJar(path)
+    try:
+        jar.load(ignore_discard=True, ignore_expires=True)
+    except (OSError, LoadError) as error:
+        raise ConfigError(f"--cookie-file: {path} is no Netscape cookie file that can be read.") from error
+    return jar

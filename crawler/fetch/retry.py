@@ -1,0 +1,128 @@
+"""Asking again: which failures may pass, how often, and how long to wait. The only room that knows tenacity.
+
+Tried again: broken connections, silence, broken framing, and 429, 500, 502, 503 and 504. Waits grow from half a
+second with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every try
+takes a slot of its host, and all tries of one request share its total time.
+"""
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
+from tenacity.wait import wait_base, wait_exponential_jitter
+
+from crawler import patience
+from crawler.model import Broken, Cause, Reply, Response
+from crawler.ports import Fetcher, Pacer, Request
+from crawler.urls import origin
+
+LONGEST_PAUSE: Final = 30.0  # seconds that one hint may hold a whole host
+
+
+class Retrying:
+    """A `ports.Fetcher` around another."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        pacer: Pacer,
+        *,
+        retries: int,
+        total: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch."""
+        self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
+        self._clock, self._sleep = clock, sleep
+
+    async def fetch(self, request: Request) -> Reply:
+        """Ask until the answer stands, the tries are used up, or the time is."""
+        budget = _Budget(self._total if request.seconds is None else request.seconds, self._clock)
+        reply = await self._once(request, budget)
+        if self._retries == 0 or not self._may_pass(reply, budget):
+            return reply
+        # The first try, which nearly always stands, goes without tenacity; the rest are its business.
+        again = AsyncRetrying(
+            stop=stop_after_attempt(self._retries + 1),
+            wait=_Backoff(self._now),
+            retry=lambda state: self._may_pass(_reply_of(state), budget),
+            sleep=self._sleep,
+            retry_error_callback=_reply_of,
+        )
+        tries = _Tries(reply, partial(self._again, request, budget))
+        result: Reply = await again(tries.next)
+        return result
+
+    async def _again(self, request: Request, budget: "_Budget") -> Reply:
+        at = await self._pacer.slot(origin(request.url))
+        await self._sleep(max(0.0, at - self._clock()))
+        return await self._once(request, budget)
+
+    async def _once(self, request: Request, budget: "_Budget") -> Reply:
+        with budget:
+            reply = await self._fetcher.fetch(replace(request, seconds=budget.left))
+        if isinstance(reply, Response) and reply.status in patience.OVERLOADED:
+            wait = patience.retry_after(reply.headers, self._now()) or 0.0
+            await self._pacer.slow(origin(request.url), self._clock() + min(wait, LONGEST_PAUSE))
+        return reply
+
+    def _may_pass(self, reply: Reply, budget: "_Budget") -> bool:
+        if budget.left <= 0:
+            return False
+        if isinstance(reply, Broken):
+            return reply.transient
+        wait = patience.retry_after(reply.headers, self._now()) or 0.0
+        return reply.status in patience.PASSING and wait <= patience.QUICK
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+
+class _Budget:
+    """Seconds of exchange that are left. Waiting for a slot or a back-off costs none."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self.left, self._clock, self._entered = seconds, clock, 0.0
+
+    def __enter__(self) -> None:
+        self._entered = self._clock()
+
+    def __exit__(self, *_: object) -> None:
+        self.left -= max(0.0, self._clock() - self._entered)
+
+
+class _Tries:
+    """Gives tenacity the reply we have already as its first try."""
+
+    def __init__(self, first: Reply, again: Callable[[], Awaitable[Reply]]) -> None:
+        self._first: Reply | None = first
+        self._again = again
+
+    async def next(self) -> Reply:
+        reply, self._first = self._first, None
+        return reply if reply is not None else await self._again()
+
+
+class _Backoff(wait_base):
+    """Retry-After where the server gave one, else half a second doubling, with jitter."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._growing = wait_exponential_jitter(multiplier=0.5, max=8, jitter=0.5)
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        reply = _reply_of(retry_state)
+        asked = patience.retry_after(reply.headers, self._now()) if isinstance(reply, Response) else None
+        return self._growing(retry_state) if asked is None else asked + random.uniform(0, 0.5)  # noqa: S311
+
+
+def _reply_of(state: RetryCallState) -> Reply:
+    if state.outcome is None:  # tenacity's type allows it; a finished try always has one
+        return Broken(Cause.PROTOCOL)
+    reply: Reply = state.outcome.result()
+    return reply
