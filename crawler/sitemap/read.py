@@ -1,0 +1,190 @@
+"""Takes URLs out of sitemaps that others wrote: urlset, index, text, RSS 2.0 and Atom, plain or gzip.
+
+Forgiving where a search engine is: namespaces may be wrong or missing, an ampersand may stand bare, what is broken is
+read up to the break. Unforgiving where that would be dangerous: nothing a document type declares is looked at, nothing
+is fetched, and no more than `limit` bytes are read. Whether it is valid is not asked here. Memory stays flat.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from lxml import etree
+
+from crawler import inflate
+from crawler.model import MAX_BYTES
+
+SNIFFED: Final = 1_024  # bytes by which text is told from XML
+LONGEST: Final = 8_192  # characters of a loc that are looked at
+
+_BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
+_TAIL: Final = len(b"&#x10FFFF;")
+_DECLARES: Final = re.compile(rb"<!DOCTYPE[^>]*\[|<!ENTITY", re.IGNORECASE)
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
+_PAGES: Final = frozenset({"url", "item", "entry"})
+_INDEX: Final = frozenset({"sitemap"})
+_DATES: Final = frozenset({"lastmod", "updated"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One URL, as it is written there."""
+
+    kind: Literal["page", "sitemap"]
+    loc: str
+    lastmod: str | None = None
+
+
+class Reading:
+    """Iterate over what is found; afterwards `malformed` says what was wrong, if anything was."""
+
+    def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
+        self._chunks, self._limit = chunks, limit
+        self.malformed: str | None = None
+
+    def __iter__(self) -> Iterator[Found]:
+        """What can be read, in its order. Raises nothing for what is wrong."""
+        try:
+            chunks = _plain(self._chunks, self._limit)
+            head, chunks = _peek(chunks)
+            if not head.strip():
+                self.malformed = "is empty"
+            elif _is_text(head):
+                yield from _lines(chunks)
+            else:
+                yield from self._xml(chunks, head)
+        except (inflate.BrokenCoding, inflate.TooLarge) as error:
+            self.malformed = f"could be read in part only: {error}"
+
+    def _xml(self, chunks: Iterable[bytes], head: bytes) -> Iterator[Found]:
+        parser = etree.XMLPullParser(
+            ("start", "end"),
+            recover=True,
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            dtd_validation=False,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
+        whole = True
+        try:
+            for chunk in chunks if head.lstrip()[:2] in _WIDE else _escaped(chunks):
+                if _DECLARES.search(chunk):
+                    self.malformed = "declares a document type"
+                    return
+                parser.feed(chunk)
+                yield from _entries(parser)
+            parser.close()
+        except inflate.BrokenCoding:
+            whole = False
+            raise
+        except (etree.XMLSyntaxError, ValueError) as error:
+            self.malformed = f"is not well-formed: {error}"[:200]
+        finally:
+            if whole and self.malformed is None and len(parser.error_log):
+                self.malformed = f"is not well-formed: {parser.error_log[0].message}"[:200]
+        yield from _entries(parser)
+
+
+def read(chunks: Iterable[bytes], url: str, limit: int = MAX_BYTES) -> Reading:
+    """The sitemap found at `url`, from its bytes; `limit` counts them after gzip is undone."""
+    del url  # what a sitemap says does not depend on where it lies; joining is for the caller
+    return Reading(chunks, limit)
+
+
+def _plain(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
+    """Bytes after gzip, which is told by its first two bytes and not by the name of the file."""
+    first, chunks = _peek(chunks)
+    undone = inflate.decoder(["gzip"] if first.startswith(inflate.MAGIC) else [], limit)
+    for chunk in chunks:
+        yield from undone.feed(chunk)
+    undone.finish()
+
+
+def _peek(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes, and all of them again."""
+    rest = iter(chunks)
+    head = b""
+    for chunk in rest:
+        head += chunk
+        if len(head) >= SNIFFED:
+            break
+
+    def again() -> Iterator[bytes]:
+        yield head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\r ")  # XML may not begin with blanks; many do
+        yield from rest
+
+    return head, again()
+
+
+def _is_text(head: bytes) -> bool:
+    """The text form: a URL a line."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:9].lower()
+    return start.startswith((b"http://", b"https://"))
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[Found]:
+    kept = b""
+    for chunk in chunks:
+        *whole, kept = re.split(rb"[\r\n]", kept + chunk)
+        for line in whole:
+            yield from _line(line)
+        kept = kept[:LONGEST]
+    yield from _line(kept)
+
+
+def _line(line: bytes) -> Iterator[Found]:
+    text = line.decode("utf-8", "replace").strip()
+    if text:
+        yield Found("page", text[:LONGEST])
+
+
+def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Bare ampersands escaped: the parser would drop them, and what stands behind them."""
+    kept = b""
+    for chunk in chunks:
+        data = kept + chunk
+        cut = data.rfind(b"&", max(0, len(data) - _TAIL))
+        kept = b"" if cut < 0 else data[cut:]
+        yield _BARE_AMPERSAND.sub(b"&amp;", data[: len(data) - len(kept)])
+    yield _BARE_AMPERSAND.sub(b"&amp;", kept)
+
+
+def _entries(parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
+    for event, element in parser.read_events():
+        if not isinstance(element.tag, str):
+            continue
+        name = etree.QName(element).localname.lower()
+        if event == "end" and name in _PAGES | _INDEX:
+            yield from _entry(element, "sitemap" if name in _INDEX else "page")
+            _forget(element)
+
+
+def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Iterator[Found]:
+    loc = date = None
+    for child in element.iterchildren("*"):
+        name = etree.QName(child).localname.lower()
+        if loc is None and name in {"loc", "link"}:
+            loc = _link(child, name)
+        elif name in _DATES:
+            date = (child.text or "").strip() or None
+    if loc:
+        yield Found(kind, loc[:LONGEST], date)
+
+
+def _link(child: "etree._Element", name: str) -> str | None:
+    """The text of loc and RSS link; the href of an Atom link, unless that leads to something else than the page."""
+    if name == "link" and child.get("href") is not None:
+        return (child.get("href") or "").strip() if child.get("rel", "alternate") == "alternate" else None
+    return "".join(child.itertext()).strip() or None
+
+
+def _forget(element: "etree._Element") -> None:
+    """What was read is not kept: a list of millions stays as small as one entry."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and element.getprevious() is not None:
+        del parent[0]
