@@ -1,0 +1,334 @@
+"""The composition root: settings in, a crawl that is ready to run out. The only room that names concrete classes.
+
+`open_job` is what the command line and library users stand on. A `Job` holds the frontier of one site, crawls,
+and publishes.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from crawler import urls
+from crawler.crawl import Crawl, Ending, Limits
+from crawler.errors import ConfigError, PublishRefused, first_of
+from crawler.fetch import AddressGuard, HttpFetcher, Retrying
+from crawler.fetch.identity import Identity
+from crawler.frontier import SqliteFrontier
+from crawler.frontier.files import remove_state
+from crawler.judge import TYPES, Judge, Rules
+from crawler.model import Moved, Settlement
+from crawler.ports import Fetcher, Run, Sink
+from crawler.publish import Published, publish
+from crawler.report.tally import Tally
+from crawler.robots import Robots
+from crawler.scope import Scope
+from crawler.seeds import Lines, Seeds
+from crawler.settings import Settings
+from crawler.urls import TRACKING, Normaliser, Url
+
+MEMORY: Final = ":memory:"
+FOLDER: Final = Path(".sitemap-crawler")
+
+
+def starts_of(settings: Settings) -> tuple[Url, ...]:
+    """The start URLs, normalised. A bare host name is read as https. Raises `ConfigError`."""
+    if not settings.scope.start:
+        raise ConfigError(
+            "No URL to start from: name one, as in `sitemap-crawler crawl https://example.com/`."
+        )
+    return tuple(dict.fromkeys(start_url(text, normaliser(settings)) for text in settings.scope.start))
+
+
+def start_url(text: str, normalise: Normaliser) -> Url:
+    """One URL that a person typed. Raises `ConfigError`."""
+    text = text.strip()
+    url = normalise(text if "://" in text else f"https://{text}")
+    if url is None or not urls.host(url):
+        raise ConfigError(f"{text!r} is not an http or https URL.")
+    return url
+
+
+def normaliser(settings: Settings) -> Normaliser:
+    """The identity of URLs under these settings."""
+    chosen = settings.urls
+    return Normaliser(
+        TRACKING | set(chosen.strip_param), keep=chosen.keep_param, drop_query=chosen.drop_query
+    )
+
+
+def state_path(settings: Settings, start: Url | None) -> str:
+    """Where the state of a site lives. Raises `ConfigError` when neither a state nor a start is known."""
+    if settings.state.state:
+        return settings.state.state
+    if start is None:
+        raise ConfigError("No state is named: give --state, or the URL that was crawled.")
+    return str(FOLDER / (urls.netloc(start).replace(":", "_").strip("[]") + ".db"))
+
+
+def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
+    """Stands for the settings that decide what is found and listed; pace, limits and output do not."""
+    scope = asdict(settings.scope)
+    for name in ("start", "max_pages", "max_time"):
+        del scope[name]
+    deciding = [
+        sorted(starts),
+        scope,
+        asdict(settings.urls),
+        asdict(settings.verdicts),
+        settings.dates.lastmod,
+        settings.http.user_agent,
+        settings.http.auth_env,
+        settings.pace.ignore_robots,
+    ]
+    return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def product_token(user_agent: str) -> str:
+    """The name that robots.txt and meta robots may call us by: the first word of the User-Agent header."""
+    return user_agent.split(maxsplit=1)[0].partition("/")[0].lower()
+
+
+def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> SqliteFrontier:
+    """The frontier of a site. Raises `FrontierError`, `StateBusy` or `ConfigError`."""
+    path = state_path(settings, start)
+    if "://" in path:
+        raise ConfigError(f"--state: {path.partition(':')[0]} is not supported; name a file.")
+    if settings.state.fresh and path != MEMORY and not read_only:
+        remove_state(Path(path))
+    gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
+    return SqliteFrontier(path, gap=gap, read_only=read_only)
+
+
+async def home_of(frontier: SqliteFrontier, start: Url) -> Url:
+    """A start URL, or where it moved to."""
+    for _ in range(100):
+        record = await frontier.record(start)
+        if record is None or not isinstance(record.outcome, Moved):
+            break
+        start = record.outcome.to
+    return start
+
+
+@dataclass
+class Job:
+    """The crawl of one site: `crawl` (or `outcomes`), then `publish`. Made by `open_job`."""
+
+    settings: Settings
+    starts: tuple[Url, ...]
+    frontier: SqliteFrontier
+    run: Run
+    tally: Tally
+    fetcher: Fetcher
+    inputs: Sequence[Lines] = ()
+    sinks: list[Sink] = field(default_factory=list)
+    ending: Ending | None = None
+    _crawl: Crawl | None = None
+    _stopped: str | None = None
+
+    async def crawl(self) -> Ending:
+        """Crawl until the site is known, a limit is met, or `stop`.
+
+        Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
+        """
+        if self.run.complete:
+            self.ending = Ending.COMPLETE
+            return self.ending
+        balance = await self.frontier.balance()
+        self.tally.resume(balance.discovered, sum(balance.outcomes.values()))
+        self._crawl = self._assemble()
+        if self._stopped:
+            self._crawl.stop(self._stopped)
+        self.ending = await self._crawl.run()
+        return self.ending
+
+    @asynccontextmanager
+    async def outcomes(self) -> AsyncIterator[MemoryObjectReceiveStream[Settlement]]:
+        """Crawl, and see each URL settle once that is durable. Leaving the block early stops the crawl."""
+        send, receive = anyio.create_memory_object_stream[Settlement](256)
+        self.sinks.append(_Stream(send))
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._crawl_into, send)
+                with receive:
+                    yield receive
+                self.stop("nobody looks any more")
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+
+    async def _crawl_into(self, send: MemoryObjectSendStream[Settlement]) -> None:
+        async with send:
+            await self.crawl()
+
+    def stop(self, why: str) -> None:
+        """Let what is in flight end; `crawl` then returns. The state can be resumed."""
+        self._stopped = why
+        if self._crawl:
+            self._crawl.stop(why)
+
+    async def publish(self) -> Published:
+        """Write the sitemap of what is listed. Raises `PublishRefused`, `OutputError`.
+
+        A complete run that was published, or refused by the guard, is over: the next crawl begins a new one. One
+        that could not be written is published by the next call, without crawling again.
+        """
+        self.tally.phase = "publishing"
+        balance = await self.frontier.balance()
+        complete = self.ending is Ending.COMPLETE or self.run.complete
+        over = complete and not self.settings.guard.dry_run
+        try:
+            published = await publish(
+                self.frontier.entries(),
+                self.settings.output,
+                self.settings.dates,
+                self.settings.guard,
+                urls.origin(await home_of(self.frontier, self.starts[0])),
+                complete=complete,
+                counts=balance.outcomes,
+                run_id=str(self.run.number),
+            )
+        except PublishRefused:
+            if over:
+                await self.frontier.conclude()
+            raise
+        if over:
+            await self.frontier.conclude()
+        return published
+
+    def _assemble(self) -> Crawl:
+        settings = self.settings
+        pace, agent = settings.pace, product_token(settings.http.user_agent)
+        robots = Robots(
+            agent,
+            self.fetcher,
+            self.frontier,
+            now=time.time,
+            sleep_until=_sleep_until,
+            ignore=pace.ignore_robots,
+        )
+        judge = Judge(
+            Rules(
+                agent=agent,
+                normalise=normaliser(settings),
+                types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
+                off=frozenset(settings.verdicts.no_rule),
+                dated=settings.dates.lastmod != "none",
+                max_redirects=settings.http.max_redirects,
+                retries=settings.http.retries,
+                max_wait=pace.max_wait,
+            )
+        )
+        return Crawl(
+            frontier=self.frontier,
+            fetcher=self.fetcher,
+            permits=robots,
+            judge=judge,
+            scope=Scope.of(self.starts, settings.scope),
+            tally=self.tally,
+            limits=Limits(
+                concurrency=pace.concurrency,
+                gap=1 / pace.rate if pace.rate else 0.0,
+                max_wait=pace.max_wait,
+                max_pages=settings.scope.max_pages,
+                max_time=settings.scope.max_time,
+            ),
+            sinks=[self.tally, *self.sinks],
+            seeding=_Seeding(settings, self.fetcher, robots, self.inputs),
+        )
+
+
+class _Stream:
+    """A `Sink` that hands settlements to whoever iterates; a reader that left is no reason to stop."""
+
+    def __init__(self, send: MemoryObjectSendStream[Settlement]) -> None:
+        self._send = send
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        try:
+            for settlement in group:
+                await self._send.send(settlement)
+        except anyio.BrokenResourceError:
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Seeding:
+    """The seeds that the settings name: lines of input first, then sitemaps."""
+
+    settings: Settings
+    fetcher: Fetcher
+    robots: Robots
+    inputs: Sequence[Lines]
+
+    async def __call__(self, crawl: Crawl) -> AsyncIterator[Sequence[Url]]:
+        normalise = normaliser(self.settings)
+        for lines in self.inputs:
+            for chunk in lines.chunks():
+                yield chunk
+        seeds = Seeds(
+            self.fetcher,
+            crawl.frontier,
+            normalise,
+            permit=crawl.permit,
+            belongs=crawl.scope.belongs,
+            sleep_until=_sleep_until,
+        )
+        async for found in seeds.read(await self._sitemaps(crawl, normalise)):
+            yield found
+
+    async def _sitemaps(self, crawl: Crawl, normalise: Normaliser) -> list[Url]:
+        chosen = self.settings.scope.seed_sitemaps
+        if chosen == "off":
+            return []
+        if chosen != "auto":
+            return [start_url(chosen, normalise)]
+        found: list[Url] = []
+        for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
+            await crawl.permit(Url(site + "/"))  # its robots.txt is known afterwards
+            found += self.robots.sitemaps(site)
+        return found
+
+
+async def _sleep_until(moment: float) -> None:
+    await anyio.sleep(max(0.0, moment - time.time()))
+
+
+@asynccontextmanager
+async def open_job(
+    settings: Settings, *, clock: Callable[[], float] = time.monotonic, sinks: Sequence[Sink] = ()
+) -> AsyncIterator[Job]:
+    """Everything that one crawl needs, opened; closed again on the way out.
+
+    Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
+    """
+    starts = starts_of(settings)
+    hosts = [urls.host(url) for url in starts]
+    guard = AddressGuard(hosts, settings.http.allow_address)
+    identity = Identity(settings.http, {urls.origin(url) for url in starts})
+    async with AsyncExitStack() as stack:
+        inputs = [Lines(name, normaliser(settings)) for name in settings.scope.input]
+        for lines in inputs:
+            stack.callback(lines.close)
+        plain = await stack.enter_async_context(
+            HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
+        )
+        frontier = open_frontier(settings, starts[0])
+        stack.push_async_callback(frontier.close)
+        fetcher = Retrying(
+            plain,
+            frontier,
+            retries=settings.http.retries,
+            total=settings.http.total_timeout,
+            clock=time.time,
+            sleep=anyio.sleep,
+        )
+        run = await frontier.begin(fingerprint(settings, starts))
+        tally = Tally(clock, max_pages=settings.scope.max_pages, max_time=settings.scope.max_time)
+        yield Job(settings, starts, frontier, run, tally, fetcher, inputs, list(sinks))

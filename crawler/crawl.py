@@ -1,0 +1,430 @@
+"""The engine: a pool of tasks that visit, and one steward that leases and settles.
+
+    lease -> permitted? -> fetch -> judge -> settle
+
+Every visit walks that line, in `_visit`. The steward is the only one that writes to the frontier on the way, in
+groups: whatever was ready while the last group was written makes the next. A crash costs what is in hand, never a
+URL. This file knows rules, words and ports; nothing concrete, and no settings.
+"""
+
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final, Protocol, TypeAlias
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from crawler.errors import StartForbidden, StartUnreachable, first_of
+from crawler.judge import Judge
+from crawler.model import (
+    Failed,
+    Lease,
+    Link,
+    Listed,
+    Moved,
+    Outcome,
+    Permit,
+    Reply,
+    Response,
+    Settlement,
+    Unlisted,
+    Validators,
+    Verdict,
+    Visit,
+    Why,
+)
+from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink
+from crawler.scope import Scope
+from crawler.urls import Url, netloc, origin
+
+GROUP: Final = 64  # settlements in one transaction
+LARGE: Final = 256 * 1024  # bytes from which a page is parsed in a thread of its own (Lexbor frees the lock)
+GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
+RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
+
+Seeding: TypeAlias = Callable[["Crawl"], AsyncIterator[Sequence[Url]]]
+Returned: TypeAlias = Settlement | Lease  # a lease comes back unused
+
+log = logging.getLogger("crawler.crawl")
+
+
+class Ending(Enum):
+    """How a crawl came to rest."""
+
+    COMPLETE = "complete"
+    LIMIT = "limit"  # --max-pages or --max-time
+    STOPPED = "stopped"  # somebody asked
+
+
+class Counters(Protocol):
+    """What the engine tells whoever watches, as it happens (`report.tally`)."""
+
+    phase: str
+    stopping: str | None
+
+    def found(self, new: int) -> None:
+        """URLs became known."""
+        ...
+
+    def asked(self) -> None:
+        """An exchange began."""
+        ...
+
+    def answered(self) -> None:
+        """It ended."""
+        ...
+
+    def pace(self, gap: float) -> None:
+        """The slowest host is asked every `gap` seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far, how fast. Times in seconds."""
+
+    concurrency: int = 16
+    gap: float = 0.0  # from slot to slot of one host
+    max_wait: float = 600.0  # the longest Crawl-delay that is kept
+    max_pages: int | None = None
+    max_time: float | None = None
+
+
+@dataclass
+class Crawl:
+    """One crawl of one site, from its start URLs to `run`'s ending. May be run once."""
+
+    frontier: Frontier
+    fetcher: Fetcher
+    permits: Permits
+    judge: Judge
+    scope: Scope
+    tally: Counters
+    limits: Limits = Limits()
+    sinks: Sequence[Sink] = ()
+    seeding: Seeding | None = None
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+
+    starts: list[Url] = field(init=False)  # and where they moved to
+    _out: dict[int, Lease] = field(init=False, default_factory=dict)
+    _asked: int = field(init=False, default=0)
+    _slowest: float = field(init=False, default=0.0)
+    _ending: Ending | None = field(init=False, default=None)
+    _deadline: float = field(init=False, default=float("inf"))
+    _nap: anyio.CancelScope | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Every start URL is visited first, and may move house."""
+        self.starts = list(self.scope.starts)
+
+    def stop(self, why: str) -> None:
+        """Lease nothing more, let what is in flight end, settle it, and return from `run`. Call again: no effect."""
+        self._end(Ending.STOPPED, why)
+
+    async def run(self) -> Ending:
+        """Crawl until nothing is left, a limit is met, or `stop`.
+
+        Raises `StartUnreachable` or `StartForbidden` when there is no site to crawl.
+        """
+        if self.limits.max_time is not None:
+            self._deadline = self.clock() + self.limits.max_time
+        await self._recall_moves()
+        try:
+            await self._pool()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+        with anyio.CancelScope(shield=True):
+            await self.frontier.release(list(self._out.values()))
+        if self._ending is None:
+            await self.frontier.finish()
+        return self._ending or Ending.COMPLETE
+
+    # -- the steward --------------------------------------------------------------------------------------
+
+    async def _pool(self) -> None:
+        give, todo = anyio.create_memory_object_stream[Lease](2 * self.limits.concurrency)
+        back, done = anyio.create_memory_object_stream[Returned](2 * self.limits.concurrency)
+        async with anyio.create_task_group() as pool, give, done:
+            with todo, back:
+                for _ in range(self.limits.concurrency):
+                    pool.start_soon(self._work, todo.clone(), back.clone())
+            await self._walk(give, done)
+            pool.cancel_scope.cancel()
+
+    async def _walk(
+        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
+    ) -> None:
+        """Starts first, then seeds, then everything; with a depth limit, one level after the other."""
+        self.tally.phase = "arriving"
+        self.tally.found(await self.frontier.add([Visit(url) for url in self.scope.starts]))
+        await self._drain(give, done, depth=0)
+        if self._ending:
+            return
+        await self._check_arrival()
+        await self._seed()
+        self.tally.phase = "crawling"
+        # A level is finished before the next begins: what lies within the limit must not depend on timing.
+        levels = range(self.scope.max_depth + 1) if self.scope.max_depth is not None else (None,)
+        for depth in levels:
+            await self._drain(give, done, depth=depth)
+
+    async def _drain(
+        self,
+        give: MemoryObjectSendStream[Lease],
+        done: MemoryObjectReceiveStream[Returned],
+        *,
+        depth: int | None,
+    ) -> None:
+        """Lease and settle until nothing is due and nothing out."""
+        group: list[Returned] = []
+        stopped_at: float | None = None
+        while True:
+            await self._settle(group)
+            batch = Batch() if self._is_ending() else await self._lease(give, depth)
+            if self._ending:
+                stopped_at = stopped_at or self.clock()
+                if not self._out or self.clock() - stopped_at > GRACE:
+                    return
+            elif batch.finished and not self._out:
+                return
+            group = await self._gather(done, 0.5 if self._ending else batch.wait)
+
+    async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
+        room = 2 * self.limits.concurrency - len(self._out)
+        if self.limits.max_pages is not None:
+            room = min(room, self.limits.max_pages - self._asked - len(self._out))
+        if room <= 0:
+            return Batch()
+        batch = await self.frontier.lease(room, depth)
+        for lease in batch.leases:
+            self._out[lease.id] = lease
+            give.send_nowait(lease)
+        return batch
+
+    async def _gather(self, done: MemoryObjectReceiveStream[Returned], wait: float | None) -> list[Returned]:
+        """What came back: at least one, or nothing after `wait` seconds."""
+        group: list[Returned] = []
+        pause = min(RENEW, self._deadline - self.clock(), RENEW if wait is None else wait)
+        with anyio.move_on_after(max(0.0, pause)) as self._nap:
+            group.append(await done.receive())
+        self._nap = None
+        try:
+            while len(group) < GROUP:
+                group.append(done.receive_nowait())
+        except anyio.WouldBlock:
+            pass
+        return group
+
+    async def _settle(self, group: Sequence[Returned]) -> None:
+        settlements = [item for item in group if isinstance(item, Settlement)]
+        unused = [item for item in group if isinstance(item, Lease)]
+        if settlements:
+            self.tally.found(await self.frontier.settle(settlements))
+            for sink in self.sinks:
+                await sink.settled(settlements)
+        if unused:
+            await self.frontier.release(unused)
+        for item in group:
+            self._out.pop(item.id if isinstance(item, Lease) else item.lease.id, None)
+
+    def _is_ending(self) -> bool:
+        if self._ending is None and self.clock() >= self._deadline:
+            self._end(Ending.LIMIT, "--max-time")
+        full = self.limits.max_pages is not None and self._asked >= self.limits.max_pages
+        if self._ending is None and full:
+            self._end(Ending.LIMIT, "--max-pages")
+        return self._ending is not None
+
+    def _end(self, ending: Ending, why: str) -> None:
+        if self._ending is None:
+            self._ending = ending
+            self.tally.stopping = why
+            if self._nap:
+                self._nap.cancel()
+
+    # -- arriving -----------------------------------------------------------------------------------------
+
+    async def _check_arrival(self) -> None:
+        """At least one start URL must have led to a page, or there is no site."""
+        ends = [await self._end_of(url) for url in self.scope.starts]
+        if any(isinstance(end, Listed) or _is_page(end) for _, end in ends):
+            return
+        await self.frontier.conclude()
+        url, end = ends[0]
+        if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
+            file = await self.frontier.robots(origin(url))
+            if file and file.status == "unreachable":
+                raise StartUnreachable(f"{url}: {file.detail}.")
+        if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
+            line = f" ({end.detail})" if end.detail else ""
+            raise StartForbidden(f"{url}: {end.why.says}{line}. See the robots command, or --ignore-robots.")
+        if isinstance(end, Unlisted) and end.why is Why.OFFSITE:
+            raise StartUnreachable(
+                f"{self.scope.starts[0]} redirects to {url}, another site: start there, "
+                f"or add --allow-host {netloc(url)}."
+            )
+        reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page came"
+        raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
+
+    async def _end_of(self, url: Url) -> tuple[Url, Outcome | None]:
+        """Where the redirects of a start URL end."""
+        for _ in range(100):
+            record = await self.frontier.record(url)
+            outcome = record.outcome if record else None
+            if not isinstance(outcome, Moved):
+                return url, outcome
+            url = outcome.to
+        return url, None
+
+    async def _seed(self) -> None:
+        if self.seeding is None or await self.frontier.recall("seeded"):
+            return
+        self.tally.phase = "seeds"
+        async for urls in self.seeding(self):
+            self.tally.found(await self.frontier.add([self._place(url, 0, None) for url in urls]))
+            if self._is_ending():
+                return
+        await self.frontier.remember("seeded", "yes")
+
+    async def _recall_moves(self) -> None:
+        for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
+            self._admit(Url(start), Url(to))
+
+    def _admit(self, start: Url, to: Url) -> None:
+        self.starts.append(to)
+        self.scope = self.scope.admitting(start, to)
+
+    # -- the visit ----------------------------------------------------------------------------------------
+
+    async def _work(
+        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
+    ) -> None:
+        async with todo, back:
+            async for lease in todo:
+                await back.send(await self._visit(lease))
+
+    async def _visit(self, lease: Lease) -> Returned:
+        """The walk of one URL. A lease that comes back as it was is offered again."""
+        url = lease.visit.url
+        if self._ending or await self._met_stranger(lease):
+            return lease
+        permit = self.permits.permit(url)
+        if not permit.allowed:
+            return Settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
+        if self.scope.unfetched(url):
+            return Settlement(lease, Verdict(self._listable(url, Listed())))
+        await self._sleep_until(lease.at)
+        if self._ending:
+            return lease
+        reply = await self._ask(lease)
+        verdict = await self._judge(lease, reply)
+        links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
+        if isinstance(verdict.outcome, Moved) and url in self.starts:
+            await self._start_moved(url, verdict.outcome.to)
+        return self._settlement(lease, verdict, links)
+
+    async def _met_stranger(self, lease: Lease) -> bool:
+        """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""
+        site = origin(lease.visit.url)
+        if not lease.stranger and self.permits.knows(site):
+            return False
+        file = await self.frontier.robots(site)
+        if file is not None:
+            self.permits.learn(site, file)
+            self._gap(site)
+            return False
+        await self._sleep_until(lease.at)
+        file = await self.permits.ask(site)
+        self.permits.learn(site, file)
+        await self.frontier.meet(site, file, self._gap(site))
+        return True
+
+    def _gap(self, site: str) -> float:
+        delay = self.permits.delay(site) or 0.0
+        if delay > self.limits.max_wait:
+            log.warning(
+                "a Crawl-delay is longer than --max-wait and was cut",
+                extra={"fields": {"origin": site, "delay": delay, "kept": self.limits.max_wait}},
+            )
+        gap = max(self.limits.gap, min(delay, self.limits.max_wait))
+        self._slowest = max(self._slowest, gap)
+        self.tally.pace(self._slowest)
+        return gap
+
+    async def permit(self, url: Url) -> Permit:
+        """Whether robots.txt lets us ask for a URL that is no visit (a sitemap)."""
+        site = origin(url)
+        if not self.permits.knows(site):
+            file = await self.frontier.robots(site)
+            if file is None:
+                await self._sleep_until(await self.frontier.slot(site))
+                file = await self.permits.ask(site)
+            self.permits.learn(site, file)
+            await self.frontier.meet(site, file, self._gap(site))
+        return self.permits.permit(url)
+
+    async def _ask(self, lease: Lease) -> Reply:
+        validators = lease.prior.facts.validators if lease.prior else Validators()
+        self._asked += 1
+        self.tally.asked()
+        try:
+            return await self.fetcher.fetch(
+                Request(lease.visit.url, validators, wants_body=self.judge.wants_body)
+            )
+        finally:
+            self.tally.answered()
+
+    async def _judge(self, lease: Lease, reply: Reply) -> Verdict:
+        now = datetime.fromtimestamp(self.clock(), UTC)
+        if isinstance(reply, Response) and len(reply.body) > LARGE:
+            return await anyio.to_thread.run_sync(self.judge, lease, reply, now)
+        return self.judge(lease, reply, now)
+
+    async def _start_moved(self, start: Url, to: Url) -> None:
+        self._admit(start, to)
+        moves = json.loads(await self.frontier.recall("moved") or "[]")
+        await self.frontier.remember("moved", json.dumps([*moves, [start, to]]))
+
+    def _settlement(self, lease: Lease, verdict: Verdict, links: Iterable[Link]) -> Settlement:
+        visit, outcome = lease.visit, verdict.outcome
+        if isinstance(outcome, Moved):
+            found = tuple(
+                self._place(link.url, visit.depth, visit.url, visit.hops + 1)
+                if link.url == outcome.to
+                else self._place(link.url, visit.depth + 1, visit.url)
+                for link in links
+            )
+        else:
+            found = tuple(
+                self._place(link.url, visit.depth + 1, visit.url, nofollow=link.nofollow) for link in links
+            )
+        judged = Verdict(self._listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
+        return Settlement(lease, judged, found)
+
+    def _listable(self, url: Url, outcome: Outcome) -> Outcome:
+        why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
+        return outcome if why is None else Unlisted(why)
+
+    def _place(
+        self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False
+    ) -> Visit:
+        """A URL that was found: a visit, or known and set aside."""
+        aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
+        return Visit(url, depth, via, hops, aside)
+
+    async def _sleep_until(self, moment: float) -> None:
+        if (pause := moment - self.clock()) > 0:
+            await self.sleep(pause)
+
+
+def _is_page(outcome: Outcome | None) -> bool:
+    """Unlisted, but answered by the site itself: its links count."""
+    unasked = {Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.EXCLUDED, Why.TYPE}
+    return isinstance(outcome, Unlisted) and outcome.why not in unasked

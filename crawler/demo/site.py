@@ -1,0 +1,220 @@
+"""A website in a few lines, served on loopback by the standard library. For the demo and for tests, nowhere else.
+
+    site = Site()
+    site.page("/", links=["/a"])
+    with site.serve() as origin: ...
+
+`{origin}` in links, robots.txt and Location becomes the origin that the site is served at.
+"""
+
+import hashlib
+import html
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import Message
+from email.utils import format_datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+Fields = Mapping[str, str] | Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent back."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def header(self, name: str) -> str | None:
+        """The value of a field."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that came in."""
+
+    time: float  # seconds, monotonic
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    status: int
+
+
+@dataclass
+class Site:
+    """Pages by path and query. What is not declared answers 404."""
+
+    answers: dict[str, Callable[[Any], Answer]] = field(default_factory=dict)
+    log: list[Asked] = field(default_factory=list)
+
+    def page(
+        self,
+        target: str,
+        *,
+        links: Sequence[str] = (),
+        nofollow: Sequence[str] = (),
+        title: str = "",
+        text: str = "",
+        head: str = "",
+        canonical: str | None = None,
+        noindex: bool = False,
+        lastmod: datetime | str | None = None,
+        headers: Fields = (),
+        status: int = 200,
+    ) -> None:
+        """An HTML page. `text` and `head` are markup; `lastmod` as a text goes out as it is."""
+        head += f'<link rel="canonical" href="{html.escape(canonical)}">' if canonical else ""
+        head += '<meta name="robots" content="noindex">' if noindex else ""
+        items = [f'<li><a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links]
+        items += [
+            f'<li><a rel="nofollow" href="{html.escape(link)}">{html.escape(link)}</a>' for link in nofollow
+        ]
+        heading = title or target
+        markup = (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(heading)}</title>'
+            f"{head}</head><body><h1>{html.escape(heading)}</h1>{text}<ul>{''.join(items)}</ul></body></html>"
+        )
+        fields = [("Content-Type", "text/html; charset=utf-8"), *_pairs(headers)]
+        if lastmod is not None:
+            fields.append(("Last-Modified", _http_date(lastmod)))
+        self.raw(target, body=markup.encode(), status=status, headers=fields)
+
+    def raw(self, target: str, *, body: bytes = b"", status: int = 200, headers: Fields = ()) -> None:
+        """Anything at all."""
+        answer = self.answer(status, body, headers)
+        self.answers[target] = lambda _: answer
+
+    def redirect(self, target: str, to: str, status: int = 301) -> None:
+        """A redirect."""
+        self.raw(target, status=status, headers=[("Location", to)])
+
+    def respond(self, target: str, answer: Callable[[Any], Any]) -> None:
+        """A function from the request to an `answer`, called in a thread of the server."""
+        self.answers[target] = answer
+
+    @staticmethod
+    def answer(status: int = 200, body: bytes = b"", headers: Fields = ()) -> Answer:
+        """For `respond`; a body without a type is HTML."""
+        fields = _pairs(headers)
+        if body and not any(name.lower() == "content-type" for name, _ in fields):
+            fields.append(("Content-Type", "text/html; charset=utf-8"))
+        return Answer(status, body, tuple(fields))
+
+    def robots(self, text: str) -> None:
+        """The robots.txt."""
+        self.raw("/robots.txt", body=text.encode(), headers=[("Content-Type", "text/plain")])
+
+    def sitemap(self, target: str, locs: Sequence[str]) -> None:
+        """A sitemap; a path becomes a URL of the site."""
+        urls = (loc if "://" in loc else "{origin}" + loc for loc in locs)
+        lines = "".join(f"<url><loc>{html.escape(url)}</loc></url>" for url in urls)
+        body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{lines}</urlset>'
+        self.raw(target, body=body.encode(), headers=[("Content-Type", "application/xml")])
+
+    def requests(self, target: str) -> int:
+        """How often it was asked for."""
+        return sum(asked.target == target for asked in self.log)
+
+    @contextmanager
+    def serve(self, host: str = "127.0.0.1", *, context: ssl.SSLContext | None = None) -> Iterator[str]:
+        """Serve while the block runs; gives the origin, as `http://127.0.0.1:40123`."""
+        server = _Server((host, 0), _handler(self))
+        if context:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.origin = f"{'https' if context else 'http'}://{host}:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server.origin
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    origin = ""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is nothing to tell."""
+
+
+def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm: ClassVar[bool] = True
+        wbufsize = -1  # one packet for head and body
+        server: _Server
+
+        def do_GET(self) -> None:
+            given = site.answers.get(self.path, _missing)(self)
+            answer = _placed(given, self.server.origin)
+            if _is_unchanged(self.headers, answer):
+                answer = Answer(304, b"", answer.headers)
+            site.log.append(
+                Asked(time.monotonic(), self.command, self.path, dict(self.headers.items()), answer.status)
+            )
+            self.send_response_only(answer.status, _phrase(answer.status))
+            for name, value in answer.headers:
+                self.send_header(name, value)
+            if answer.status != 304:
+                self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+            self.wfile.flush()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+            """Say nothing."""
+
+    return Handler
+
+
+def _missing(_: Any) -> Answer:
+    return Site.answer(404, b"<title>Not found</title><h1>Not found</h1>")
+
+
+def _placed(answer: Answer, origin: str) -> Answer:
+    headers = tuple((name, value.replace("{origin}", origin)) for name, value in answer.headers)
+    return Answer(answer.status, answer.body.replace(b"{origin}", origin.encode()), headers)
+
+
+def _is_unchanged(asked: Message, answer: Answer) -> bool:
+    """Conditional requests (RFC 9110 13): an ETag decides where both sides have one, else the date as it came."""
+    if answer.status != 200:
+        return False
+    if "If-None-Match" in asked and answer.header("ETag"):
+        return asked["If-None-Match"] == answer.header("ETag")
+    since = asked.get("If-Modified-Since")
+    return since is not None and since == answer.header("Last-Modified")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def _pairs(headers: Fields) -> list[tuple[str, str]]:
+    return list(headers.items() if isinstance(headers, Mapping) else headers)
+
+
+def _http_date(at: datetime | str) -> str:
+    return at if isinstance(at, str) else format_datetime(at, usegmt=True)
+
+
+def etag(text: str) -> str:
+    """A strong ETag for a text."""
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'
