@@ -1,0 +1,1 @@
+"""What is told of a crawl: counters while it works (`tally`), lines in a log (`lines`)."""
