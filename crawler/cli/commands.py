@@ -1,0 +1,146 @@
+"""The commands: each resolves its settings and makes one call. What they say is worded in `summary` and `story`."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import click
+
+from crawler import layers
+from crawler.cli.options import SettingCommand, settings_options, typed
+from crawler.errors import Exit
+from crawler.settings import Settings
+
+T = TypeVar("T")
+
+# What is heavy to import (httpx, lxml, rich) is imported inside the commands: --help stays quick.
+
+
+def _settings(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> Settings:
+    return _layers(params, urls)[0]
+
+
+def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Settings, list[layers.Origin]]:
+    flags = typed(params) | ({"start": urls} if urls else {})
+    file = Path(params["config"]) if params.get("config") else None
+    return layers.resolve(file, os.environ, flags)
+
+
+def _run(call: Callable[[], Awaitable[T]]) -> T:
+    """On uvloop where it is installed (the `fast` extra)."""
+    return anyio.run(call, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="sitemap-crawler", prog_name="sitemap-crawler")
+def cli() -> None:
+    """Crawl a site and publish a sitemap that search engines can trust.
+
+    Begin with:  sitemap-crawler crawl https://example.com/
+
+    Without a network:  sitemap-crawler demo
+    """
+
+
+@cli.command(cls=SettingCommand)
+@click.argument("urls", nargs=-1, metavar="URL...")
+@settings_options("scope", "urls", "pace", "http", "verdicts", "dates", "output", "guard", "state", "log")
+def crawl(urls: tuple[str, ...], **params: Any) -> int:
+    """Crawl a site, then publish its sitemap.
+
+    An unfinished crawl is resumed; a finished one is crawled again, asking only what changed.
+    """
+    from crawler.cli.crawling import crawl_site  # noqa: PLC0415
+
+    return _run(lambda: crawl_site(_settings(params, urls)))
+
+
+@cli.command(cls=SettingCommand)
+@settings_options("output", "log", only=frozenset({"output", "log-format", "quiet", "verbose"}))
+def demo(**params: Any) -> int:
+    """Crawl a small bundled website on loopback, and show the result.
+
+    Needs no network and writes only to --output (a temporary folder, if none is named).
+    """
+    from crawler.cli.demo import crawl_demo  # noqa: PLC0415
+
+    return _run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
+
+
+@cli.command(cls=SettingCommand)
+@click.argument("url", required=False)
+@settings_options("state", "log", only=frozenset({"state", "log-format"}))
+def status(url: str | None, **params: Any) -> int:
+    """Say where a crawl stands. URL is the one that was crawled, or name the --state."""
+    from crawler.cli.story import show_status  # noqa: PLC0415
+
+    return _run(lambda: show_status(_settings(params, (url,) if url else ())))
+
+
+@cli.command(cls=SettingCommand)
+@click.argument("url")
+@settings_options(
+    "scope",
+    "urls",
+    "state",
+    "log",
+    only=frozenset({"strip-param", "keep-param", "drop-query", "state", "log-format"}),
+)
+def explain(url: str, **params: Any) -> int:
+    """Tell the story of one URL, from state."""
+    from crawler.cli.story import show_story  # noqa: PLC0415
+
+    return _run(lambda: show_story(_settings(params), url))
+
+
+@cli.command(cls=SettingCommand)
+@click.argument("url", required=False)
+@settings_options("dates", "output", "guard", "state", "log")
+def export(url: str | None, **params: Any) -> int:
+    """Write the sitemap from state, whatever is known, without network."""
+    from crawler.cli.crawling import export_sitemap  # noqa: PLC0415
+
+    return _run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
+
+
+@cli.command(cls=SettingCommand)
+@click.argument("url")
+@settings_options("http", "log", only=frozenset({
+    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format",
+}))  # fmt: skip
+def robots(url: str, **params: Any) -> int:
+    """Say which group and which line of robots.txt decide for URL."""
+    from crawler.cli.story import show_permit  # noqa: PLC0415
+
+    return _run(lambda: show_permit(_settings(params), url))
+
+
+class _Config(click.Group):
+    """`config` alone shows the settings; `config check FILE` reads one file."""
+
+
+@cli.group(cls=_Config, invoke_without_command=True)
+@click.option("--config", "config", metavar="FILE", envvar="SITEMAP_CRAWLER_CONFIG", help="settings in TOML")
+@click.pass_context
+def config(ctx: click.Context, /, **params: Any) -> int:
+    """Show the effective settings, each with where it came from."""
+    if ctx.invoked_subcommand:
+        return Exit.OK
+    from crawler.cli.story import show_settings  # noqa: PLC0415
+
+    show_settings(_layers(params)[1], sys.stdout)
+    return Exit.OK
+
+
+@config.command()
+@click.argument("file")
+def check(file: str) -> int:
+    """Read FILE and say what is wrong with it, if anything is."""
+    _, origins = layers.resolve(Path(file))
+    changed = [origin for origin in origins if origin.place != "default"]
+    click.echo(f"{file}: good, {len(changed)} settings.")
+    return Exit.OK

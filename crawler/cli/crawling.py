@@ -1,0 +1,185 @@
+"""`crawl`, `export`, and what stands around them: signals, the display, the decision to publish, the last words."""
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import anyio
+from rich.console import Console
+
+from crawler import urls
+from crawler.app import MEMORY, Job, home_of, normaliser, open_frontier, open_job, start_url, state_path
+from crawler.cli import progress, summary
+from crawler.crawl import Ending
+from crawler.errors import CrawlerError, Exit, PublishRefused, first_of
+from crawler.frontier import SqliteFrontier
+from crawler.model import Balance
+from crawler.publish import Published, publish
+from crawler.report import lines
+from crawler.settings import Log, Settings
+
+log = logging.getLogger("crawler")
+
+SIGNALS = {signal.SIGINT: ("interrupted", Exit.INTERRUPTED), signal.SIGTERM: ("terminated", Exit.TERMINATED)}
+
+
+def configure_log(chosen: Log) -> None:
+    """Logging as the settings want it."""
+    level = logging.ERROR if chosen.quiet else logging.DEBUG if chosen.verbose else logging.INFO
+    lines.configure(chosen.log_format, level, sys.stderr)
+
+
+async def crawl_site(settings: Settings) -> Exit:
+    """The whole of `crawl`: arrive, crawl, publish, tell. Raises from the tree of `errors`."""
+    configure_log(settings.log)
+    console = progress.Screen()
+    began = time.monotonic()
+    async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
+        if job.run.resumed:
+            log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
+        left = _Left()
+        async with _watched(job, console, left):
+            ending = await job.crawl()
+        published, refused = await _publish(job, ending)
+        await _tell(job, console, began, published, refused)
+    if refused:
+        return refused.exit
+    if ending is Ending.STOPPED:
+        return left.exit
+    return Exit.PARTIAL if ending is Ending.LIMIT else Exit.OK
+
+
+@dataclass
+class _Left:
+    """The exit code of whoever told us to stop."""
+
+    exit: Exit = Exit.INTERRUPTED
+
+
+@asynccontextmanager
+async def _watched(job: Job, console: Console, left: _Left) -> AsyncIterator[None]:
+    """Signals are heard and the display is drawn while the block runs."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_listen, job, left)
+            if not job.settings.log.quiet:
+                show = (
+                    progress.show
+                    if console.is_terminal and job.settings.log.log_format == "text"
+                    else progress.tell
+                )
+                tasks.start_soon(show, job.tally, console)
+            yield
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group
+
+
+async def _listen(job: Job, left: _Left) -> None:
+    """The first signal drains; the second leaves at once, and the state is whole all the same."""
+    with anyio.open_signal_receiver(*SIGNALS) as received:
+        async for number in received:
+            word, code = SIGNALS[signal.Signals(number)]
+            if job.tally.stopping:
+                progress.Screen().show_cursor()
+                os._exit(code)
+            left.exit = code
+            job.stop(word)
+
+
+async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
+    """Publish what is complete, or allowed to be partial; a refusal is told, not raised."""
+    if ending is not Ending.COMPLETE and not job.settings.guard.allow_partial:
+        return None, None
+    try:
+        return await job.publish(), None
+    except PublishRefused as refusal:
+        return None, refusal
+
+
+async def _tell(
+    job: Job,
+    console: Console,
+    began: float,
+    published: Published | None,
+    refused: PublishRefused | None,
+) -> None:
+    settings = job.settings
+    state = state_path(settings, job.starts[0])
+    kept = None if state == MEMORY else state
+    resume = None
+    if job.ending is not Ending.COMPLETE:
+        resume = "run the same command again" if kept else None
+    closing = await _closing(job.frontier, published)
+    closing = replace(
+        closing,
+        elapsed=time.monotonic() - began,
+        asked=job.tally.exchanges,
+        state=kept,
+        resume=resume,
+        refused=str(refused) if refused else None,
+        dry_run=settings.guard.dry_run,
+    )
+    say(closing, settings.log, console)
+
+
+async def _closing(frontier: SqliteFrontier, published: Published | None) -> summary.Closing:
+    balance = await frontier.balance()
+    return summary.Closing(
+        balance=balance,
+        files=tuple(summary.FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
+        if published
+        else (),
+        folder=str(published.folder) if published else None,
+        robots_line=published.robots_line if published else None,
+        examples=await _examples(frontier, balance),
+        dated=await frontier.dated(),
+    )
+
+
+async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, Sequence[str]]:
+    failed = [code for code in balance.outcomes if code.startswith("failed:")]
+    return {code: await frontier.examples(code) for code in failed}
+
+
+def say(closing: summary.Closing, chosen: Log, console: Console) -> None:
+    """The last words, in the form that was asked for."""
+    if chosen.log_format == "json":
+        log.info("done", extra={"fields": summary.closing_json(closing)})
+    elif not chosen.quiet:
+        summary.closing(console, closing)
+
+
+async def export_sitemap(settings: Settings) -> Exit:
+    """The whole of `export`."""
+    configure_log(settings.log)
+    console = progress.Screen()
+    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    frontier = open_frontier(settings, start, read_only=True)
+    try:
+        began = time.monotonic()
+        balance = await frontier.balance()
+        run = await frontier.run()
+        start = start or await frontier.first()
+        if run is None or start is None:
+            raise CrawlerError("The state knows no URL yet: crawl first.")
+        published = await publish(
+            frontier.entries(),
+            settings.output,
+            settings.dates,
+            replace(settings.guard, allow_partial=True),
+            urls.origin(await home_of(frontier, start)),
+            complete=run.complete,
+            counts=balance.outcomes,
+            run_id=str(run.number),
+        )
+        closing = await _closing(frontier, published)
+        say(replace(closing, elapsed=time.monotonic() - began), settings.log, console)
+    finally:
+        await frontier.close()
+    return Exit.OK

@@ -1,0 +1,32 @@
+"""`demo`: the whole program with no network and no arguments, on a small website that comes along."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from crawler.app import MEMORY
+from crawler.cli.crawling import crawl_site
+from crawler.demo import demo_site
+from crawler.errors import Exit
+from crawler.settings import Settings
+
+PUBLIC = "https://lanterns.example"  # what the sitemap says: the port on loopback is another each time
+RATE = 40.0  # requests a second: slow enough to watch, quick enough to wait for
+
+
+async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
+    """Serve the site, crawl it, and say what to look at. `named`: somebody chose --output."""
+    folder = settings.output.output if named else str(Path(tempfile.mkdtemp(prefix="sitemap-demo-")))
+    with demo_site().serve() as origin:
+        click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
+        return await crawl_site(
+            replace(
+                settings,
+                scope=replace(settings.scope, start=(origin + "/",)),
+                pace=replace(settings.pace, rate=RATE),
+                output=replace(settings.output, output=folder, publish_base=PUBLIC),
+                state=replace(settings.state, state=MEMORY),
+            )
+        )

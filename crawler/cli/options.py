@@ -1,0 +1,99 @@
+"""From settings to flags: every field of `settings` becomes an option, so that nothing is declared twice.
+
+Click only collects what was typed; reading, checking and layering is done by `layers`, which words all errors.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from crawler.settings import Key, keys
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HEADINGS: Final = {
+    "scope": "What to crawl",
+    "urls": "When two URLs are one",
+    "pace": "Pace",
+    "http": "HTTP",
+    "verdicts": "What is listed",
+    "dates": "Dates",
+    "output": "Output",
+    "guard": "Guard",
+    "state": "State",
+    "log": "Log",
+}
+
+
+class SettingOption(click.Option):
+    """An option that knows its section, for the headings of --help."""
+
+    def __init__(self, *args: Any, section: str = "", **more: Any) -> None:
+        self.section = section
+        super().__init__(*args, **more)
+
+
+class SettingCommand(click.Command):
+    """A command whose help groups options under the headings of their sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section."""
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS.values(), "Other")}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                groups[HEADINGS.get(getattr(param, "section", ""), "Other")].append(record)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records, col_max=36)
+
+
+def settings_options(*sections: str, only: frozenset[str] | None = None) -> Callable[[F], F]:
+    """A decorator that adds the options of these sections; `only` picks some by name."""
+
+    def decorate(command: F) -> F:
+        for key in reversed(list(keys())):
+            if key.option.flag and key.section in sections and (only is None or key.name in only):
+                command = _option(key)(command)
+        return click.option(
+            "--config",
+            "config",
+            metavar="FILE",
+            envvar="SITEMAP_CRAWLER_CONFIG",
+            cls=SettingOption,
+            help="settings in TOML; see config/example.toml",
+        )(command)
+
+    return decorate
+
+
+def _option(key: Key) -> Callable[[F], F]:
+    kind, names = key.option.kind, [f"--{key.name}"]
+    more: dict[str, Any] = {"cls": SettingOption, "section": key.section, "help": _help(key), "default": None}
+    if key.option.short:
+        names.insert(0, key.option.short)
+    if isinstance(key.default, bool):
+        if key.default:
+            names = [f"--{key.name}/--no-{key.name}"]
+        more["is_flag"] = True
+    else:
+        more |= {"metavar": kind.metavar, "multiple": kind.many}
+    return click.option(*names, key.field, **more)
+
+
+def _help(key: Key) -> str:
+    notes = []
+    if key.option.kind.many:
+        notes.append("repeatable")
+    if not isinstance(key.default, bool) and key.default not in (None, ()):
+        notes.append(f"default: {key.option.kind.show(key.default)}")
+    return key.option.help + (f" [{'; '.join(notes)}]" if notes else "")
+
+
+def typed(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person really typed, of all that click hands over."""
+    known = {key.field for key in keys()}
+    return {
+        name: value for name, value in params.items() if name in known and value is not None and value != ()
+    }

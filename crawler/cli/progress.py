@@ -1,0 +1,128 @@
+"""The live display: where a crawl stands, drawn on a terminal a few times a second, told in lines elsewhere.
+
+It only reads a `Tally`. A display that fails is given up; the crawl never notices.
+"""
+
+import logging
+from typing import Any, Final
+
+from anyio import sleep
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from crawler.printable import printable
+from crawler.report.lines import duration, remaining_words, tell_progress
+from crawler.report.tally import Tally
+
+LINE_SECONDS: Final = 10.0  # between two plain lines
+LABEL: Final = len("robots.txt")  # columns: the longest of the phases
+WIDEST: Final = 100  # columns; a longer bar tells no more
+
+log = logging.getLogger("crawler.progress")
+
+
+class Screen(Console):
+    """Stderr for people: nothing is read as markup, and a reader who left ends nothing."""
+
+    def __init__(self, **more: Any) -> None:
+        """As `Console`."""
+        super().__init__(stderr=True, markup=False, emoji=False, highlight=False, **more)
+
+    def on_broken_pipe(self) -> None:
+        """Go on. Rich would send stdout, where a sitemap may be going, to nowhere, and exit with 1."""
+
+
+async def show(tally: Tally, console: Console, *, interval: float = 0.25) -> None:
+    """Draw `tally` every `interval` seconds until cancelled. What cannot be drawn on is told in lines."""
+    if not console.is_terminal or console.is_dumb_terminal:
+        await tell(tally)
+    try:
+        await _draw(tally, console, interval)
+    except Exception:  # a closed terminal or an odd encoding is no reason to stop a crawl
+        log.debug("the progress display was given up", exc_info=True)
+
+
+async def tell(tally: Tally, _console: Console | None = None, *, interval: float = LINE_SECONDS) -> None:
+    """Log a line on `tally` every `interval` seconds until cancelled. Called as `show` is."""
+    while True:
+        await sleep(interval)
+        tell_progress(tally)
+
+
+async def _draw(tally: Tally, console: Console, interval: float) -> None:
+    with Live(Display(tally), console=console, transient=True, auto_refresh=False) as live:
+        while True:
+            live.refresh()
+            await sleep(interval)
+
+
+class Display:
+    """A `Tally` in five rows; printed again, it shows what the tally says then. A rich renderable."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """A bar, and facts whose places do not jump while the numbers grow. Fits 60 columns."""
+        dot = Text(", " if options.ascii_only else " · ")
+        grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        grid.width = min(options.max_width, WIDEST)
+        grid.add_column(style="dim", min_width=LABEL, no_wrap=True)
+        grid.add_column(ratio=1)
+        grid.add_row(_phase(self._tally), _bar(self._tally))
+        for label, facts in (("pages", _pages), ("queue", _queue), ("speed", _speed), ("time", _time)):
+            grid.add_row(label, dot.join(facts(self._tally)))
+        yield grid
+
+
+def _phase(tally: Tally) -> Text:
+    word, colour = ("stopping", "yellow") if tally.stopping else (tally.phase, "cyan")
+    return Text(word, f"bold not dim {colour}")
+
+
+def _bar(tally: Tally) -> Table:
+    """Done of what will be done. While that cannot be known the bar only shows that something moves."""
+    known = tally.remaining() is not None
+    total = max(1, tally.done + tally.left)
+    bar = ProgressBar(
+        total, tally.done, pulse=not known, complete_style="cyan", finished_style="cyan", pulse_style="cyan"
+    )
+    row = Table.grid(expand=True)
+    row.add_column(ratio=1)
+    row.add_column(width=6, justify="right")
+    row.add_row(bar, Text(f"{100 * tally.done // total} %" if known else ""))
+    return row
+
+
+def _pages(tally: Tally) -> list[Text]:
+    done = Text.assemble((f"{tally.done:,}", "bold"), f" of {tally.known:,} known")
+    failed = Text(f"{tally.failed:,} failed", "red") if tally.failed else Text("none failed", "green")
+    return [done, failed]
+
+
+def _queue(tally: Tally) -> list[Text]:
+    return [Text(f"{tally.queued:,} waiting"), Text(f"{tally.in_flight:,} in flight")]
+
+
+def _speed(tally: Tally) -> list[Text]:
+    return [Text.assemble((f"{tally.rate():,.1f}", "bold"), " pages/s"), _pace(tally)]
+
+
+def _pace(tally: Tally) -> Text:
+    """How the slowest host is asked at present."""
+    if tally.backing_off:
+        return Text("backing off", "yellow")
+    return Text(f"1 request every {tally.gap:.3g} s" if tally.gap else "unpaced")
+
+
+def _time(tally: Tally) -> list[Text]:
+    parts = [Text(duration(tally.elapsed))]
+    if tally.stopping:
+        parts.append(Text(printable(tally.stopping, 40), "yellow"))
+        parts.append(Text("ending what is in flight"))
+    else:
+        parts.append(Text(remaining_words(tally) or "the rest is not known yet"))
+    return parts

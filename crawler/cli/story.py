@@ -1,0 +1,256 @@
+"""What is said about a state, a URL, a robots.txt or the settings: `status`, `explain`, `robots`, `config`.
+
+All of it goes to stdout as plain lines (or one JSON object), so that it can be piped; all of it that came from
+the network is made printable first.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+import anyio
+import click
+import httpx
+
+from crawler import urls
+from crawler.app import normaliser, open_frontier, product_token, start_url, state_path
+from crawler.errors import CrawlerError, Exit
+from crawler.fetch import AddressGuard, HttpFetcher
+from crawler.fetch.identity import Identity
+from crawler.frontier import SqliteFrontier
+from crawler.layers import Origin
+from crawler.model import Facts, Moved, code, says
+from crawler.ports import Record
+from crawler.printable import printable
+from crawler.robots import Robots
+from crawler.settings import Settings
+from crawler.urls import Url
+
+SECRET = frozenset({"header", "proxy"})  # their values may hold credentials
+WIDTH = 11
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _lines(pairs: Iterable[tuple[str, str]]) -> None:
+    for name, text in pairs:
+        click.echo(f"  {name:<{WIDTH}}{printable(text, 2_100)}")
+
+
+def _json(settings: Settings) -> bool:
+    return settings.log.log_format == "json"
+
+
+async def show_status(settings: Settings) -> Exit:
+    """The balance of the newest run. Exit 3 when there is no state."""
+    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    frontier = open_frontier(settings, start, read_only=True)
+    try:
+        run, balance = await frontier.run(), await frontier.balance()
+    finally:
+        await frontier.close()
+    if run is None:
+        raise CrawlerError("The state is empty: no crawl began yet.")
+    if _json(settings):
+        facts = {
+            "run": run.number, "started": run.started, "complete": run.complete,
+            "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
+            "balanced": balance.balanced,
+        }  # fmt: skip
+        click.echo(json.dumps(facts))
+        return Exit.OK
+    click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
+    _lines([("state", state_path(settings, start)), ("started", _stamp(run.started))])
+    click.echo()
+    for outcome, count in sorted(balance.outcomes.items(), key=lambda item: (-item[1], item[0])):
+        click.echo(f"  {count:>9,}  {outcome:<22}  {says(outcome)}")
+    if balance.open:
+        click.echo(f"  {balance.open:>9,}  {'open':<22}  still to be settled")
+    verdict = "each accounted for" if balance.balanced else "THE TOTALS DO NOT BALANCE: please report this"
+    click.echo(f"  {balance.discovered:>9,}  discovered, {verdict}")
+    return Exit.OK
+
+
+async def show_story(settings: Settings, text: str) -> Exit:
+    """All that the state knows of one URL."""
+    url = start_url(text, normaliser(settings))
+    frontier = open_frontier(settings, url, read_only=True)
+    try:
+        record = await frontier.record(url)
+        trail = await _trail(frontier, record) if record else []
+        robots = await _robots_line(settings, frontier, url)
+    finally:
+        await frontier.close()
+    if _json(settings):
+        click.echo(json.dumps({"url": url, "known": record is not None, **_facts(record, trail, robots)}))
+    else:
+        click.echo(printable(url, 2_100))
+        _lines(_story(text, url, record, trail, robots))
+    return Exit.OK
+
+
+async def _trail(frontier: SqliteFrontier, record: Record) -> list[Url]:
+    """From the start to this URL, by who named it first."""
+    trail = [record.visit.url]
+    while record.visit.via and record.visit.via not in trail and len(trail) < 100:
+        trail.append(record.visit.via)
+        above = await frontier.record(record.visit.via)
+        if above is None:
+            break
+        record = above
+    return trail[::-1]
+
+
+async def _robots_line(settings: Settings, frontier: SqliteFrontier, url: Url) -> str:
+    site = urls.origin(url)
+    file = await frontier.robots(site)
+    if file is None:
+        return ""
+    robots = _robots(settings, None)
+    robots.learn(site, file)
+    permit = robots.permit(url)
+    return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
+
+
+def _story(
+    typed: str, url: Url, record: Record | None, trail: Sequence[Url], robots: str
+) -> list[tuple[str, str]]:
+    lines = [("written", f"{typed} was read as the URL above")] if typed != url else []
+    if record is None:
+        lines.append(("outcome", "not known: no page, redirect, sitemap or start named this URL"))
+        return lines + ([("robots.txt", robots)] if robots else [])
+    outcome = record.outcome if record.state == "settled" else None
+    lines.append(("outcome", f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state))
+    match outcome:
+        case Moved(to):
+            lines.append(("to", to))
+        case None:
+            pass
+        case _ if detail := getattr(outcome, "detail", ""):
+            lines.append(("because", detail))
+    if len(trail) > 1:
+        lines.append(("found by", " → ".join(trail[:-1])))
+    else:
+        lines.append(("found by", "a start URL, --input or a sitemap"))
+    lines.append(("linked", f"from {record.linked_from:,} pages; depth {record.visit.depth}"))
+    if robots:
+        lines.append(("robots.txt", robots))
+    if record.settled:
+        tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
+        lines.append(("settled", f"{_stamp(record.settled)} in run {record.run}{tries}"))
+    return lines + _answer(record.facts)
+
+
+def _answer(facts: Facts | None) -> list[tuple[str, str]]:
+    if facts is None:
+        return [("status", "not asked for")]
+    lines = [("status", str(facts.status))]
+    if facts.lastmod:
+        lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} by {facts.lastmod.source.says}"))
+    elif facts.status == 200:
+        lines.append(("lastmod", "none that can be believed"))
+    if facts.validators.etag:
+        lines.append(("etag", facts.validators.etag))
+    return lines
+
+
+def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str, Any]:
+    if record is None:
+        return {"robots": robots}
+    settled = record.outcome if record.state == "settled" else None
+    facts = record.facts
+    return {
+        "state": record.state,
+        "outcome": code(settled) if settled else None,
+        "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
+        "depth": record.visit.depth,
+        "found_by": list(trail[:-1]),
+        "linked_from": record.linked_from,
+        "robots": robots,
+        "run": record.run,
+        "settled": record.settled,
+        "status": facts.status if facts else None,
+        "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
+        "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,
+    }
+
+
+class _NoPace:
+    """One request needs no pace."""
+
+    async def slot(self, origin: str) -> float:
+        del origin
+        return time.time()
+
+    async def slow(self, origin: str, until: float) -> None:
+        del origin, until
+
+
+def _robots(settings: Settings, fetcher: HttpFetcher | None) -> Robots:
+    async def sleep_until(moment: float) -> None:
+        await anyio.sleep(max(0.0, moment - time.time()))
+
+    nobody = HttpFetcher(
+        settings.http, AddressGuard(), Identity(settings.http, ()), transport=httpx.MockTransport(_never)
+    )
+    return Robots(
+        product_token(settings.http.user_agent),
+        fetcher or nobody,
+        _NoPace(),
+        now=time.time,
+        sleep_until=sleep_until,
+    )
+
+
+def _never(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("no network here", request=request)
+
+
+async def show_permit(settings: Settings, text: str) -> Exit:
+    """Read robots.txt of the URL's origin and name the line that decides. Exit 5 when it forbids."""
+    url = start_url(text, normaliser(settings))
+    site = urls.origin(url)
+    guard = AddressGuard([urls.host(url)], settings.http.allow_address)
+    async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
+        robots = _robots(settings, fetcher)
+        file = await robots.ask(site)
+        robots.learn(site, file)
+    decision = robots.decide(url)
+    if _json(settings):
+        click.echo(
+            json.dumps(
+                {"url": url, "allowed": decision.allowed, "group": decision.group, "line": decision.line}
+            )
+        )
+    else:
+        click.echo(f"{'allowed' if decision.allowed else 'forbidden'}  {printable(url, 2_100)}")
+        _lines(
+            [
+                ("robots.txt", {"rules": "read", "none": "there is none", "down": "could not be read", "unreachable": "could not be reached"}[file.status]
+                 + (f" ({file.detail})" if file.detail else "")),
+                ("agent", product_token(settings.http.user_agent)),
+                ("group", decision.group or "none applies"),
+                ("line", decision.line or "none matches"),
+            ]
+        )  # fmt: skip
+    return Exit.OK if decision.allowed else Exit.ROBOTS
+
+
+def show_settings(origins: Sequence[Origin], out: TextIO) -> None:
+    """Each setting, its value and where it came from; what may hold a secret is masked."""
+    section = ""
+    for item in origins:
+        if item.key.section != section:
+            section = item.key.section
+            out.write(f"\n[{section}]\n")
+        out.write(f"{item.key.name:<16}= {_shown(item):<44} # {item.place}\n")
+
+
+def _shown(item: Origin) -> str:
+    if item.key.field in SECRET and item.value not in (None, (), "env"):
+        return '"***"'
+    return printable(item.key.option.kind.show(item.value), 200) or "-"

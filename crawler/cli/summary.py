@@ -1,0 +1,300 @@
+"""The closing summary: where every URL went and why, what was written, and what to do next.
+
+`Closing` holds plain values that the caller filled in; nothing is looked up here. What comes from the network is
+made printable and stands in `rich.text.Text` only, never in markup.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from rich.console import Console, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from crawler.model import Balance, says
+from crawler.printable import printable
+from crawler.report.lines import duration
+
+PROGRAM: Final = "sitemap-crawler"
+WIDEST: Final = 80  # columns; numbers farther off are hard to match with their words
+LABEL: Final = 11  # columns
+EXAMPLES: Final = 3  # for each way to fail
+FILES: Final = 6  # shown by name
+
+KINDS: Final = (
+    ("listed", "listed", "green"),
+    ("unlisted", "not listed", "yellow"),
+    ("moved", "moved", "cyan"),
+    ("failed", "failed", "red"),
+)
+ADVICE: Final = {
+    "failed:rate-limited": "The site asked for patience: a lower --rate gives it more.",
+    "failed:timeout": "Some answers were too slow: raise --timeout, or lower --concurrency.",
+    "failed:too-large": "Some pages are larger than --max-body: raise it, if they are pages at all.",
+    "failed:forbidden": "Some pages want a login: --auth-env and --cookie-file can give one.",
+    "failed:tls": "Some certificates are not trusted: --ca-file names an authority of your own.",
+    "failed:address": "Some hosts have private addresses: --allow-address permits a network of your own.",
+    "failed:server-error": "The server failed on some pages: crawl again when it is well.",
+    "unlisted:robots-down": "A robots.txt could not be read: crawl again when it can.",
+}
+
+
+class FileLine(NamedTuple):
+    """A file of the sitemap."""
+
+    name: str
+    size: int  # bytes
+    urls: int
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What there is to say when a run is over."""
+
+    balance: Balance
+    files: Sequence[FileLine] = ()
+    folder: str | None = None  # where the files are
+    robots_line: str | None = None  # `Sitemap: https://…`
+    elapsed: float | None = None  # seconds
+    asked: int = 0  # pages asked for
+    examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
+    dated: int = 0  # listed pages with a lastmod
+    state: str | None = None  # where the state is; None: it was not kept
+    resume: str | None = None  # how to go on, when the run is not complete
+    refused: str | None = None  # why the guard kept the published sitemap
+    dry_run: bool = False
+
+
+def closing(console: Console, told: Closing) -> None:
+    """Print the summary. A console that is `quiet` prints nothing."""
+    width = min(console.width, WIDEST)
+    console.print()
+    console.print(_headline(told))
+    console.print()
+    console.print(_outcomes(told, width))
+    if console.is_terminal:
+        console.print(Rule(characters="-" if console.options.ascii_only else "─", style="dim"), width=width)
+    console.print(_total(told.balance), width=width)
+    console.print()
+    console.print(_facts(told, width))
+    if told.robots_line:
+        console.print(Text("\nPut this line into robots.txt; it never has to change:\n"))
+        console.print(Text(f"  {printable(told.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
+    _print_hints(console, list(_hints(told)), width)
+    console.print()
+
+
+# -- what became of the run ---------------------------------------------------------------------------------
+
+
+def _headline(told: Closing) -> Text:
+    words, style = _ending(told)
+    line = Text(words, f"bold {style}")
+    if told.elapsed is not None and told.asked:
+        line.append(
+            f"  {_count(told.asked, 'page')} asked for in {duration(told.elapsed)}", "not bold default"
+        )
+    return line
+
+
+def _ending(told: Closing) -> tuple[str, str]:
+    if told.refused:
+        return "Not published", "red"
+    if told.dry_run:
+        return "Dry run, nothing written", "yellow"
+    if told.files and told.resume:
+        return "Published in part", "yellow"
+    if told.resume:
+        return "Not finished", "yellow"
+    if told.files and all(file.unchanged for file in told.files):
+        return "Nothing changed", "green"
+    return ("Published", "green") if told.files else ("Nothing published", "yellow")
+
+
+# -- the balance --------------------------------------------------------------------------------------------
+
+
+def _outcomes(told: Closing, width: int) -> Table:
+    """Outcomes by kind, the most frequent reason first, and examples of each failure."""
+    table = _rows(width)
+    table.add_column(justify="right", no_wrap=True, style="bold")
+    room = width - LABEL - 6 - len(f"{told.balance.discovered:,}")  # 6: gaps and indent
+    for kind, label, style in KINDS:
+        for place, (code, count) in enumerate(_of_kind(told.balance, kind)):
+            table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
+            for url in told.examples.get(code, ())[:EXAMPLES] if kind == "failed" else ():
+                table.add_row("", Text("  " + printable(url, room), "dim"))
+    if told.balance.open:
+        table.add_row(Text("open", "magenta"), "not visited yet", f"{told.balance.open:,}")
+    return table
+
+
+def _rows(width: int) -> Table:
+    """A label, and what stands beside it."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.width = width
+    table.add_column(min_width=LABEL, no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    return table
+
+
+def _of_kind(balance: Balance, kind: str) -> list[tuple[str, int]]:
+    codes = [item for item in balance.outcomes.items() if item[0].partition(":")[0] == kind]
+    return sorted(codes, key=lambda item: (-item[1], item[0]))
+
+
+def _words(code: str) -> str:
+    """The words of the model; a code from a newer version speaks for itself."""
+    try:
+        return says(code)
+    except ValueError:
+        return printable(code)
+
+
+def _total(balance: Balance) -> Text:
+    if balance.balanced:
+        return Text.assemble((f"{balance.discovered:,}", "bold"), " URLs discovered, each accounted for")
+    found = balance.open + sum(balance.outcomes.values())
+    return Text(
+        f"The balance does not hold: {balance.discovered:,} URLs discovered, {found:,} accounted for. "
+        "This is a fault of the program; please report it.",
+        "bold red",
+    )
+
+
+# -- dates and files ----------------------------------------------------------------------------------------
+
+
+def _facts(told: Closing, width: int) -> Table:
+    facts: dict[str, RenderableType | None] = {
+        "dates": _dates(told),
+        "files": _files(told.files) if told.files else None,
+        "folder": Text(printable(told.folder)) if told.folder else None,
+        "state": Text(printable(told.state)) if told.state else None,
+    }
+    table = _rows(width)
+    for label, words in facts.items():
+        if words is not None:
+            table.add_row(Text(label, "dim"), words)
+    return table
+
+
+def _dates(told: Closing) -> Text:
+    listed = told.balance.outcomes.get("listed", 0)
+    if not listed:
+        return Text("no page is listed")
+    return Text(
+        f"{told.dated:,} of {_count(listed, 'listed page')} with a lastmod ({100 * told.dated // listed} %)"
+    )
+
+
+def _files(files: Sequence[FileLine]) -> Table:
+    """The first few by name, the rest in one line."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    for _ in range(2):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    shown = files if len(files) <= FILES else files[: FILES - 1]
+    for file in shown:
+        fate = Text("unchanged", "dim") if file.unchanged else Text("written", "green")
+        table.add_row(Text(printable(file.name)), _count(file.urls, "URL"), size(file.size), fate)
+    rest = files[len(shown) :]
+    if rest:
+        unchanged = f"{sum(file.unchanged for file in rest):,} unchanged"
+        sums = _count(sum(file.urls for file in rest), "URL"), size(sum(file.size for file in rest))
+        table.add_row(f"and {len(rest):,} more", *sums, Text(unchanged, "dim"))
+    return table
+
+
+def size(count: int) -> str:
+    """Bytes as people read them, in powers of ten: `14.2 kB`."""
+    if count < 1_000:
+        return f"{count} B"
+    amount, unit = count / 1_000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if amount < 999.95:
+            break
+        amount, unit = amount / 1_000, larger
+    return f"{amount:.1f} {unit}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# -- what next ----------------------------------------------------------------------------------------------
+
+
+class Hint(NamedTuple):
+    """Something a person may do."""
+
+    text: str
+    command: str = ""
+
+
+def _hints(told: Closing) -> Iterator[Hint]:
+    if told.refused:
+        yield Hint(printable(told.refused, 500))
+    if told.resume:
+        yield Hint(f"To go on: {printable(told.resume, 500)}")
+    if told.dry_run and not told.refused:
+        yield Hint("Without --dry-run this is published.")
+    failed = sum(count for _, count in _of_kind(told.balance, "failed"))
+    if failed and told.state:
+        yield Hint(f"{_count(failed, 'URL')} failed. For the story of one:", _explain(told, told.state))
+    by_count = sorted(told.balance.outcomes.items(), key=lambda item: -item[1])
+    yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
+    if told.balance.outcomes.get("listed") and not told.dated:
+        yield Hint("No page gave a date that can be believed; a true Last-Modified header would be used.")
+
+
+def _explain(told: Closing, state: str) -> str:
+    """The command for a failed URL, quoted for a shell; the word URL when none is short and plain enough."""
+    failures = _of_kind(told.balance, "failed")
+    urls = (url for code, _ in failures for url in told.examples.get(code, ()))
+    plain = next((url for url in urls if printable(url) == url), "URL")
+    host = plain.partition("//")[2].partition("/")[0]
+    where = [] if state == f".sitemap-crawler/{host}.db" else ["--state", printable(state, 1_000)]
+    return shlex.join([PROGRAM, "explain", *where, plain])
+
+
+def _print_hints(console: Console, hints: Sequence[Hint], width: int) -> None:
+    """Sentences wrap; a command stays on one line, to be copied."""
+    if hints:
+        console.print(Text("\nWhat next", "bold"))
+    for hint in hints:
+        row = Table.grid(padding=(0, 1, 0, 0))
+        row.add_row("-" if console.options.ascii_only else "•", Text(hint.text))
+        console.print(row, width=width)
+        if hint.command:
+            console.print(Text(f"    {hint.command}", "cyan"), soft_wrap=True)
+
+
+# -- for machines -------------------------------------------------------------------------------------------
+
+
+def closing_json(told: Closing) -> dict[str, Any]:
+    """The same as plain values, for the event "done". Texts are exact; whoever writes them out escapes them."""
+    balance = told.balance
+    return {
+        "discovered": balance.discovered,
+        "open": balance.open,
+        "balanced": balance.balanced,
+        "outcomes": dict(balance.outcomes),
+        "dated": told.dated,
+        "files": [file._asdict() for file in told.files],
+        "folder": told.folder,
+        "robots_line": told.robots_line,
+        "elapsed": None if told.elapsed is None else round(told.elapsed, 1),
+        "asked": told.asked,
+        "examples": {code: list(urls[:EXAMPLES]) for code, urls in told.examples.items()},
+        "state": told.state,
+        "resume": told.resume,
+        "refused": told.refused,
+        "dry_run": told.dry_run,
+    }

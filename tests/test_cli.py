@@ -1,0 +1,432 @@
+"""The command line as a person meets it: one clear sentence for each mistake, the right exit code, files in place."""
+
+import gzip
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import trustme
+from lxml import etree
+
+from crawler.cli import main
+from crawler.demo.site import Site
+from crawler.frontier.files import Lock
+
+XSD = etree.XMLSchema(etree.parse(Path(__file__).parent / "data/sitemap/sitemap.xsd"))
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Run the program in an empty folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "SIGINT", signal.SIGINT)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def little_site() -> Site:
+    site = Site()
+    site.page("/", links=["/a", "/b", "/gone"], lastmod=datetime(2024, 1, 1, tzinfo=UTC))
+    site.page("/a", links=["/deep"])
+    site.page("/b", noindex=True)
+    site.page("/deep")
+    return site
+
+
+QUICK = ("--rate", "0", "--retries", "0")
+
+
+def locs(path: Path) -> list[str]:
+    root = etree.fromstring(gzip.decompress(path.read_bytes()))
+    XSD.assertValid(root)
+    return [element.text or "" for element in root.iter("{*}loc")]
+
+
+def sentence(err: str) -> str:
+    """The last line, which must be the only one, and no traceback."""
+    assert "Traceback" not in err
+    lines = err.strip().splitlines()
+    assert len(lines) == 1, err
+    assert lines[0].startswith("sitemap-crawler: ")
+    return lines[0]
+
+
+def test_a_crawl_publishes_and_tells_what_it_did(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        code, out, err = run("crawl", origin + "/", *QUICK)
+    assert code == 0, err
+    assert out == ""
+    assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [origin + path for path in ("/", "/a", "/deep")]
+    assert "each accounted for" in err
+    assert f"Sitemap: {origin}/sitemap.xml.gz" in err
+    manifest = json.loads((tmp_path / "sitemaps/manifest.json").read_text())
+    assert manifest["outcomes"] == {"failed:not-found": 1, "listed": 3, "unlisted:noindex": 1}
+    assert list((tmp_path / ".sitemap-crawler").glob("127.0.0.1_*.db"))
+
+
+def test_an_unchanged_site_changes_no_file(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        run("crawl", origin + "/", *QUICK)
+        before = (tmp_path / "sitemaps/sitemap.xml.gz").stat().st_mtime_ns
+        code, _, err = run("crawl", origin + "/", *QUICK)
+    assert code == 0
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").stat().st_mtime_ns == before
+    assert "Nothing changed" in err
+
+
+def test_stdout_gets_the_sitemap_and_nothing_else(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with little_site().serve() as origin, pytest.raises(SystemExit) as left:
+        main(["crawl", origin + "/", *QUICK, "-o", "-", "--state", ":memory:"])
+    assert left.value.code == 0
+    out = capfdbinary.readouterr().out
+    root = etree.fromstring(gzip.decompress(out) if out.startswith(b"\x1f\x8b") else out)
+    assert len(list(root.iter("{*}loc"))) == 3
+
+
+def test_status_explain_export_and_robots_read_what_is_known(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        run("crawl", origin + "/", *QUICK)
+        code, out, _ = run("status", origin)
+        assert code == 0
+        assert "complete" in out
+        assert "5  discovered, each accounted for" in out
+        code, out, _ = run("explain", origin + "/b")
+        assert code == 0
+        assert "unlisted:noindex" in out
+        assert f"found by   {origin}/" in out
+        code, out, _ = run("explain", origin + "/deep#x?utm_source=y")
+        assert f"{origin}/ → {origin}/a" in out
+        assert "was read as the URL above" in out
+        code, out, _ = run("explain", origin + "/never", "--log-format", "json")
+        assert json.loads(out)["known"] is False
+        code, out, _ = run("robots", origin + "/a")
+        assert (code, out.splitlines()[0]) == (0, f"allowed  {origin}/a")
+    code, _, err = run("export", origin, "-o", "again")
+    assert code == 0, err
+    assert (tmp_path / "again/sitemap.xml.gz").read_bytes() == (
+        tmp_path / "sitemaps/sitemap.xml.gz"
+    ).read_bytes()
+
+
+def test_json_logs_are_one_object_a_line(run: Run) -> None:
+    with little_site().serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--log-format", "json")
+    assert code == 0
+    events = [json.loads(line) for line in err.splitlines()]
+    done = events[-1]
+    assert done["event"] == "done"
+    assert done["outcomes"]["listed"] == 3
+    assert done["balanced"] is True
+    assert any(event["event"] == "settled" and event["outcome"] == "failed:not-found" for event in events)
+
+
+def test_quiet_says_nothing_when_all_is_well(run: Run) -> None:
+    with little_site().serve() as origin:
+        assert run("crawl", origin + "/", *QUICK, "-q") == (0, "", "")
+
+
+def test_a_dry_run_writes_no_sitemap(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--dry-run")
+    assert code == 0
+    assert "Dry run" in err
+    assert not (tmp_path / "sitemaps").exists() or not list((tmp_path / "sitemaps").iterdir())
+
+
+def test_a_limit_is_exit_7_and_publishes_only_when_allowed(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--max-pages", "2")
+        assert code == 7
+        assert "Not finished" in err
+        assert not (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+        code, _, _ = run("crawl", origin + "/", *QUICK, "--max-pages", "1", "--allow-partial")
+        assert code == 7
+        assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
+def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(20)])
+    for number in range(20):
+        site.page(f"/{number}")
+    with site.serve() as origin:
+        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        old = (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes()
+        site.page("/", links=["/1"])
+        code, _, err = run("crawl", origin + "/", *QUICK)
+        assert code == 6, err
+        assert "Not published" in err
+        assert "--max-shrink" in err
+        assert (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes() == old
+        code, _, _ = run("crawl", origin + "/", *QUICK, "--force")
+        assert code == 0
+    assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 2
+
+
+# -- mistakes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["crawl"], "No URL to start from"),
+        (["crawl", "ftp://example.com"], "'ftp://example.com' is not an http or https URL."),
+        (["crawl", "http://"], "is not an http or https URL."),
+        (["crawl", "http://a.b:99999/"], "is not an http or https URL."),
+        (["crawl", "example.com", "--rate", "fast"], "--rate: 'fast' needs a number of at least 0."),
+        (
+            ["crawl", "example.com", "--max-urls", "50001"],
+            "--max-urls: '50001' needs a whole number from 1 to 50000.",
+        ),
+        (["crawl", "example.com", "--exclude", "re:("], "is not a valid regular expression"),
+        (
+            ["crawl", "example.com", "--max-dept", "3"],
+            "No such option '--max-dept'. (Did you mean one of: '--max-depth'",
+        ),
+        (["crawl", "example.com", "--config", "none.toml"], "none.toml: cannot be read"),
+        (["crawl", "example.com", "--header", "x"], "--header: 'x' needs the form 'Name: value'."),
+        (["crawl", "example.com", "--auth-env", "NOT_SET"], "the variable NOT_SET is not set"),
+        (["crawl", "example.com", "--allow-address", "10.0.0.0/99"], "--allow-address"),
+        (["crawl", "example.com", "--input", "none.txt"], "--input: none.txt cannot be read"),
+        (["crawl", "example.com", "--state", "redis://x"], "--state: redis is not supported"),
+        (["crwl"], "No such command 'crwl'. Did you mean"),
+        (["explain"], "Missing argument 'URL'"),
+        (["explain", "nonsense://"], "is not an http or https URL."),
+        (["config", "check", "none.toml"], "none.toml: cannot be read"),
+    ],
+)
+def test_bad_usage_is_exit_2_and_one_sentence(run: Run, words: Sequence[str], said: str) -> None:
+    code, out, err = run(*words)
+    assert code == 2
+    assert said in sentence(err)
+    assert out == ""
+
+
+def test_a_bad_file_is_exit_2_and_names_the_key(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("[pace]\nraet = 1\n")
+    code, _, err = run("crawl", "example.com", "--config", "c.toml")
+    assert code == 2
+    assert sentence(err).endswith("c.toml: [pace] has no key 'raet'; did you mean rate?.")
+
+
+def test_an_unreachable_host_is_exit_4(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    code, _, err = run("crawl", f"http://127.0.0.1:{port}/", *QUICK)
+    assert code == 4
+    assert "no connection" in sentence(err)
+
+
+def test_a_name_without_address_is_exit_4(run: Run) -> None:
+    code, _, err = run("crawl", "http://no-such-host.invalid/", *QUICK)
+    assert code == 4
+    assert "the host name has no address" in sentence(err)
+
+
+def test_a_certificate_nobody_trusts_is_exit_4(run: Run) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    with little_site().serve(context=context) as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK)
+    assert code == 4
+    assert "TLS" in sentence(err)
+
+
+def test_a_start_page_that_is_missing_is_exit_4(run: Run) -> None:
+    with little_site().serve() as origin:
+        code, _, err = run("crawl", origin + "/nowhere", *QUICK)
+    assert code == 4
+    assert "not found (404, 410): 404" in sentence(err)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"User-agent: *\nDisallow: /\n", "line 2: Disallow: /"),
+        (503, b"", "robots.txt could not be read"),
+    ],
+)
+def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body: bytes, said: str) -> None:
+    site = little_site()
+    site.raw("/robots.txt", body=body, status=status)
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK)
+        assert code == 5
+        assert said in sentence(err)
+        assert site.requests("/") == 0
+        if status == 200:
+            assert run("robots", origin + "/a")[0] == 5
+
+
+def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "sitemaps").write_text("a file, not a folder")
+    site = little_site()
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK)
+        assert code == 3
+        assert "sitemaps" in err
+        assert "Traceback" not in err
+        (tmp_path / "sitemaps").unlink()
+        asked = len(site.log)
+        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        assert len(site.log) == asked, "what was crawled is published without asking again"
+
+
+def test_a_damaged_state_is_exit_3_and_fresh_is_the_way_out(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.db").write_bytes(b"garbage" * 1000)
+    with little_site().serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--state", "s.db")
+        assert code == 3
+        assert "is damaged" in sentence(err)
+        assert run("crawl", origin + "/", *QUICK, "--state", "s.db", "--fresh")[0] == 0
+
+
+def test_a_state_that_is_not_there_is_exit_3(run: Run) -> None:
+    code, _, err = run("status", "https://example.com/")
+    assert code == 3
+    assert "There is no state at" in sentence(err)
+
+
+def test_a_second_run_on_the_same_state_is_exit_9(run: Run, tmp_path: Path) -> None:
+    lock = Lock(tmp_path / "s.db")
+    code, _, err = run("crawl", "http://127.0.0.1:9/", "--state", "s.db")
+    lock.release()
+    assert code == 9
+    assert "Another run holds the state" in sentence(err)
+
+
+def test_a_bug_is_exit_1_and_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.layers.resolve", lambda *_: 1 / 0)
+    code, _, err = run("config")
+    assert code == 1
+    assert "internal error (ZeroDivisionError" in sentence(err)
+
+
+def test_config_shows_where_each_value_came_from(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c.toml").write_text('[pace]\nrate = 2\n[http]\nheader = ["X-Key: secret"]\n')
+    monkeypatch.setenv("SITEMAP_CRAWLER_CONCURRENCY", "4")
+    code, out, _ = run("config", "--config", "c.toml")
+    assert code == 0
+    lines = {line.split("=")[0].strip(): line for line in out.splitlines() if "=" in line}
+    assert lines["rate"].split("#")[1].strip() == "c.toml [pace] rate"
+    assert lines["concurrency"].split("#")[1].strip() == "SITEMAP_CRAWLER_CONCURRENCY"
+    assert lines["retries"].split("#")[1].strip() == "default"
+    assert "secret" not in out
+    assert run("config", "check", "c.toml") == (0, "c.toml: good, 2 settings.\n", "")
+
+
+def test_help_names_every_setting_and_starts_without_the_heavy_parts() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "crawler", "crawl", "--help"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    from crawler.settings import keys  # noqa: PLC0415
+
+    for key in keys():
+        assert not key.option.flag or f"--{key.name}" in done.stdout
+    for heavy in ("httpx", "lxml", "rich", "selectolax", "publicsuffixlist"):
+        assert f" {heavy}\n" not in done.stderr, f"--help loads {heavy}"
+
+
+# -- signals ---------------------------------------------------------------------------------------------
+
+
+def slow_site() -> Site:
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(300)])
+    for number in range(300):
+        site.page(f"/{number}")
+    return site
+
+
+def started(origin: str, folder: Path, site: Site, pages: int, *more: str) -> subprocess.Popen[str]:
+    """A crawl in a process of its own that has asked for so many pages."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crawler", "crawl", origin + "/", "--rate", "100", "--state", "s.db", *more],
+        cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while len(site.log) < pages and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_drains_says_how_to_go_on_and_the_next_run_does(
+    tmp_path: Path, run: Run, number: int, code: int
+) -> None:
+    site = slow_site()
+    with site.serve() as origin:
+        process = started(origin, tmp_path, site, 20)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=15)
+        assert process.returncode == code, err
+        assert "To go on: run the same command again" in err
+        assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
+    assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 301
+    assert all(site.requests(f"/{n}") == 1 for n in range(300)), "nothing was asked for twice"
+
+
+def test_a_second_signal_leaves_at_once_with_the_state_whole(tmp_path: Path, run: Run) -> None:
+    asked, hold = threading.Event(), threading.Event()
+    site = Site()
+    site.page("/", links=["/stuck"])
+
+    def stuck(_: object) -> object:
+        asked.set()
+        hold.wait(20)
+        return site.answer(200, b"<p>late")
+
+    site.respond("/stuck", stuck)
+    with site.serve() as origin:
+        process = started(origin, tmp_path, site, 0)
+        assert asked.wait(30)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)  # two that come together are one
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=5)
+        process.communicate()
+        assert process.returncode == 130
+        hold.set()
+        assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
+    assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 2
+
+
+def test_sigkill_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path: Path, run: Run) -> None:
+    site = slow_site()
+    with site.serve() as origin:
+        assert run("crawl", origin + "/", *QUICK, "--state", ":memory:", "-o", "undisturbed")[0] == 0
+        site.log.clear()
+        for _ in range(3):
+            process = started(origin, tmp_path, site, len(site.log) + 40)
+            process.kill()
+            process.communicate()
+        assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
+        asked = len(site.log)
+    undisturbed = (tmp_path / "undisturbed/sitemap.xml.gz").read_bytes()
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes() == undisturbed
+    assert asked <= 302 + 3 * (2 * 16 + 64), "a crash costs what was in hand, no more"
