@@ -11,7 +11,7 @@ import anyio
 import click
 
 from crawler import layers
-from crawler.cli.options import SettingCommand, settings_options, typed
+from crawler.cli.options import SettingCommand, SettingOption, settings_options, typed
 from crawler.errors import Exit
 from crawler.settings import Settings
 
@@ -74,11 +74,18 @@ def demo(**params: Any) -> int:
 @cli.command(cls=SettingCommand)
 @click.argument("url", required=False)
 @settings_options("state", "log", only=frozenset({"state", "log-format"}))
-def status(url: str | None, **params: Any) -> int:
+@click.option(
+    "--alive",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    cls=SettingOption,
+    help="a healthcheck: exit 8 when a crawl is unfinished and nothing worked on it for SECONDS",
+)
+def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Say where a crawl stands. URL is the one that was crawled, or name the --state."""
     from crawler.cli.story import show_status  # noqa: PLC0415
 
-    return _run(lambda: show_status(_settings(params, (url,) if url else ())))
+    return _run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
 
 
 @cli.command(cls=SettingCommand)

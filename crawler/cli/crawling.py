@@ -16,7 +16,7 @@ from crawler import urls
 from crawler.app import MEMORY, Job, home_of, normaliser, open_frontier, open_job, start_url, state_path
 from crawler.cli import progress, summary
 from crawler.crawl import Ending
-from crawler.errors import CrawlerError, Exit, PublishRefused, first_of
+from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
 from crawler.model import Balance
 from crawler.publish import Published, publish
@@ -167,7 +167,7 @@ async def export_sitemap(settings: Settings) -> Exit:
         run = await frontier.run()
         start = start or await frontier.first()
         if run is None or start is None:
-            raise CrawlerError("The state knows no URL yet: crawl first.")
+            raise FrontierError("The state knows no URL yet: crawl first.")
         published = await publish(
             frontier.entries(),
             settings.output,

@@ -16,14 +16,16 @@ import httpx
 
 from crawler import urls
 from crawler.app import normaliser, open_frontier, product_token, start_url, state_path
-from crawler.errors import CrawlerError, Exit
+from crawler.errors import Exit, FrontierError
 from crawler.fetch import AddressGuard, HttpFetcher
 from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
+from crawler.frontier.files import silence
 from crawler.layers import Origin
 from crawler.model import Facts, Moved, code, says
 from crawler.ports import Record
 from crawler.printable import printable
+from crawler.report.lines import duration
 from crawler.robots import Robots
 from crawler.settings import Settings
 from crawler.urls import Url
@@ -45,8 +47,11 @@ def _json(settings: Settings) -> bool:
     return settings.log.log_format == "json"
 
 
-async def show_status(settings: Settings) -> Exit:
-    """The balance of the newest run. Exit 3 when there is no state."""
+async def show_status(settings: Settings, alive: float | None = None) -> Exit:
+    """The balance of the newest run. Exit 3 when there is no state.
+
+    `alive` asks more: an unfinished run must have been worked on within so many seconds, or it is exit 8.
+    """
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     frontier = open_frontier(settings, start, read_only=True)
     try:
@@ -54,17 +59,22 @@ async def show_status(settings: Settings) -> Exit:
     finally:
         await frontier.close()
     if run is None:
-        raise CrawlerError("The state is empty: no crawl began yet.")
+        raise FrontierError("The state is empty: no crawl began yet.")
+    path = state_path(settings, start)
+    silent = silence(path, time.time())
+    dead = alive is not None and not run.complete and (silent is None or silent > alive)
     if _json(settings):
         facts = {
             "run": run.number, "started": run.started, "complete": run.complete,
             "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
-            "balanced": balance.balanced,
+            "balanced": balance.balanced, "silent": silent,
         }  # fmt: skip
         click.echo(json.dumps(facts))
-        return Exit.OK
+        return Exit.FINDINGS if dead else Exit.OK
     click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
-    _lines([("state", state_path(settings, start)), ("started", _stamp(run.started))])
+    _lines([("state", path), ("started", _stamp(run.started))])
+    if silent is not None and not run.complete:
+        _lines([("worked on", f"{duration(silent)} ago")])
     click.echo()
     for outcome, count in sorted(balance.outcomes.items(), key=lambda item: (-item[1], item[0])):
         click.echo(f"  {count:>9,}  {outcome:<22}  {says(outcome)}")
@@ -72,7 +82,7 @@ async def show_status(settings: Settings) -> Exit:
         click.echo(f"  {balance.open:>9,}  {'open':<22}  still to be settled")
     verdict = "each accounted for" if balance.balanced else "THE TOTALS DO NOT BALANCE: please report this"
     click.echo(f"  {balance.discovered:>9,}  discovered, {verdict}")
-    return Exit.OK
+    return Exit.FINDINGS if dead else Exit.OK
 
 
 async def show_story(settings: Settings, text: str) -> Exit:

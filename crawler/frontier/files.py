@@ -1,14 +1,20 @@
 """The state file on disk: opening it, telling whose it is, and the lock that keeps a second run out.
 
 The lock is an SQLite database of its own beside the state, held exclusively: it works on every platform, and the
-system takes it back when its holder is killed.
+system takes it back when its holder is killed. The time of that file is the run's pulse.
 """
 
+import os
 import sqlite3
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier import schema
+
+PULSE: Final = 5.0  # seconds between two beats
 
 
 class Lock:
@@ -16,11 +22,13 @@ class Lock:
 
     def __init__(self, state: Path) -> None:
         """Raises `StateBusy` when another process holds it, `FrontierError` when it cannot be made."""
-        path = state.with_name(state.name + ".lock")
+        path = self._path = _lock_of(state)
+        self._beaten = time.monotonic()
         try:
             state.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             self._db.execute("BEGIN EXCLUSIVE")
+            os.utime(path)
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 self._db.close()
@@ -35,9 +43,29 @@ class Lock:
                 f"The folder of the state {state} cannot be made: {error.strerror}."
             ) from error
 
+    def beat(self) -> None:
+        """Say that the holder is alive; costs nothing when that was said a moment ago."""
+        now = time.monotonic()
+        if now - self._beaten >= PULSE:
+            self._beaten = now
+            with suppress(OSError):  # a folder that is taken away shows elsewhere
+                os.utime(self._path)
+
     def release(self) -> None:
         """Let others in."""
         self._db.close()
+
+
+def _lock_of(state: Path) -> Path:
+    return state.with_name(state.name + ".lock")
+
+
+def silence(state: str, now: float) -> float | None:
+    """For how many seconds no run has worked on the state; None when none ever did."""
+    try:
+        return now - _lock_of(Path(state)).stat().st_mtime
+    except OSError:
+        return None
 
 
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:

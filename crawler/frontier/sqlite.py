@@ -469,6 +469,8 @@ class SqliteFrontier:
     def _transact(
         self, verb: Callable[Concatenate["SqliteFrontier", P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        if self._lock:
+            self._lock.beat()
         try:
             if verb is SqliteFrontier._close:
                 return verb(self, *args, **kwargs)

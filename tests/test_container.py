@@ -1,0 +1,206 @@
+"""The container and the examples in config/: as far as they can be tried without an engine, a cluster or a boot."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from crawler import layers
+from crawler.cli.commands import cli
+from crawler.cli.options import typed
+from crawler.demo.site import Site
+
+ROOT = Path(__file__).parent.parent
+CONFIG = ROOT / "config"
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+PROGRAM = [sys.executable, "-m", "crawler"]
+
+
+def check(words: Sequence[str], environ: dict[str, str]) -> None:
+    """A command line of ours, under these variables: every flag and value must be one the program takes."""
+    command = cli.get_command(None, words[0])  # type: ignore[arg-type]  # a plain group needs no context
+    assert command is not None, words
+    context = command.make_context(words[0], list(words[1:]))
+    layers.resolve(None, environ, typed(context.params))
+
+
+def instruction(name: str, text: str) -> str:
+    """The last one of that name."""
+    found: str = re.findall(rf"^{name} (.+?)(?<!\\)$", text, re.MULTILINE | re.DOTALL)[-1]
+    return found.replace("\\\n", " ")
+
+
+# -- the image -------------------------------------------------------------------------------------------
+
+
+def test_the_last_stage_is_slim_and_runs_our_program_as_nobody_in_particular() -> None:
+    final = DOCKERFILE.rpartition("\nFROM ")[2]
+    assert final.startswith("python:3.13-slim\n")
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", instruction("USER", final)), (
+        "a number, so that runAsNonRoot can see it"
+    )
+    assert json.loads(instruction("VOLUME", final)) == ["/state", "/output"]
+    assert instruction("STOPSIGNAL", final) == "SIGTERM"
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert json.loads(instruction("ENTRYPOINT", final))[0] in scripts
+    assert "apt" not in DOCKERFILE
+    assert "uninstall --yes pip" in final
+
+
+def test_what_the_image_sets_and_asks_is_known_to_the_program() -> None:
+    environ = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", DOCKERFILE)))
+    program, *words = json.loads(instruction("HEALTHCHECK", DOCKERFILE).partition("CMD ")[2])
+    assert program == "sitemap-crawler"
+    check(words, environ)
+    check(["crawl", "https://example.com/"], environ)
+
+
+def test_what_is_copied_is_what_the_ignore_file_lets_through() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    let_through = {line[1:] for line in lines if line.startswith("!")}
+    build = DOCKERFILE.rpartition("\nFROM ")[0]
+    copied = {word for line in re.findall(r"^COPY (.+)$", build, re.MULTILINE) for word in line.split()[:-1]}
+    assert "*" in lines
+    assert copied == let_through
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_nothing_is_written_outside_of_state_and_output(tmp_path: Path) -> None:
+    """What makes a read-only root possible."""
+    elsewhere = {name: tmp_path / name for name in ("HOME", "TMPDIR", "cwd")}
+    for folder in elsewhere.values():
+        folder.mkdir()
+    site = Site()
+    site.page("/", links=["/a"])
+    site.page("/a")
+    environ = os.environ | {
+        "HOME": str(elsewhere["HOME"]),
+        "TMPDIR": str(elsewhere["TMPDIR"]),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SITEMAP_CRAWLER_STATE": str(tmp_path / "state/crawl.db"),
+        "SITEMAP_CRAWLER_OUTPUT": str(tmp_path / "output"),
+    }
+    with site.serve() as origin:
+        words = [*PROGRAM, "crawl", origin + "/", "--rate", "0", "--log-format", "json"]
+        done = subprocess.run(
+            words, cwd=elsewhere["cwd"], env=environ, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "output/sitemap.xml.gz").exists()
+    assert [list(folder.iterdir()) for folder in elsewhere.values()] == [[], [], []]
+    assert all(json.loads(line) for line in done.stderr.splitlines())
+
+
+def test_the_healthcheck_tells_a_dead_crawl_from_a_living_one(tmp_path: Path) -> None:
+    state = tmp_path / "crawl.db"
+
+    def healthy(seconds: str) -> int:
+        words = [*PROGRAM, "status", "--state", str(state), "--alive", seconds]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode
+
+    site = Site()
+    site.page("/", links=["/a", "/b"])
+    site.page("/a")
+    site.page("/b")
+    crawl = [*PROGRAM, "crawl", "--rate", "0", "--state", str(state), "-o", str(tmp_path / "out")]
+    assert healthy("60") == 3, "there is no state yet"
+    with site.serve() as origin:
+        partial = subprocess.run(
+            [*crawl, origin + "/", "--max-pages", "1"], cwd=ROOT, capture_output=True, check=False
+        )
+        assert partial.returncode == 7
+        assert healthy("60") == 0, "worked on a moment ago"
+        old = time.time() - 100
+        os.utime(state.with_name("crawl.db.lock"), (old, old))
+        assert healthy("60") == 8, "unfinished, and nobody works on it"
+        subprocess.run([*crawl, origin + "/"], cwd=ROOT, capture_output=True, check=True)
+        os.utime(state.with_name("crawl.db.lock"), (old, old))
+        assert healthy("60") == 0, "nothing is left to do"
+
+
+# -- the examples ----------------------------------------------------------------------------------------
+
+
+def test_the_cron_job_runs_one_at_a_time_without_rights() -> None:
+    claim, job = yaml.safe_load_all((CONFIG / "kubernetes-cronjob.yaml").read_text())
+    assert (claim["kind"], job["kind"], job["apiVersion"]) == ("PersistentVolumeClaim", "CronJob", "batch/v1")
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert pod["restartPolicy"] == "Never", "podFailurePolicy asks for it"
+    assert pod["terminationGracePeriodSeconds"] > 10
+    assert pod["securityContext"]["runAsUser"] == int(instruction("USER", DOCKERFILE).partition(":")[0])
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    environ = {item["name"]: item["value"] for item in container["env"]}
+    check([str(word) for word in container["args"]], environ)
+    check(container["livenessProbe"]["exec"]["command"][1:], environ)
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert {volume["name"] for volume in pod["volumes"]} == set(mounts.values())
+    assert all(any(path.startswith(mount) for mount in mounts) for path in environ.values())
+    rules = job["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]["rules"]
+    assert rules[0]["onExitCodes"]["containerName"] == container["name"]
+
+
+def test_the_compose_file_keeps_the_root_read_only() -> None:
+    compose = yaml.safe_load((CONFIG / "compose.yaml").read_text())
+    service = compose["services"]["sitemap-crawler"]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert {mount.split(":")[1] for mount in service["volumes"]} == {"/state", "/output"}
+    assert {mount.split(":")[0] for mount in service["volumes"]} == set(compose["volumes"])
+    check(service["command"], service["environment"])
+
+
+def test_the_crontab_line_is_one_a_shell_can_read() -> None:
+    [line] = [line for line in (CONFIG / "crontab.example").read_text().splitlines() if line[:1].isdigit()]
+    *when, command = line.split(maxsplit=5)
+    assert all(re.fullmatch(r"[\d*/,-]+", field) for field in when)
+    assert "%" not in command, "cron ends a line there"
+    subprocess.run(["sh", "-n", "-c", command], check=True)
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    pairs = re.findall(r"^(\w+)=(.*)$", (CONFIG / name).read_text(), re.MULTILINE)
+    found: dict[str, list[str]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def test_the_service_runs_our_command() -> None:
+    service = unit("sitemap-crawler.service")
+    program, *words = shlex.split(service["ExecStart"][0])
+    assert program.endswith("/sitemap-crawler")
+    check(words, dict(value.split("=", 1) for value in service["Environment"]))
+    assert service["SuccessExitStatus"] == ["7 143"]
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        if os.environ.get("CI"):
+            pytest.fail("systemd-analyze is missing")
+        pytest.skip("systemd-analyze is not here")
+    for name in ("sitemap-crawler.service", "sitemap-crawler.timer"):
+        text = re.sub(
+            r"^ExecStart=\S+", "ExecStart=/bin/true", (CONFIG / name).read_text(), flags=re.MULTILINE
+        )
+        (tmp_path / name).write_text(text)
+    units = [str(path) for path in tmp_path.iterdir()]
+    done = subprocess.run([analyze, "verify", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
