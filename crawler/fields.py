@@ -15,7 +15,7 @@ LONGEST: Final = 65_536  # characters of a field that are looked at
 _WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _ESSENCE: Final = re.compile(rf"[\t\n\r ]*({_WORD})/({_WORD})[\t\n\r ]*(?:;|\Z)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
-_LINK: Final = re.compile(r"<([^>]*)>")
+_LINK: Final = re.compile(r"<([^<>]*)>")
 _PARAM: Final = re.compile(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?", re.DOTALL)
 _AGENT: Final = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:(.*)", re.DOTALL)
 # Directives that carry a value behind a colon, and so are no agent's name.
@@ -133,12 +133,18 @@ def directives(content: str) -> Directives:
 
 
 def robots_tag(values: Iterable[str], agent: str) -> Directives:
-    """All X-Robots-Tag fields for `agent`, our product token: `agent: rules` holds for that agent only."""
+    """All X-Robots-Tag fields for `agent`, our product token in lower case.
+
+    `agent: rule, rule` holds for that agent only, up to the next name or the end of the field.
+    """
     said = Directives()
     for value in values:
-        match = _AGENT.fullmatch(value[:LONGEST])
-        if match is None or match[1].lower() in _VALUED:
-            said |= directives(value)
-        elif match[1].lower() in {agent.lower(), "*"}:
-            said |= directives(match[2])
+        addressed = True  # until the field names an agent, it speaks to all
+        for rule in value[:LONGEST].split(","):
+            match = _AGENT.fullmatch(rule)
+            if match and match[1].lower() not in _VALUED:
+                addressed = match[1].lower() in {agent, "*"}
+                rule = match[2]  # noqa: PLW2901 - what stands behind the name
+            if addressed:
+                said |= directives(rule)
     return said

@@ -86,6 +86,13 @@ def _network(value: object) -> str:
         raise ValueError("needs a network such as 10.0.0.0/8, or an address") from None
 
 
+def _web_address(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text, re.IGNORECASE):
+        raise ValueError("needs an address such as https://www.example.com")
+    return text
+
+
 def _duration(value: object) -> float:
     return float(_quantity(value, _TIMES, "seconds, or a time such as 90s, 30m or 2h"))
 
@@ -117,6 +124,20 @@ def COUNT(low: int, high: int | None = None) -> Kind:  # noqa: N802 - reads as t
 def NUMBER(low: float, high: float | None = None) -> Kind:  # noqa: N802
     """A number."""
     return Kind("X", lambda value: _number(value, low, high, whole=False), _show_seconds)
+
+
+def BYTES(low: int, high: int | None = None) -> Kind:  # noqa: N802
+    """A size in bytes."""
+
+    def read(value: object) -> int:
+        size = int(_quantity(value, _SIZES, example := "bytes, or a size such as 10MB or 512KiB"))
+        if size < low or (high is not None and size > high):
+            raise ValueError(
+                f"needs {example}, from {low} to {high}" if high else f"needs {example}, at least {low}"
+            )
+        return size
+
+    return Kind("SIZE", read)
 
 
 def CHOICE(*words: str) -> Kind:  # noqa: N802
@@ -161,5 +182,5 @@ NETWORK = Kind("CIDR", _network)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_seconds)
 DURATION = Kind("TIME", _duration, _show_seconds)
-BYTES = Kind("SIZE", lambda v: int(_quantity(v, _SIZES, "bytes, or a size such as 10MB or 512KiB")))
+WEB_ADDRESS = Kind("URL", _web_address)
 SHARE = Kind("SHARE", _share, _show_share)

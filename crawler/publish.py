@@ -79,10 +79,10 @@ async def publish(
             style = Style(
                 style.form, False, style.max_urls, style.max_bytes, style.changefreq, style.priority
             )
-        writer = Writer(staging, base, style)
-        async for chunk in entries:
-            await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
-        parts = await anyio.to_thread.run_sync(writer.finish)
+        with Writer(staging, base, style) as writer:
+            async for chunk in entries:
+                await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
+            parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
         old = None if output.output == STDOUT else _manifest(folder)
         _check(guard, urls, old, complete=complete)

@@ -24,6 +24,7 @@ from crawler.kinds import (
     SHARE,
     SWITCH,
     TEXT,
+    WEB_ADDRESS,
     Kind,
 )
 from crawler.model import MAX_BYTES, MAX_ENTRIES
@@ -108,7 +109,7 @@ class Http:
     timeout: float = option(20.0, "the longest silence", SECONDS)
     total_timeout: float = option(60.0, "the longest time for one page", SECONDS)
     retries: int = option(3, "further tries after a failure that may pass", COUNT(0))
-    max_body: int = option(10_000_000, "the largest page, decoded", BYTES)
+    max_body: int = option(10_000_000, "the largest page, decoded", BYTES(1))
     max_redirects: int = option(10, "redirects in a row", COUNT(0))
     header: tuple[str, ...] = option((), "a header for the start hosts, 'Name: value'", LIST(TEXT), "-H")
     auth_env: str | None = option(
@@ -157,12 +158,12 @@ class Output:
         "./sitemaps", "the folder for the sitemap; - writes one sitemap to stdout", TEXT, "-o"
     )
     publish_base: str | None = option(
-        None, "write URLs under this origin instead (crawl staging, publish production)", ABSENT(TEXT)
+        None, "write URLs under this origin instead (crawl staging, publish production)", ABSENT(WEB_ADDRESS)
     )
     format: str = option("xml", "the form of the sitemap", CHOICE("xml", "txt", "jsonl"))
     gzip: bool = option(True, "compress", SWITCH)
     max_urls: int = option(MAX_ENTRIES, "URLs in one file", COUNT(1, MAX_ENTRIES))
-    max_bytes: int = option(MAX_BYTES, "bytes of one file before compression", BYTES)
+    max_bytes: int = option(MAX_BYTES, "bytes of one file before compression", BYTES(10_000, MAX_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

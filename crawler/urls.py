@@ -61,7 +61,7 @@ TRACKING = frozenset(
 """Query parameters that name a campaign or a click, never a page. `*` ends a prefix."""
 
 # Escapes, and what the URL Standard leaves bare though RFC 3986, and so sitemaps.org, wants it escaped.
-_RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[|^\\`{}]")
+_RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -90,9 +90,10 @@ class Normaliser:
         if "@" in href:
             href = _without_credentials(href)
         href = href.partition("#")[0]
-        path, mark, query = href.partition("?")
         if _RESPELLED.search(href):
-            path, query = _RESPELLED.sub(_respell, path), _RESPELLED.sub(_respell, query)
+            start = _path_start(href)  # an IPv6 address keeps its brackets
+            href = href[:start] + _RESPELLED.sub(_respell, href[start:])
+        path, mark, query = href.partition("?")
         if not mark or self._drop_query:
             return Url(path)
         query = self._strip(query)

@@ -13,6 +13,10 @@ from crawler.errors import Exit
 from crawler.settings import Settings
 
 PUBLIC = "https://lanterns.example"  # what the sitemap says: the port on loopback is another each time
+LAST_WORDS = """\
+That was the demo: each line above has a page in the shop that shows it. Now a site of your own:
+  sitemap-crawler crawl https://example.com/
+"""
 RATE = 40.0  # requests a second: slow enough to watch, quick enough to wait for
 
 
@@ -21,7 +25,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     folder = settings.output.output if named else str(Path(tempfile.mkdtemp(prefix="sitemap-demo-")))
     with demo_site().serve() as origin:
         click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
-        return await crawl_site(
+        code = await crawl_site(
             replace(
                 settings,
                 scope=replace(settings.scope, start=(origin + "/",)),
@@ -30,3 +34,6 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
                 state=replace(settings.state, state=MEMORY),
             )
         )
+    if not settings.log.quiet and settings.log.log_format == "text":
+        click.echo(LAST_WORDS, err=True)
+    return code

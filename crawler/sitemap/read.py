@@ -84,8 +84,8 @@ class Reading:
         except (etree.XMLSyntaxError, ValueError) as error:
             self.malformed = f"is not well-formed: {error}"[:200]
         finally:
-            if whole and self.malformed is None and len(parser.error_log):
-                self.malformed = f"is not well-formed: {parser.error_log[0].message}"[:200]
+            if whole and self.malformed is None and len(parser.feed_error_log):
+                self.malformed = f"is not well-formed: {parser.feed_error_log[0].message}"[:200]
         yield from _entries(parser)
 
 

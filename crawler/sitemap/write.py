@@ -10,10 +10,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Final
+from typing import Final, Self
 
 from crawler.dates import w3c
 from crawler.errors import OutputError
@@ -86,7 +87,10 @@ def refusal(loc: str) -> str | None:
 
 
 class Writer:
-    """Entries in order of their URL go in by `add`; `finish` answers with the files, the entry point last."""
+    """Entries in order of their URL go in by `add`; `finish` answers with the files, the entry point last.
+
+    A context manager: on the way out it lets go of a file that was not finished.
+    """
 
     def __init__(self, folder: Path, base: str, style: Style) -> None:
         """`base`: where the files will be found, as `https://example.com`; the index names them so."""
@@ -96,6 +100,15 @@ class Writer:
         self._parts: list[Part] = []
         self._open: _File | None = None
         self.refused = 0
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Leave half a file as it is: its folder is thrown away."""
+        if self._open:
+            self._open.abandon()
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Write entries. Those that no sitemap may hold are counted in `refused`."""
@@ -119,9 +132,9 @@ class Writer:
         if self._open is None or not self._open.fits(line):
             self._close()
             number = len(self._parts) + 1
-            self._open = _File(self._folder / self._name(number), self._form, self._style)
-            if not self._open.fits(line):
+            if not _fits_alone(line, self._form, self._style):
                 return False
+            self._open = _File(self._folder / self._name(number), self._form, self._style)
         self._open.write(line, entry.lastmod)
         return True
 
@@ -131,10 +144,8 @@ class Writer:
 
     def _close(self) -> None:
         if self._open:
-            part = self._open.close()
+            self._parts.append(self._open.close())
             self._open = None
-            if part.urls:
-                self._parts.append(part)
 
     def finish(self) -> list[Part]:
         """Close the files. One part is the entry point itself; of several, an index is.
@@ -154,12 +165,18 @@ class Writer:
 
     def _index(self) -> Part:
         name = f"sitemap.xml{'.gz' if self._style.gzip else ''}"
-        index = _File(self._folder / name, INDEX, self._style)
+        index = self._open = _File(self._folder / name, INDEX, self._style)
         for part in self._parts:
             dated = f"<lastmod>{w3c(part.newest)}</lastmod>" if part.newest else ""
             loc = escape(f"{self._base}/{part.name}")
             index.write(f"<sitemap><loc>{loc}</loc>{dated}</sitemap>\n".encode(), part.newest)
-        return _named(index.close(), name, urls=0)
+        done = index.close()
+        self._open = None
+        return _named(done, name, urls=0)
+
+
+def _fits_alone(line: bytes, form: Form, style: Style) -> bool:
+    return not form.splits or len(form.head) + len(line) + len(form.tail) <= style.max_bytes
 
 
 def _fixed_fields(style: Style) -> str:
@@ -178,11 +195,10 @@ class _File:
     def __init__(self, path: Path, form: Form, style: Style) -> None:
         self._path, self._tail, self._limits = path, form.tail.encode(), form.splits
         self._max_urls, self._max_bytes = style.max_urls, style.max_bytes
-        self._raw = open(path, "xb")  # noqa: SIM115 - closed by `close`, when the last entry is in
-        self._sum = _Summing(self._raw)
-        self._out: IO[bytes] = self._sum  # type: ignore[assignment]  # the one method we need
+        self._sum = _Summing(path)
+        self._out: _Summing | gzip.GzipFile = self._sum
         if style.gzip:
-            self._out = gzip.GzipFile("", "wb", LEVEL, self._sum, mtime=0)  # type: ignore[assignment]
+            self._out = gzip.GzipFile("", "wb", LEVEL, self._sum, mtime=0)
         self._waiting = [form.head.encode()]
         self._plain, self._urls = len(self._waiting[0]), 0
         self._newest: datetime | None = None
@@ -210,18 +226,24 @@ class _File:
     def close(self) -> Part:
         self._waiting.append(self._tail)
         self._flush()
-        if self._out is not self._sum:  # type: ignore[comparison-overlap]
-            self._out.close()
-        self._raw.close()
+        self._out.close()
+        self._sum.close()
         plain = self._plain + len(self._tail)
         return Part(self._path.name, self._urls, self._sum.size, plain, self._sum.hexdigest(), self._newest)
 
+    def abandon(self) -> None:
+        """Let go, whatever the disk says to it."""
+        for file in (self._out, self._sum):
+            with suppress(OSError):
+                file.close()
+
 
 class _Summing:
-    """Passes bytes on to a file, and knows their sum."""
+    """A new file that knows the sum of its bytes."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._sha, self.size = file, hashlib.sha256(), 0
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
+        self._sha, self.size = hashlib.sha256(), 0
 
     def write(self, data: bytes) -> int:
         self._sha.update(data)
@@ -230,6 +252,9 @@ class _Summing:
 
     def flush(self) -> None:
         self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
 
     def hexdigest(self) -> str:
         return self._sha.hexdigest()

@@ -1,0 +1,61 @@
+"""Draws docs/demo.svg: the real closing summary of `demo`, exported from the terminal. A test tells when to run it.
+
+.venv/bin/python scripts/picture.py
+"""
+
+import io
+import os
+import re
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+import anyio
+from rich.console import Console
+
+from crawler.cli import crawling, demo
+from crawler.cli.summary import Closing, closing
+from crawler.settings import Log, Output, Settings
+
+PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"
+WIDTH = 80
+
+
+def told(rate: float = demo.RATE) -> Closing:
+    """What the program says at the end of the demo."""
+    kept: list[Closing] = []
+    settings = Settings(output=Output(output="sitemaps"), log=Log(quiet=True))
+    back = Path.cwd()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(crawling, "say", lambda closing, *_: kept.append(closing)),
+        patch.object(demo, "RATE", rate),
+    ):
+        os.chdir(folder)
+        try:
+            anyio.run(lambda: demo.crawl_demo(settings, named=True))
+        finally:
+            os.chdir(back)
+    return kept[0]
+
+
+def picture(what: Closing) -> str:
+    """The summary as SVG, without fonts from elsewhere."""
+    console = Console(
+        record=True,
+        width=WIDTH,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        markup=False,
+        emoji=False,
+        highlight=False,
+        _environ={},
+    )
+    closing(console, what)
+    svg = console.export_svg(title="./dev run demo", unique_id="demo")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(picture(told()), encoding="utf-8")

@@ -1,0 +1,159 @@
+"""The documents and the program say the same thing, and the examples run."""
+
+import html
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import crawler
+from crawler import layers
+from crawler.cli.commands import cli
+from crawler.cli.options import SettingCommand
+from crawler.demo.site import Site
+from crawler.errors import Exit
+from crawler.settings import keys
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+LIBRARY = (ROOT / "docs/library.md").read_text()
+DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
+    (ROOT / "docs").glob("*.md")
+)
+GENERATED = {"config/example.toml": "example", "docs/settings.md": "reference"}
+
+
+def commands() -> dict[str, click.Command]:
+    return dict(cli.commands)
+
+
+def flags() -> set[str]:
+    found = {"--help", "--version", "--config"}
+    for command in commands().values():
+        found |= {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
+    return found
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", GENERATED)
+def test_what_is_made_from_the_settings_is_up_to_date(path: str) -> None:
+    expected = getattr(script("reference"), GENERATED[path])()
+    assert (ROOT / path).read_text() == expected, "run scripts/reference.py"
+
+
+def shown(svg: str) -> str:
+    """The text of a picture, without ports and times."""
+    text = html.unescape("".join(re.findall(r">([^<>]+)</text>", svg))).replace("\xa0", " ")
+    return re.sub(r" +", " ", re.sub(r"127\.0\.0\.1:\d+|in \d+ s", "", text))
+
+
+def test_the_picture_shows_what_the_demo_really_says() -> None:
+    picture = script("picture")
+    now = picture.picture(picture.told(rate=0))
+    assert shown(picture.PICTURE.read_text()) == shown(now), "run scripts/picture.py"
+    assert "each accounted for" in shown(now)
+
+
+def test_the_example_holds_every_key_and_each_can_be_switched_on(tmp_path: Path) -> None:
+    text = (ROOT / "config/example.toml").read_text()
+    assert layers.resolve(ROOT / "config/example.toml")[0] == crawler.Settings()
+    on = re.sub(r"^# ([a-z0-9-]+ = )", r"\1", text, flags=re.MULTILINE)
+    given = {(section, name) for section, values in tomllib.loads(on).items() for name in values}
+    assert given == {(key.section, key.name) for key in keys()}
+    (tmp_path / "all.toml").write_text(on)
+    layers.resolve(tmp_path / "all.toml")
+
+
+def test_the_readme_lists_the_commands_there_are() -> None:
+    table = README.partition("## Commands")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([a-z]+)", table, re.MULTILINE)) == set(commands())
+
+
+def test_the_readme_lists_the_exit_codes_there_are() -> None:
+    table = README.partition("| exit |")[2].partition("\n\n")[0]
+    listed = {
+        int(code) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for code in row.split(",")
+    }
+    assert listed == set(Exit)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_flag_in_a_document_exists(path: Path) -> None:
+    text = re.sub(
+        r"```.*?```|`(?:sudo|pip|docker|\.venv|python)[^`]*`", "", path.read_text(), flags=re.DOTALL
+    )
+    text = re.sub(r"^    (?:sudo|docker|\.venv|python|apt-get) .*$", "", text, flags=re.MULTILINE)
+    named = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", text))
+    assert named <= flags() | {"--kill"}, named - flags()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_in_a_document_leads_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+        assert (path.parent / target).exists(), target
+
+
+def test_commands_shown_in_the_readme_are_taken() -> None:
+    shown = re.findall(r"^    (?:sitemap-crawler|\./dev run) ([^#\n]+)", README, re.MULTILINE)
+    assert shown
+    for line in shown:
+        name, *words = shlex.split(line)
+        command = commands()[name]
+        command.make_context(name, words)
+
+
+def test_every_command_explains_itself_and_every_setting_of_crawl_is_a_flag() -> None:
+    for name, command in commands().items():
+        assert command.help, name
+        for param in command.params:
+            assert not isinstance(param, click.Option) or param.help, (name, param)
+    crawl = commands()["crawl"]
+    assert isinstance(crawl, SettingCommand)
+    offered = {option for param in crawl.params for option in param.opts}
+    assert {f"--{key.name}" for key in keys() if key.option.flag} <= offered
+
+
+def test_public_names_stand_in_the_library_document() -> None:
+    missing = [name for name in crawler.__all__ if not re.search(rf"\b{name}\b", LIBRARY)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("source", [README, LIBRARY], ids=["README", "library"])
+def test_the_example_runs_as_it_stands(source: str, tmp_path: Path) -> None:
+    [code] = re.findall(r"```python\n(.*?)```", source, re.DOTALL)
+    site = Site()
+    site.page("/", links=["/a"])
+    site.page("/a")
+    with site.serve() as origin:
+        code = code.replace("https://example.com/", origin + "/")
+        if "anyio.run" not in code:
+            code += f'\nprint(anyio.run(sitemap_of, "{origin}/", "./sitemaps").robots_line)\n'
+        (tmp_path / "example.py").write_text(code)
+        words = [sys.executable, "example.py"]
+        done = subprocess.run(
+            words, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"Sitemap: {origin}/sitemap.xml.gz"
+    assert done.stdout.count("listed") == 2
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
+def test_the_version_is_told_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()

@@ -1,0 +1,136 @@
+"""Sitemaps of strangers: every form of the protocol, the usual sloppiness, and what is meant to harm."""
+
+import gzip
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.sitemap.read import LONGEST, Found, Reading, read
+
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+URL = "https://example.com/sitemap.xml"
+A, B = "https://example.com/a", "https://example.com/b"
+
+
+def found(body: bytes | str | Iterable[bytes], limit: int = 1_000_000) -> tuple[list[Found], Reading]:
+    if isinstance(body, str):
+        body = body.encode()
+    reading = read([body] if isinstance(body, bytes) else body, URL, limit)
+    return list(reading), reading
+
+
+def locs(body: bytes | str | Iterable[bytes]) -> list[str]:
+    return [item.loc for item in found(body)[0]]
+
+
+def urlset(*locs: str) -> str:
+    return f"<urlset {NS}>" + "".join(f"<url><loc>{loc}</loc></url>" for loc in locs) + "</urlset>"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        urlset(A, B),
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + urlset(A, B),
+        "\n\t " + urlset(A, B),
+        "\ufeff" + urlset(A, B),
+        f"<urlset><url><loc> {A}\n</loc></url><url><loc>{B}</loc></url></urlset>",
+        f'<s:urlset xmlns:s="https://wrong.example/"><s:url><s:loc>{A}</s:loc></s:url><s:url><s:loc>{B}</s:loc></s:url></s:urlset>',
+        f"<URLSET><URL><LOC>{A}</LOC></URL><Url><Loc>{B}</Loc></Url></URLSET>",
+        f"<urlset><url><loc><![CDATA[{A}]]></loc></url><!-- x --><?x y?><url><loc>{B}</loc></url></urlset>",
+        f"<urlset><url><loc/></url><url/><url><loc>{A}</loc><loc>{B}2</loc></url><url><loc>{B}</loc></url></urlset>",
+        f'<urlset {NS} xmlns:i="urn:i"><url><i:image><i:loc>https://cdn/i.png</i:loc></i:image><loc>{A}</loc></url>'
+        f"<url><loc>{B}</loc></url></urlset>",
+        f"<rss version='2.0'><channel><link>https://example.com/</link><item><link>{A}</link></item>"
+        f"<item><title/><link>{B}</link></item></channel></rss>",
+        f"<feed xmlns='http://www.w3.org/2005/Atom'><link href='https://example.com/'/><entry><link rel='edit' href='x'/>"
+        f"<link href='{A}'/></entry><entry><link rel='alternate' href='{B}'/></entry></feed>",
+        f"{A}\n{B}\n",
+        f"\ufeff{A}\r\n\r\n  {B}",
+        gzip.compress(urlset(A, B).encode()),
+        gzip.compress(f"{A}\n{B}".encode()),
+        urlset(A, B).encode("utf-16"),
+        f'<?xml version="1.0" encoding="ISO-8859-1"?><!-- \xe9 -->{urlset(A, B)}'.encode("latin1"),
+    ],
+)
+def test_all_forms_give_the_same(body: str | bytes) -> None:
+    assert locs(body) == [A, B]
+    assert found(body)[1].malformed is None
+
+
+def test_an_index_names_sitemaps_with_their_dates() -> None:
+    body = (
+        f"<sitemapindex {NS}><sitemap><loc>{A}</loc><lastmod> 2024-01-01 </lastmod></sitemap></sitemapindex>"
+    )
+    assert found(body)[0] == [Found("sitemap", A, "2024-01-01")]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (urlset(A, B).replace("</urlset>", ""), [A, B]),
+        (urlset(A, B)[:-20], [A]),
+        (urlset(A) + "trailing <garbage", [A]),
+        (urlset(A).replace("</loc>", "</lok>"), []),
+        (f"<urlset><url><loc>{A}</loc></url><url><loc>{B}\x00</loc></url></urlset>", [A]),
+        (gzip.compress(urlset(A, B).encode())[:-10], []),
+        ("", []),
+        ("   ", []),
+        ("no sitemap at all", []),
+    ],
+)
+def test_what_is_broken_is_read_up_to_the_break_and_told(body: str | bytes, expected: list[str]) -> None:
+    items, reading = found(body)
+    assert [item.loc for item in items][: len(expected)] == expected
+    assert reading.malformed
+
+
+def test_a_web_page_is_no_sitemap() -> None:
+    assert locs("<!doctype html><html><body><a href=/a>x</a><br></body></html>") == []
+
+
+def test_a_bare_ampersand_is_forgiven_wherever_chunks_are_cut() -> None:
+    body = urlset(f"{A}?x=1&y=2&amp;z=3&#38;w=4").encode()
+    wanted = [f"{A}?x=1&y=2&z=3&w=4"]
+    assert all(locs([body[:cut], body[cut:]]) == wanted for cut in range(len(body)))
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>' + urlset("https://example.com/&b;"),
+        '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>' + urlset("https://example.com/&a;"),
+        '<!DOCTYPE x [<!ENTITY % a SYSTEM "http://127.0.0.1/"> %a;]>' + urlset(A),
+    ],
+)
+def test_what_a_document_type_declares_is_refused(attack: str) -> None:
+    items, reading = found(attack)
+    assert items == []
+    assert reading.malformed == "declares a document type"
+
+
+def test_sizes_are_bounded() -> None:
+    bomb = gzip.compress(urlset(A).encode() + b" " * 10_000_000)
+    items, reading = found(bomb, limit=1_000)
+    assert [item.loc for item in items] in ([], [A])
+    assert "more than 1,000 bytes" in (reading.malformed or "")
+    assert len(locs(urlset("https://example.com/" + "x" * 100_000))[0]) == LONGEST
+    assert len(locs("https://example.com/" + "x" * 100_000)[0]) == LONGEST
+
+
+def test_deep_nesting_ends() -> None:
+    assert found("<a>" * 100_000)[1].malformed
+
+
+SOUP = st.text(st.sampled_from("<>/&;![]-? \"'=\x00aurlocset")).map(str.encode)
+
+
+@given(
+    st.binary(max_size=300) | SOUP | SOUP.map(lambda soup: urlset(A).encode()[:40] + soup),
+    st.integers(0, 300),
+)
+def test_no_bytes_are_too_strange(body: bytes, cut: int) -> None:
+    found([body[:cut], body[cut:]])
+    found([b"\x1f\x8b" + body])
