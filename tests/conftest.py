@@ -1,6 +1,8 @@
 """What every test starts from: an environment that says nothing, and both event loops that anyio knows."""
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,3 +17,13 @@ def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             or name in {"NO_COLOR", "FORCE_COLOR"}
         ):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_log() -> Iterator[None]:
+    """The command line configures our logger for the whole process; the next test starts from none."""
+    yield
+    log = logging.getLogger("crawler")
+    log.handlers.clear()
+    log.propagate = True
+    log.setLevel(logging.NOTSET)
