@@ -312,6 +312,7 @@ async def open_job(
     hosts = [urls.host(url) for url in starts]
     guard = AddressGuard(hosts, settings.http.allow_address)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})
+    tally = Tally(clock, max_pages=settings.scope.max_pages, max_time=settings.scope.max_time)
     async with AsyncExitStack() as stack:
         inputs = [Lines(name, normaliser(settings)) for name in settings.scope.input]
         for lines in inputs:
@@ -328,7 +329,7 @@ async def open_job(
             total=settings.http.total_timeout,
             clock=time.time,
             sleep=anyio.sleep,
+            strained=tally.strained,
         )
         run = await frontier.begin(fingerprint(settings, starts))
-        tally = Tally(clock, max_pages=settings.scope.max_pages, max_time=settings.scope.max_time)
         yield Job(settings, starts, frontier, run, tally, fetcher, inputs, list(sinks))

@@ -33,6 +33,7 @@ class World:
     now: float = 1_800_000_000.0
     pauses: list[float] = field(default_factory=list)
     slows: list[float] = field(default_factory=list)
+    strains: list[float] = field(default_factory=list)
     slots: int = 0
     asked: list[Request] = field(default_factory=list)
 
@@ -55,7 +56,10 @@ class World:
         self.now += seconds
 
     async def ask(self, retries: int = 3, total: float = 60.0) -> Reply:
-        door = Retrying(self, self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep)
+        door = Retrying(
+            self, self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
+            strained=self.strains.append,
+        )  # fmt: skip
         return await door.fetch(Request(URL))
 
 
@@ -122,12 +126,13 @@ async def test_an_overloaded_host_is_slowed_for_everybody_but_not_for_ever(value
     world = World([status(503, retry_after=value)])
     await world.ask(retries=0)
     assert world.slows == pytest.approx([pause])
+    assert len(world.strains) == 1, "and whoever watches is told"
 
 
 async def test_a_500_is_no_sign_of_strain() -> None:
     world = World([status(500)])
     await world.ask()
-    assert world.slows == []
+    assert world.slows == world.strains == []
 
 
 async def test_all_tries_share_the_total_time() -> None:

@@ -35,10 +35,14 @@ class Retrying:
         total: float,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
+        strained: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch."""
+        """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch.
+
+        `strained` hears of every answer that asks for patience, with the seconds it asks for.
+        """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._sleep, self._strained = clock, sleep, strained
 
     async def fetch(self, request: Request) -> Reply:
         """Ask until the answer stands, the tries are used up, or the time is."""
@@ -68,6 +72,7 @@ class Retrying:
             reply = await self._fetcher.fetch(replace(request, seconds=budget.left))
         if isinstance(reply, Response) and reply.status in patience.OVERLOADED:
             wait = patience.retry_after(reply.headers, self._now()) or 0.0
+            self._strained(wait)
             await self._pacer.slow(origin(request.url), self._clock() + min(wait, LONGEST_PAUSE))
         return reply
 
