@@ -19,13 +19,13 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from crawler import urls
 from crawler.crawl import Crawl, Ending, Limits
 from crawler.errors import ConfigError, PublishRefused, first_of
-from crawler.fetch import AddressGuard, HttpFetcher, Retrying
+from crawler.fetch import AddressGuard, HttpFetcher, Retrying, Turns
 from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
 from crawler.judge import TYPES, Judge, Rules
 from crawler.model import Moved, Settlement
-from crawler.ports import Fetcher, Run, Sink
+from crawler.ports import Fetcher, Run, Sink, Turn
 from crawler.publish import Published, publish
 from crawler.report.tally import Tally
 from crawler.robots import Robots
@@ -127,6 +127,7 @@ class Job:
     run: Run
     tally: Tally
     fetcher: Fetcher
+    turn: Turn
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
@@ -210,7 +211,7 @@ class Job:
             self.fetcher,
             self.frontier,
             now=time.time,
-            sleep_until=_sleep_until,
+            turn=self.turn,
             ignore=pace.ignore_robots,
         )
         judge = Judge(
@@ -232,6 +233,7 @@ class Job:
             judge=judge,
             scope=Scope.of(self.starts, settings.scope),
             tally=self.tally,
+            turn=self.turn,
             limits=Limits(
                 concurrency=pace.concurrency,
                 gap=1 / pace.rate if pace.rate else 0.0,
@@ -240,7 +242,7 @@ class Job:
                 max_time=settings.scope.max_time,
             ),
             sinks=[self.tally, *self.sinks],
-            seeding=_Seeding(settings, self.fetcher, robots, self.inputs),
+            seeding=_Seeding(settings, self.fetcher, robots, self.turn, self.inputs),
         )
 
 
@@ -265,6 +267,7 @@ class _Seeding:
     settings: Settings
     fetcher: Fetcher
     robots: Robots
+    turn: Turn
     inputs: Sequence[Lines]
 
     async def __call__(self, crawl: Crawl) -> AsyncIterator[Sequence[Url]]:
@@ -278,7 +281,7 @@ class _Seeding:
             normalise,
             permit=crawl.permit,
             belongs=crawl.scope.belongs,
-            sleep_until=_sleep_until,
+            turn=self.turn,
         )
         async for found in seeds.read(await self._sitemaps(crawl, normalise)):
             yield found
@@ -294,10 +297,6 @@ class _Seeding:
             await crawl.permit(Url(site + "/"))  # its robots.txt is known afterwards
             found += self.robots.sitemaps(site)
         return found
-
-
-async def _sleep_until(moment: float) -> None:
-    await anyio.sleep(max(0.0, moment - time.time()))
 
 
 @asynccontextmanager
@@ -322,6 +321,7 @@ async def open_job(
         )
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
+        turn = Turns(time.time, anyio.sleep)
         fetcher = Retrying(
             plain,
             frontier,
@@ -329,7 +329,8 @@ async def open_job(
             total=settings.http.total_timeout,
             clock=time.time,
             sleep=anyio.sleep,
+            turn=turn,
             strained=tally.strained,
         )
         run = await frontier.begin(fingerprint(settings, starts))
-        yield Job(settings, starts, frontier, run, tally, fetcher, inputs, list(sinks))
+        yield Job(settings, starts, frontier, run, tally, fetcher, turn, inputs, list(sinks))

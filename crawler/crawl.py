@@ -10,7 +10,7 @@ URL. This file knows rules, words and ports; nothing concrete, and no settings.
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
@@ -39,7 +39,7 @@ from crawler.model import (
     Visit,
     Why,
 )
-from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink
+from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turn
 from crawler.scope import Scope
 from crawler.urls import Url, netloc, origin
 
@@ -106,11 +106,11 @@ class Crawl:
     judge: Judge
     scope: Scope
     tally: Counters
+    turn: Turn
     limits: Limits = Limits()
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
     clock: Callable[[], float] = time.time
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
     starts: list[Url] = field(init=False)  # and where they moved to
     _out: dict[int, Lease] = field(init=False, default_factory=dict)
@@ -320,7 +320,7 @@ class Crawl:
             return Settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
         if self.scope.unfetched(url):
             return Settlement(lease, Verdict(self._listable(url, Listed())))
-        await self._sleep_until(lease.at)
+        await self.turn(origin(url), lease.at)
         if self._ending:
             return lease
         reply = await self._ask(lease)
@@ -340,7 +340,7 @@ class Crawl:
             self.permits.learn(site, file)
             self._gap(site)
             return False
-        await self._sleep_until(lease.at)
+        await self.turn(site, lease.at)
         file = await self.permits.ask(site)
         self.permits.learn(site, file)
         await self.frontier.meet(site, file, self._gap(site))
@@ -364,7 +364,7 @@ class Crawl:
         if not self.permits.knows(site):
             file = await self.frontier.robots(site)
             if file is None:
-                await self._sleep_until(await self.frontier.slot(site))
+                await self.turn(site, await self.frontier.slot(site))
                 file = await self.permits.ask(site)
             self.permits.learn(site, file)
             await self.frontier.meet(site, file, self._gap(site))
@@ -418,10 +418,6 @@ class Crawl:
         """A URL that was found: a visit, or known and set aside."""
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
         return Visit(url, depth, via, hops, aside)
-
-    async def _sleep_until(self, moment: float) -> None:
-        if (pause := moment - self.clock()) > 0:
-            await self.sleep(pause)
 
 
 def _is_page(outcome: Outcome | None) -> bool:

@@ -80,7 +80,7 @@ def _from_env(environ: Mapping[str, str], known: Iterable[Key]) -> Iterator[Give
     names = {key.env: key for key in known}
     for name in sorted(n for n in environ if n.startswith(PREFIX) and n not in _NOT_SETTINGS):
         if name not in names:
-            raise ConfigError(f"{name}: there is no such setting{nearest(name, names)}.")
+            raise ConfigError(f"{name}: there is no such setting{nearest(name, names)}")
         yield Given(names[name], environ[name], name)
 
 
@@ -92,14 +92,14 @@ def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[Given]:
         sections.setdefault(key.section, {})[key.name] = key
     for section, values in _read(file).items():
         if section not in sections:
-            raise ConfigError(f"{file}: there is no section [{_shown(section)}]{nearest(section, sections)}.")
+            raise ConfigError(f"{file}: there is no section [{_shown(section)}]{nearest(section, sections)}")
         if not isinstance(values, dict):
             raise ConfigError(f"{file}: [{section}] needs keys below it.")
         for name, value in values.items():
             found = sections[section].get(name.replace("_", "-"))
             if found is None:
                 raise ConfigError(
-                    f"{file}: [{section}] has no key {_shown(name)}{_elsewhere(name, section, sections)}."
+                    f"{file}: [{section}] has no key {_shown(name)}{_elsewhere(name, section, sections)}"
                 )
             yield Given(found, value, f"{file} [{section}] {found.name}")
 
@@ -116,14 +116,14 @@ def _read(file: Path) -> dict[str, Any]:
 def _elsewhere(name: str, section: str, sections: Mapping[str, Mapping[str, Key]]) -> str:
     for other, names in sections.items():
         if name in names:
-            return f"; it belongs to [{other}]"
+            return f"; it belongs to [{other}]."
     return nearest(name, sections[section])
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """`; did you mean X?` when one of `names` is near, else nothing."""
+    """The end of a sentence: `; did you mean X?` when one of `names` is near."""
     close = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return f"; did you mean {close[0]}?" if close else "."
 
 
 def _shown(value: object) -> str:

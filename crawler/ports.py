@@ -4,9 +4,9 @@
 implement a `Frontier`, or add a `Sink`.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from crawler.model import (
     Balance,
@@ -83,6 +83,10 @@ class Pacer(Protocol):
     async def slow(self, origin: str, until: float) -> None:
         """The host showed strain: no slots before `until`, and longer gaps for a while."""
         ...
+
+
+Turn: TypeAlias = Callable[[str, float], Awaitable[None]]
+"""Waits until a slot of an origin has come (seconds since the epoch)."""
 
 
 @dataclass(frozen=True, slots=True)

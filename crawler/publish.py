@@ -97,6 +97,14 @@ async def publish(
         return Published(files, urls, str(folder), robots, writer.refused)
 
 
+def check_folder(output: Output) -> None:
+    """Whether files can be written where they shall go: told before a long crawl, not after. Raises `OutputError`."""
+    folder = Path(output.output)
+    if output.output != STDOUT:
+        with _translated(folder), _staging(folder):
+            pass
+
+
 def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
     """The crawled origin replaced by the published one. URLs of other origins stay as they are."""
     if site == base:

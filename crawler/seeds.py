@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from crawler.errors import ConfigError
 from crawler.model import MAX_BYTES, Broken, Permit
-from crawler.ports import Fetcher, Pacer, Request
+from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.sitemap import read
 from crawler.urls import Normaliser, Url, origin
 
@@ -68,10 +68,10 @@ class Seeds:
         *,
         permit: Callable[[Url], Awaitable[Permit]],
         belongs: Callable[[Url], bool],
-        sleep_until: Callable[[float], Awaitable[None]],
+        turn: Turn,
     ) -> None:
         self._fetcher, self._pacer, self._normalise = fetcher, pacer, normalise
-        self._permit, self._belongs, self._sleep_until = permit, belongs, sleep_until
+        self._permit, self._belongs, self._turn = permit, belongs, turn
         self._met: set[Url] = set()
 
     async def read(self, sitemaps: Iterable[Url]) -> AsyncIterator[Sequence[Url]]:
@@ -106,7 +106,7 @@ class Seeds:
             if not (await self._permit(url)).allowed:
                 self._passed_over(url, "forbidden by robots.txt")
                 return None
-            await self._sleep_until(await self._pacer.slot(origin(url)))
+            await self._turn(origin(url), await self._pacer.slot(origin(url)))
             reply = await self._fetcher.fetch(Request(url, limit=MAX_BYTES))
             if isinstance(reply, Broken):
                 self._passed_over(url, f"{reply.cause.says} {reply.detail}".strip())

@@ -1,5 +1,6 @@
 """The command line as a person meets it: one clear sentence for each mistake, the right exit code, files in place."""
 
+import errno
 import gzip
 import json
 import os
@@ -227,7 +228,7 @@ def test_a_bad_file_is_exit_2_and_names_the_key(run: Run, tmp_path: Path) -> Non
     (tmp_path / "c.toml").write_text("[pace]\nraet = 1\n")
     code, _, err = run("crawl", "example.com", "--config", "c.toml")
     assert code == 2
-    assert sentence(err).endswith("c.toml: [pace] has no key 'raet'; did you mean rate?.")
+    assert sentence(err).endswith("c.toml: [pace] has no key 'raet'; did you mean rate?")
 
 
 def test_an_unreachable_host_is_exit_4(run: Run) -> None:
@@ -279,15 +280,26 @@ def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body:
             assert run("robots", origin + "/a")[0] == 5
 
 
-def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(run: Run, tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     (tmp_path / "sitemaps").write_text("a file, not a folder")
     site = little_site()
     with site.serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK)
         assert code == 3
-        assert "sitemaps" in err
-        assert "Traceback" not in err
+        assert "The sitemap cannot be written to sitemaps: a file is in the way" in sentence(err)
+        assert site.log == [], "told before the crawl"
         (tmp_path / "sitemaps").unlink()
+        monkeypatch.setattr("crawler.publish._sync", full)
+        code, _, err = run("crawl", origin + "/", *QUICK)
+        assert code == 3
+        assert "the disk is full; the old files are kept" in err
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
         asked = len(site.log)
         assert run("crawl", origin + "/", *QUICK)[0] == 0
         assert len(site.log) == asked, "what was crawled is published without asking again"

@@ -55,10 +55,13 @@ class World:
         self.pauses.append(seconds)
         self.now += seconds
 
+    async def turn(self, _: str, at: float) -> None:
+        await self.sleep(at - self.now)
+
     async def ask(self, retries: int = 3, total: float = 60.0) -> Reply:
         door = Retrying(
             self, self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
-            strained=self.strains.append,
+            turn=self.turn, strained=self.strains.append,
         )  # fmt: skip
         return await door.fetch(Request(URL))
 

@@ -336,11 +336,11 @@ class Web:
     async def slow(self, origin: str, until: float) -> None:
         raise NotImplementedError
 
-    async def sleep_until(self, moment: float) -> None:
+    async def turn(self, _: str, moment: float) -> None:
         self.log.append(f"sleep {moment:.0f}")
 
     def robots(self, **options: Any) -> Robots:
-        return Robots(US, self, self, now=lambda: 7.0, sleep_until=self.sleep_until, **options)
+        return Robots(US, self, self, now=lambda: 7.0, turn=self.turn, **options)
 
 
 def moved(to: str) -> Response:

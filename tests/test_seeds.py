@@ -62,13 +62,13 @@ class World:
     async def permit(self, url: Url) -> Permit:
         return Permit(not self.forbidden or self.forbidden not in url)
 
-    async def sleep(self, _: float) -> None:
+    async def turn(self, *_: object) -> None:
         """No time passes."""
 
     async def read(self, *sitemaps: Url) -> list[str]:
         seeds = Seeds(
             self, self, Normaliser(), permit=self.permit,
-            belongs=lambda url: url.startswith(SITE), sleep_until=self.sleep,
+            belongs=lambda url: url.startswith(SITE), turn=self.turn,
         )  # fmt: skip
         return [url.removeprefix(SITE) async for chunk in seeds.read(sitemaps or [ROOT]) for url in chunk]
 

@@ -35,8 +35,8 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("toml", "sentence"),
     [
-        ("[pase]\nrate = 1", "there is no section ['pase']; did you mean pace?."),
-        ("[pace]\nrat = 1", "[pace] has no key 'rat'; did you mean rate?."),
+        ("[pase]\nrate = 1", "there is no section ['pase']; did you mean pace?"),
+        ("[pace]\nrat = 1", "[pace] has no key 'rat'; did you mean rate?"),
         ("[http]\nrate = 1", "[http] has no key 'rate'; it belongs to [pace]."),
         ("[pace]\nrate = -1", "[pace] rate: -1 needs a number of at least 0."),
         ("[pace]\nrate = true", "[pace] rate: True needs a number of at least 0."),

@@ -19,7 +19,7 @@ from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
 from crawler.model import Balance
-from crawler.publish import Published, publish
+from crawler.publish import Published, check_folder, publish
 from crawler.report import lines
 from crawler.settings import Log, Settings
 
@@ -39,6 +39,8 @@ async def crawl_site(settings: Settings) -> Exit:
     configure_log(settings.log)
     console = progress.Screen()
     began = time.monotonic()
+    if not settings.guard.dry_run:
+        check_folder(settings.output)
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})

@@ -17,7 +17,7 @@ import httpx
 from crawler import urls
 from crawler.app import normaliser, open_frontier, product_token, start_url, state_path
 from crawler.errors import Exit, FrontierError
-from crawler.fetch import AddressGuard, HttpFetcher
+from crawler.fetch import AddressGuard, HttpFetcher, Turns
 from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import silence
@@ -201,9 +201,6 @@ class _NoPace:
 
 
 def _robots(settings: Settings, fetcher: HttpFetcher | None) -> Robots:
-    async def sleep_until(moment: float) -> None:
-        await anyio.sleep(max(0.0, moment - time.time()))
-
     nobody = HttpFetcher(
         settings.http, AddressGuard(), Identity(settings.http, ()), transport=httpx.MockTransport(_never)
     )
@@ -212,7 +209,7 @@ def _robots(settings: Settings, fetcher: HttpFetcher | None) -> Robots:
         fetcher or nobody,
         _NoPace(),
         now=time.time,
-        sleep_until=sleep_until,
+        turn=Turns(time.time, anyio.sleep),
     )
 
 

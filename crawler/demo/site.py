@@ -159,13 +159,12 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
         server: _Server
 
         def do_GET(self) -> None:
+            came = time.monotonic()
             given = site.answers.get(self.path, _missing)(self)
             answer = _placed(given, self.server.origin)
             if _is_unchanged(self.headers, answer):
                 answer = Answer(304, b"", answer.headers)
-            site.log.append(
-                Asked(time.monotonic(), self.command, self.path, dict(self.headers.items()), answer.status)
-            )
+            site.log.append(Asked(came, self.command, self.path, dict(self.headers.items()), answer.status))
             self.send_response_only(answer.status, _phrase(answer.status))
             for name, value in answer.headers:
                 self.send_header(name, value)

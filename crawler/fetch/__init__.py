@@ -1,7 +1,8 @@
-"""One exchange over HTTP: `HttpFetcher` asks, `Retrying` asks again, `AddressGuard` says where we may connect to."""
+"""One exchange over HTTP: `HttpFetcher` asks, `Retrying` asks again, `Turns` says when, `AddressGuard` where."""
 
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.guard import AddressGuard
 from crawler.fetch.retry import Retrying
+from crawler.fetch.turns import Turns
 
-__all__ = ["AddressGuard", "HttpFetcher", "Retrying"]
+__all__ = ["AddressGuard", "HttpFetcher", "Retrying", "Turns"]

@@ -17,7 +17,7 @@ from tenacity.wait import wait_base, wait_exponential_jitter
 
 from crawler import patience
 from crawler.model import Broken, Cause, Reply, Response
-from crawler.ports import Fetcher, Pacer, Request
+from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.urls import origin
 
 LONGEST_PAUSE: Final = 30.0  # seconds that one hint may hold a whole host
@@ -35,6 +35,7 @@ class Retrying:
         total: float,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
+        turn: Turn,
         strained: Callable[[float], None] = lambda _: None,
     ) -> None:
         """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch.
@@ -42,7 +43,7 @@ class Retrying:
         `strained` hears of every answer that asks for patience, with the seconds it asks for.
         """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
-        self._clock, self._sleep, self._strained = clock, sleep, strained
+        self._clock, self._sleep, self._turn, self._strained = clock, sleep, turn, strained
 
     async def fetch(self, request: Request) -> Reply:
         """Ask until the answer stands, the tries are used up, or the time is."""
@@ -63,8 +64,8 @@ class Retrying:
         return result
 
     async def _again(self, request: Request, budget: "_Budget") -> Reply:
-        at = await self._pacer.slot(origin(request.url))
-        await self._sleep(max(0.0, at - self._clock()))
+        site = origin(request.url)
+        await self._turn(site, await self._pacer.slot(site))
         return await self._once(request, budget)
 
     async def _once(self, request: Request, budget: "_Budget") -> Reply:

@@ -7,14 +7,14 @@ answer is too old is for the frontier to say.
 import gzip
 import zlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
 
 from crawler import urls
 from crawler.model import Broken, Permit, Reply, Response, RobotsFile, Why
-from crawler.ports import Fetcher, Pacer, Request
+from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.robots.match import LIMIT, Decision, Rules, parse
 from crawler.urls import Normaliser, Url
 
@@ -49,13 +49,13 @@ class Robots:
         pacer: Pacer,
         *,
         now: Callable[[], float],
-        sleep_until: Callable[[float], Awaitable[None]],
+        turn: Turn,
         ignore: bool = False,
         max_origins: int = 10_000,
         max_memory: int = 64 * 1024 * 1024,
     ) -> None:
         self._agent, self._fetcher, self._pacer = agent, fetcher, pacer
-        self._now, self._sleep_until = now, sleep_until
+        self._now, self._turn = now, turn
         self._ignore, self._max_origins, self._max_memory = ignore, max_origins, max_memory
         self._normalise = Normaliser(strip=())
         self._known: OrderedDict[str, _Known] = OrderedDict()
@@ -71,7 +71,7 @@ class Robots:
         seen: set[Url] = set()
         while len(seen) <= HOPS:
             if seen:
-                await self._sleep_until(await self._pacer.slot(urls.origin(url)))
+                await self._turn(urls.origin(url), await self._pacer.slot(urls.origin(url)))
             seen.add(url)
             reply = await self._fetcher.fetch(Request(url, limit=BODY))
             if isinstance(reply, Broken) or reply.status not in _REDIRECTS:

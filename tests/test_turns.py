@@ -1,0 +1,58 @@
+"""A late request does not bring the next one closer."""
+
+from itertools import pairwise
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.fetch import Turns
+
+
+class World:
+    """A clock that a busy machine makes late."""
+
+    def __init__(self, lateness: list[float]) -> None:
+        self.now = 1_000.0
+        self.lateness = iter(lateness)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds + next(self.lateness, 0.0)
+
+
+@given(st.lists(st.floats(0, 3), max_size=30))
+def test_requests_are_as_far_apart_as_their_slots_however_late_they_are(lateness: list[float]) -> None:
+    world = World(lateness)
+    turns = Turns(lambda: world.now, world.sleep)
+    taken = []
+
+    async def run() -> None:
+        for number in range(30):
+            await turns("https://a.example", 1_000.0 + number)
+            taken.append(world.now)
+
+    anyio.run(run)
+    assert all(late >= 1_000.0 + number for number, late in enumerate(taken))
+    assert min(b - a for a, b in pairwise(taken)) >= 0.97
+
+
+@pytest.mark.anyio
+async def test_what_was_lost_is_made_up_for() -> None:
+    world = World([5.0])
+    turns = Turns(lambda: world.now, world.sleep)
+    for number in range(1, 400):
+        await turns("https://a.example", 1_000.0 + number)
+    assert world.now == pytest.approx(1_399.0)
+
+
+@pytest.mark.anyio
+async def test_other_origins_and_unpaced_ones_do_not_wait() -> None:
+    world = World([])
+    turns = Turns(lambda: world.now, world.sleep)
+    await turns("https://a.example", 1_001.0)
+    await turns("https://b.example", 1_000.5)
+    for _ in range(3):
+        await turns("https://b.example", 1_000.5)
+        await turns("https://c.example", 1_000.0)
+    assert world.now == 1_001.0
