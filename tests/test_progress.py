@@ -56,7 +56,7 @@ async def test_all_that_is_promised_is_on_the_screen(tally: Tally, clock: Clock)
     assert rows == [
         "pages       500 of 1,000 known · 2 failed",
         "queue       484 waiting · 16 in flight",
-        "speed       40.0 pages/s · 1 request every 0.02 s",
+        "speed       40.0 pages/s · at most 50 requests/s",
         "time        12 s · about 15 s left",
     ]
 

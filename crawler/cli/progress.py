@@ -115,7 +115,10 @@ def _pace(tally: Tally) -> Text:
     """How the slowest host is asked at present."""
     if tally.backing_off:
         return Text("backing off", "yellow")
-    return Text(f"1 request every {tally.gap:.3g} s" if tally.gap else "unpaced")
+    if not tally.gap:
+        return Text("unpaced")
+    pace = f"at most {1 / tally.gap:.3g} requests/s" if tally.gap < 1 else f"1 request every {tally.gap:.3g} s"
+    return Text(pace)
 
 
 def _time(tally: Tally) -> list[Text]:
