@@ -4,7 +4,7 @@ Only reading and writing: whether a date can be believed is decided in `lastmod`
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _MONTHS = {
     m: i
@@ -31,7 +31,7 @@ def http_date(text: str, now: datetime) -> datetime | None:
     """The instant an HTTP date names, or nothing when it is none of the three forms of RFC 9110 5.6.7.
 
     A two-digit year is the past one when it would lie more than 50 years after `now`. A leap second is read
-    as the second before it. The name of the weekday is not checked against the date.
+    as the second after it. The name of the weekday is not checked against the date.
     """
     text = text.strip(" \t")
     if len(text) > _LONGEST:
@@ -53,9 +53,11 @@ def _instant(part: dict[str, str], now: datetime) -> datetime | None:
             59 if part["S"] == "60" else int(part["S"]),
             tzinfo=UTC,
         )
+        if part["S"] == "60":
+            at += timedelta(seconds=1)
         if "y" in part and at.replace(year=at.year - 50) > now:
             return at.replace(year=at.year - 100)
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None
     return at
 

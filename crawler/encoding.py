@@ -5,6 +5,8 @@ encoding of the web and is never used. Pure, and total: any bytes have an answer
 """
 
 import re
+from codecs import IncrementalEncoder
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +16,14 @@ from crawler.fields import content_type
 
 PRESCAN: Final = 1024  # bytes in which a meta element must begin and end to count
 DEFAULT: Final = "windows-1252"
+
+_IN_UTF8: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # pages whose queries are in UTF-8
+# Where the standard's encoders differ from Python's: bytes, or nothing for what they cannot hold.
+_OWN_CODES: Final[dict[str, dict[str, bytes | None]]] = {
+    "gb18030": {"\ue5e5": None},
+    "gbk": {"\u20ac": b"\x80"},
+    "shift_jis": {"\x80": b"\x80", "\xa5": b"\\", "\u203e": b"~"},
+}
 
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _SPACE: Final = b"\t\n\x0c\r "
@@ -46,6 +56,42 @@ def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
 def decode(body: bytes, name: str) -> str:
     """The text without its BOM. What cannot be read becomes U+FFFD."""
     return webencodings.decode(body, webencodings.lookup(name) or webencodings.UTF8, errors="replace")[0]
+
+
+def spell_query(href: str, name: str) -> str:
+    """The query of a link on a page in that encoding (URL Standard, "percent-encode after encoding").
+
+    What the encoding cannot hold becomes an escaped character reference. The rest of the link is left as it is.
+    """
+    if name in _IN_UTF8 or href.isascii():
+        return href
+    path, mark, query = href.partition("?")
+    codec = webencodings.lookup(name)
+    if not mark or query.isascii() or codec is None:
+        return href
+    return path + mark + "".join(_escaped(query, name, codec.codec_info.incrementalencoder()))
+
+
+def _escaped(query: str, name: str, encoder: IncrementalEncoder) -> Iterator[str]:
+    own = _OWN_CODES.get(name, {})
+    for char in query:
+        try:
+            coded = own[char] if char in own else encoder.encode(char)
+        except UnicodeEncodeError:
+            coded = None
+        if coded is None or (name == "big5" and b"\x80" < coded[:1] < b"\xa1"):  # what only decoders know
+            yield _bytes(encoder.encode("", final=True)) + f"%26%23{ord(char)}%3B"
+        else:
+            yield _bytes(coded)
+    yield _bytes(encoder.encode("", final=True))
+
+
+def _bytes(coded: bytes) -> str:
+    return "".join(chr(byte) if _is_plain(byte) else f"%{byte:02X}" for byte in coded)
+
+
+def _is_plain(byte: int) -> bool:
+    return 0x21 <= byte <= 0x7E and chr(byte) not in "\"#<>'"
 
 
 def declared(charset: str | None, content: str | None) -> str | None:

@@ -5,7 +5,6 @@ noscript. Not from comments, scripts, templates, forms or images. What they mean
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,7 +25,6 @@ _SPACE: Final = "\t\n\x0c\r "
 _LONG_TAG: Final = re.compile(rb"<[A-Za-z][^<>]{%d,}" % LONG_TAG)
 _REFRESH: Final = re.compile(r"(\d*)([\d.]*)", re.ASCII)
 _REFRESH_URL: Final = re.compile(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
-_AGNOSTIC: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # whose pages have queries in UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +67,17 @@ def extract(body: bytes, url: str, *, charset: str | None = None, max_links: int
 def _parse(body: bytes, charset: str | None) -> tuple[LexborHTMLParser, str]:
     """The tree, and the encoding. A meta element past the first bytes changes a mere guess (13.2.3.5)."""
     sniffed = encoding.sniff(body, charset)
-    tree = _tree(body, sniffed.name)
+    tree = tree_of(body, sniffed.name)
     if sniffed.certain:
         return tree, sniffed.name
     later = _declared_later(tree)
     if later is None or later == sniffed.name:
         return tree, sniffed.name
-    return (tree if body.isascii() else _tree(body, later)), later
+    return (tree if body.isascii() else tree_of(body, later)), later
 
 
-def _tree(body: bytes, name: str) -> LexborHTMLParser:
+def tree_of(body: bytes, name: str) -> LexborHTMLParser:
+    """The tree of a page in the encoding `name`."""
     # Our text is encoded again by the parser; bytes that are UTF-8 already go in as they are.
     plain = name == "utf-8" and not body.startswith(b"\xef\xbb\xbf")
     source: bytes | str = body if plain else encoding.decode(body, name)
@@ -150,14 +149,16 @@ class _Reading:
     def page(self) -> Page:
         base = self.base or self.url
         followed = tuple(
-            _spelled(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
+            encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
         )
-        avoided = tuple(_spelled(href, self.encoding) for href, nofollow in self.links.items() if nofollow)
+        avoided = tuple(
+            encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if nofollow
+        )
         return Page(
             base,
             followed,
             avoided,
-            tuple(_spelled(href, self.encoding) for href in self.canonicals),
+            tuple(encoding.spell_query(href, self.encoding) for href in self.canonicals),
             tuple(self.robots),
             self.refresh,
             self.encoding,
@@ -211,35 +212,6 @@ def _refresh_url(rest: str) -> str:
     if quote in {'"', "'"}:
         return text[1:].partition(quote)[0]
     return text
-
-
-def _spelled(href: str, name: str) -> str:
-    """A query is escaped in the encoding of its page (URL Standard, "query percent-encode after encoding")."""
-    if name in _AGNOSTIC or href.isascii():
-        return href
-    path, mark, query = href.partition("?")
-    if not mark or query.isascii():
-        return href
-    return path + mark + "".join(_escaped(query, name))
-
-
-def _escaped(query: str, name: str) -> Iterator[str]:
-    for char in query:
-        if char.isascii():
-            yield char
-            continue
-        try:
-            coded = char.encode(name)
-        except (UnicodeEncodeError, LookupError):
-            coded = None
-        if coded is None:
-            yield f"%26%23{ord(char)}%3B"
-        else:
-            yield "".join(chr(byte) if _is_plain(byte) else f"%{byte:02X}" for byte in coded)
-
-
-def _is_plain(byte: int) -> bool:
-    return 0x21 <= byte <= 0x7E and chr(byte) not in "\"#<>'"
 
 
 def resolve(page: Page, normalise: Normaliser) -> tuple[tuple[Url, ...], tuple[Url, ...]]:

@@ -131,7 +131,7 @@ class Seeds:
     def _parse(self, body: bytes, url: Url) -> tuple[list[Url], list[Url], str | None]:
         pages: dict[Url, None] = {}
         more: dict[Url, None] = {}
-        found = read.read([body], url)
+        found = read.read([body])
         for item in found:
             loc = self._normalise(item.loc, url)
             if loc:

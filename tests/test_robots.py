@@ -1,11 +1,8 @@
 import gzip
-import json
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -17,21 +14,8 @@ from crawler.robots import LIMIT, Robots, parse
 from crawler.robots.permits import BODY
 from crawler.urls import Url
 
-CASES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "data/robots/cases.json").read_text(encoding="utf-8")
-)
 US = "sitemap-crawler"
 SITE = "https://example.com"
-
-
-def cases(kind: str) -> list[Any]:
-    chosen = [case for case in CASES if case["normative"] and case["kind"] == kind]
-    return [pytest.param(case, id=case["id"]) for case in chosen]
-
-
-def target(url: str) -> str:
-    parts = urlsplit(url)
-    return (parts.path or "/") + (f"?{parts.query}" if "?" in url else "")
 
 
 def allowed(text: str | bytes, path: str, agent: str = US) -> bool:
@@ -41,20 +25,6 @@ def allowed(text: str | bytes, path: str, agent: str = US) -> bool:
 
 def for_us(*rules: str) -> str:
     return "\n".join(["User-agent: *", *rules])
-
-
-# -- the published suites ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("case", cases("allowed"))
-def test_verdict_of_the_published_suites(case: dict[str, Any]) -> None:
-    verdict = allowed(case["robots_txt"], target(case["url"]), case["user_agent"])
-    assert verdict is case["allowed"]
-
-
-@pytest.mark.parametrize("case", cases("sitemaps"))
-def test_sitemaps_of_the_published_suites(case: dict[str, Any]) -> None:
-    assert parse(case["robots_txt"].encode(), US).sitemaps == case["sitemaps"]
 
 
 # -- groups --------------------------------------------------------------------------------------------

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from crawler.sitemap.read import LONGEST, Found, Reading, read
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-URL = "https://example.com/sitemap.xml"
 A, B = "https://example.com/a", "https://example.com/b"
 
 
 def found(body: bytes | str | Iterable[bytes], limit: int = 1_000_000) -> tuple[list[Found], Reading]:
     if isinstance(body, str):
         body = body.encode()
-    reading = read([body] if isinstance(body, bytes) else body, URL, limit)
+    reading = read([body] if isinstance(body, bytes) else body, limit)
     return list(reading), reading
 
 
@@ -40,7 +39,7 @@ def urlset(*locs: str) -> str:
         f'<s:urlset xmlns:s="https://wrong.example/"><s:url><s:loc>{A}</s:loc></s:url><s:url><s:loc>{B}</s:loc></s:url></s:urlset>',
         f"<URLSET><URL><LOC>{A}</LOC></URL><Url><Loc>{B}</Loc></Url></URLSET>",
         f"<urlset><url><loc><![CDATA[{A}]]></loc></url><!-- x --><?x y?><url><loc>{B}</loc></url></urlset>",
-        f"<urlset><url><loc/></url><url/><url><loc>{A}</loc><loc>{B}2</loc></url><url><loc>{B}</loc></url></urlset>",
+        f"<urlset><url><loc/></url><url/><url><loc>{A}</loc><loc>{B}</loc></url></urlset>",
         f'<urlset {NS} xmlns:i="urn:i"><url><i:image><i:loc>https://cdn/i.png</i:loc></i:image><loc>{A}</loc></url>'
         f"<url><loc>{B}</loc></url></urlset>",
         f"<rss version='2.0'><channel><link>https://example.com/</link><item><link>{A}</link></item>"
@@ -118,6 +117,36 @@ def test_sizes_are_bounded() -> None:
     assert "more than 1,000 bytes" in (reading.malformed or "")
     assert len(locs(urlset("https://example.com/" + "x" * 100_000))[0]) == LONGEST
     assert len(locs("https://example.com/" + "x" * 100_000)[0]) == LONGEST
+
+
+@pytest.mark.parametrize("cut", range(0, 120, 7))
+def test_a_document_type_is_seen_wherever_chunks_are_cut_and_in_any_encoding(cut: int) -> None:
+    text = f'<?xml version="1.0"?><!DOCTYPE urlset [<!ENTITY a "b">]>{urlset(A)}'
+    for body in (text.encode(), text.encode("utf-16")):
+        items, reading = found([body[:cut], body[cut:]])
+        assert (items, reading.malformed) == ([], "declares a document type")
+
+
+def test_two_sitemaps_in_one_file_are_both_read_wherever_chunks_are_cut() -> None:
+    one = f'<?xml version="1.0"?><?xml-stylesheet href="x"?>{urlset(A)}'.encode()
+    two = f'\n<?xml version="1.0"?>{urlset(B)}'.encode()
+    body = one + two
+    assert all(locs([body[:cut], body[cut:]]) == [A, B] for cut in range(len(body)))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"<urlset><url><loc><url>{A}</url></loc></url></urlset>", [A]),
+        (f"<sitemapindex><sitemap><loc>{A}</loc><loc>{B}</loc></sitemap></sitemapindex>", [A, B]),
+        (f"<rss><channel><item><guid isPermaLink='false'>{A}</guid></item></channel></rss>", [A]),
+        (f"<rss><channel><item><guid>123</guid><link>{A}</link></item></channel></rss>", [A]),
+        (f"<feed><entry><link href='{A}'/><link href='{B}' hreflang='de'/></entry></feed>", [A]),
+        (f"www.example.com/a?b=1\n{B}", ["//www.example.com/a?b=1", B]),
+    ],
+)
+def test_what_others_forgive_is_forgiven(body: str, expected: list[str]) -> None:
+    assert locs(body) == expected
 
 
 def test_deep_nesting_ends() -> None:

@@ -1,6 +1,5 @@
 """A page has one spelling: the laws of `Normaliser`, and the WHATWG and RFC 3986 suites behind it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -117,38 +116,3 @@ def test_a_url_comes_apart() -> None:
 )
 def test_the_registrable_domain_follows_the_public_suffix_list(name: str, domain: str) -> None:
     assert urls.registrable(name) == domain
-
-
-def _cases(name: str, *kinds: str) -> list[dict[str, str]]:
-    cases = json.loads((DATA / name).read_text(encoding="utf-8"))
-    return [case for case in cases if case["normative"] and case["kind"] in kinds]
-
-
-@pytest.mark.parametrize("case", _cases("rfc3986_5_4.json", "normal"), ids=lambda c: c["input"] or "empty")
-def test_references_resolve_as_in_rfc_3986(case: dict[str, str]) -> None:
-    expected = normalise(case["href"])
-    assert normalise(case["input"], case["base"]) == expected
-
-
-@pytest.mark.parametrize("case", _cases("rfc3986_6_2.json", "pair"), ids=lambda c: c["input"])
-def test_equal_urls_of_rfc_3986_become_equal(case: dict[str, str]) -> None:
-    assert normalise(case["input"]) == normalise(case["output"])
-
-
-@pytest.mark.parametrize("case", _cases("normalise.json", "pair"), ids=lambda c: c["input"])
-def test_normalisation_agrees_with_other_crawlers_where_rfc_3986_decides(case: dict[str, str]) -> None:
-    assert normalise(case["input"]) == case["output"]
-
-
-def test_the_url_standards_suite_holds_for_http() -> None:
-    """WPT urltestdata, results and failures, as far as they are http or https."""
-    wrong = []
-    for case in _cases("parse.json", "whatwg", "resolve"):
-        expected = None if case.get("failure") else case["href"]
-        if expected and not expected.startswith(("http:", "https:")):
-            continue
-        base = case.get("base")
-        got = urls.join(None if base in (None, "", "about:blank") else base, case["input"])
-        if got != expected:
-            wrong.append((case["input"], base, expected, got))
-    assert not wrong

@@ -117,7 +117,9 @@ def _pace(tally: Tally) -> Text:
         return Text("backing off", "yellow")
     if not tally.gap:
         return Text("unpaced")
-    pace = f"at most {1 / tally.gap:.3g} requests/s" if tally.gap < 1 else f"1 request every {tally.gap:.3g} s"
+    pace = (
+        f"at most {1 / tally.gap:.3g} requests/s" if tally.gap < 1 else f"1 request every {tally.gap:.3g} s"
+    )
     return Text(pace)
 
 

@@ -90,7 +90,7 @@ class HttpFetcher:
             raise
 
     async def _exchange(self, request: Request) -> Reply:
-        headers = self._identity.headers(request.url) | _conditions(request)
+        headers = self._identity.headers(request.url) | conditions(request)
         # The path exactly as the URL Standard spells it: httpx would write a few characters its own way.
         target = urls.target(request.url).encode("ascii")
         question = self._client.build_request(
@@ -107,7 +107,7 @@ class HttpFetcher:
             await answer.aclose()
 
 
-def _conditions(request: Request) -> dict[str, str]:
+def conditions(request: Request) -> dict[str, str]:
     """Both validators, exactly as they came (RFC 9110 13.1.2, 13.1.3)."""
     known = {"if-none-match": request.validators.etag, "if-modified-since": request.validators.modified}
     return {name: value for name, value in known.items() if value}

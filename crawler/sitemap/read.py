@@ -7,6 +7,7 @@ is fetched, and no more than `limit` bytes are read. Whether it is valid is not 
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -20,8 +21,10 @@ LONGEST: Final = 8_192  # characters of a loc that are looked at
 
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TAIL: Final = len(b"&#x10FFFF;")
-_DECLARES: Final = re.compile(rb"<!DOCTYPE[^>]*\[|<!ENTITY", re.IGNORECASE)
+_DECLARATION: Final = b"<?xml "
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
+_ABSOLUTE: Final = re.compile(rb"https?://", re.IGNORECASE)
+_HOST: Final = re.compile(rb"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?(?:[/?#]|\Z)")
 _PAGES: Final = frozenset({"url", "item", "entry"})
 _INDEX: Final = frozenset({"sitemap"})
 _DATES: Final = frozenset({"lastmod", "updated"})
@@ -58,40 +61,50 @@ class Reading:
             self.malformed = f"could be read in part only: {error}"
 
     def _xml(self, chunks: Iterable[bytes], head: bytes) -> Iterator[Found]:
-        parser = etree.XMLPullParser(
-            ("start", "end"),
-            recover=True,
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            dtd_validation=False,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
-        whole = True
+        parser = _parser()
+        wide = head[:2] in _WIDE
         try:
-            for chunk in chunks if head.lstrip()[:2] in _WIDE else _escaped(chunks):
-                if _DECLARES.search(chunk):
-                    self.malformed = "declares a document type"
-                    return
-                parser.feed(chunk)
-                yield from _entries(parser)
-            parser.close()
-        except inflate.BrokenCoding:
-            whole = False
-            raise
+            for chunk in chunks if wide else _documents(_escaped(chunks)):
+                if chunk is None:  # somebody put two sitemaps into one file
+                    yield from self._end(parser)
+                    parser = _parser()
+                else:
+                    parser.feed(chunk)
+                    yield from _entries(parser)
+            yield from self._end(parser)
+        except _Declares:
+            self.malformed = "declares a document type"
         except (etree.XMLSyntaxError, ValueError) as error:
             self.malformed = f"is not well-formed: {error}"[:200]
-        finally:
-            if whole and self.malformed is None and len(parser.feed_error_log):
-                self.malformed = f"is not well-formed: {parser.feed_error_log[0].message}"[:200]
+
+    def _end(self, parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
+        with suppress(etree.XMLSyntaxError):  # said by the log, too
+            parser.close()
+        if self.malformed is None and len(parser.feed_error_log):
+            self.malformed = f"is not well-formed: {parser.feed_error_log[0].message}"[:200]
         yield from _entries(parser)
 
 
-def read(chunks: Iterable[bytes], url: str, limit: int = MAX_BYTES) -> Reading:
-    """The sitemap found at `url`, from its bytes; `limit` counts them after gzip is undone."""
-    del url  # what a sitemap says does not depend on where it lies; joining is for the caller
+class _Declares(Exception):  # noqa: N818 - it ends the reading, and is caught there
+    """A document type, of which nothing good can come."""
+
+
+def _parser() -> "etree.XMLPullParser[etree._Element]":
+    return etree.XMLPullParser(
+        ("start", "end"),
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
+def read(chunks: Iterable[bytes], limit: int = MAX_BYTES) -> Reading:
+    """A sitemap from its bytes; `limit` counts them after gzip is undone. Relative URLs are for the caller to join."""
     return Reading(chunks, limit)
 
 
@@ -121,9 +134,9 @@ def _peek(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _is_text(head: bytes) -> bool:
-    """The text form: a URL a line."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:9].lower()
-    return start.startswith((b"http://", b"https://"))
+    """The text form: a URL a line. Whatever names a host in its first line is taken for it."""
+    first = head.lstrip().split(b"\n", 1)[0].strip()
+    return bool(_ABSOLUTE.match(first) or _HOST.match(first))
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[Found]:
@@ -137,9 +150,11 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[Found]:
 
 
 def _line(line: bytes) -> Iterator[Found]:
-    text = line.decode("utf-8", "replace").strip()
+    text = line.strip()
+    if _HOST.match(text) and not _ABSOLUTE.match(text):
+        text = b"//" + text  # a host and no scheme: that of the sitemap
     if text:
-        yield Found("page", text[:LONGEST])
+        yield Found("page", text.decode("utf-8", "replace")[:LONGEST])
 
 
 def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -153,26 +168,59 @@ def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield _BARE_AMPERSAND.sub(b"&amp;", kept)
 
 
+def _documents(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
+    """The bytes again, with None before each further XML declaration."""
+    kept, begun = b"", False
+    for chunk in chunks:
+        data = kept + chunk
+        while (at := data.find(_DECLARATION, 0 if begun else 1)) >= 0:
+            yield data[:at]
+            yield None
+            data, begun = data[at:], False
+        cut = max(0, len(data) - len(_DECLARATION) + 1)
+        if cut:
+            yield data[:cut]
+            begun = True
+        kept = data[cut:]
+    yield kept
+
+
 def _entries(parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
     for event, element in parser.read_events():
         if not isinstance(element.tag, str):
             continue
         name = etree.QName(element).localname.lower()
-        if event == "end" and name in _PAGES | _INDEX:
+        if event == "start":
+            if element.getparent() is None and element.getroottree().docinfo.internalDTD is not None:
+                raise _Declares
+        elif name in _PAGES | _INDEX and not _is_in_loc(element):
             yield from _entry(element, "sitemap" if name in _INDEX else "page")
             _forget(element)
 
 
 def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Iterator[Found]:
-    loc = date = None
+    locs: list[str] = []
+    guid = date = None
     for child in element.iterchildren("*"):
         name = etree.QName(child).localname.lower()
-        if loc is None and name in {"loc", "link"}:
-            loc = _link(child, name)
+        if name == "loc" or (
+            name == "link" and not locs
+        ):  # of an entry's several links, the first is the page
+            locs += filter(None, [_link(child, name)])
+        elif name == "guid":
+            guid = (child.text or "").strip()
         elif name in _DATES:
             date = (child.text or "").strip() or None
-    if loc:
+    if not locs and guid and guid.startswith(("http://", "https://")):
+        locs = [guid]
+    for loc in locs:
         yield Found(kind, loc[:LONGEST], date)
+
+
+def _is_in_loc(element: "etree._Element") -> bool:
+    """Some write <loc><url>https://…</url></loc>."""
+    parent = element.getparent()
+    return parent is not None and etree.QName(parent).localname.lower() == "loc"
 
 
 def _link(child: "etree._Element", name: str) -> str | None:

@@ -1,0 +1,359 @@
+"""One check for each kind of case: what was expected, and what our code answers.
+
+Each calls the functions that the crawl calls. A check that raises is a failure of the case.
+"""
+
+import time
+from base64 import b64decode
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
+
+from lxml import etree
+
+from crawler import dates, encoding, extract, fields, srcset, urls
+from crawler.fetch.exchange import conditions
+from crawler.judge import Judge, Rules
+from crawler.model import Entry, Headers, Lease, Response, Validators, Visit
+from crawler.ports import Request
+from crawler.robots import parse
+from crawler.sitemap import read
+from crawler.sitemap.write import Style, Writer
+from crawler.urls import Normaliser, Url
+
+Given = dict[str, Any]
+Check = Callable[[Given], tuple[Any, Any]]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+US = "sitemap-crawler"
+BOUND = 1.0  # seconds of CPU for any robots.txt
+normalise = Normaliser()
+plain = Normaliser(strip=())
+
+
+# -- robots.txt ------------------------------------------------------------------------------------------
+
+
+def _target(url: str) -> str:
+    """As the crawl asks: the path and query of the URL as it is fetched."""
+    whole = url if "://" in url else "http://a.example" + (url if url.startswith("/") else f"/{url}")
+    parts = urlsplit(whole)
+    return (parts.path or "/") + (f"?{parts.query}" if "?" in whole else "")
+
+
+def allowed(given: Given) -> tuple[Any, Any]:
+    rules = parse(given["robots_txt"].encode("utf-8", "surrogatepass"), given["user_agent"])
+    return given["allowed"], rules.permit(_target(given["url"])).allowed
+
+
+def crawl_delay(given: Given) -> tuple[Any, Any]:
+    return given["delay"], parse(given["robots_txt"].encode(), given["user_agent"]).delay
+
+
+def robots_sitemaps(given: Given) -> tuple[Any, Any]:
+    return given["sitemaps"], parse(given["robots_txt"].encode(), given.get("user_agent") or US).sitemaps
+
+
+def robots_real(given: Given) -> tuple[Any, Any]:
+    """A whole file of a real site: read and asked without an exception, in bounded time."""
+    began = time.process_time()
+    for agent in (US, "Googlebot", "*"):
+        rules = parse(b64decode(given["robots_b64"]), agent)
+        for path in ("/", "/a/b.html?c=d", "/" + "a" * 2_000, "/*$", "/search?q=" + "%20" * 500):
+            rules.permit(path)
+    return True, time.process_time() - began < BOUND
+
+
+# -- URLs ------------------------------------------------------------------------------------------------
+
+
+def _is_crawlable(href: str | None) -> bool:
+    return href is not None and href.startswith(("http:", "https:"))
+
+
+def whatwg(given: Given) -> tuple[Any, Any]:
+    """Any http(s) result must be equal; any other result or failure must not become an http(s) URL."""
+    expected = None if given.get("failure") else given.get("href")
+    base = given.get("base")
+    got = urls.join(None if base in {None, "", "about:blank"} else base, given["input"])
+    if not _is_crawlable(expected) and not _is_crawlable(got):
+        return None, None
+    return expected, got
+
+
+def host(given: Given) -> tuple[Any, Any]:
+    """A host name to ASCII, as the URL parser does it."""
+    got = urls.join(None, f"https://{given['input']}/x") if given["input"] else None
+    return given["output"] or None, urls.host(got) if got else None
+
+
+def query_percent_encoding(given: Given) -> tuple[Any, Any]:
+    """A query is spelled in the encoding of the page it stands on."""
+    got = {}
+    for name in given["output"]:
+        page = extract.extract(
+            encoded(f"<a href='?{given['input']}'>", name), "https://a.example/", charset=name
+        )
+        [href] = page.followed
+        joined = urls.join("https://a.example/", href) or ""
+        got[name] = joined.partition("?")[2]
+    return given["output"], got
+
+
+def encoded(markup: str, name: str) -> bytes:
+    """The markup in an encoding; what that cannot hold stands there as a character reference."""
+    return markup.encode("gb18030" if name == "gbk" else name, "xmlcharrefreplace")
+
+
+def reference(given: Given) -> tuple[Any, Any]:
+    """RFC 3986 5.4, which compares after 6.2: http(s) only."""
+    expected = plain(given["href"])
+    return expected, plain(given["input"], given["base"])
+
+
+def pair(given: Given) -> tuple[Any, Any]:
+    return plain(given["output"]) or given["output"], plain(given["input"])
+
+
+# -- HTML ------------------------------------------------------------------------------------------------
+
+LINKING = {"a": "href", "area": "href", "link": "href", "base": "href", "iframe": "src", "frame": "src"}
+_FOREIGN = {"svg", "math", "mglyph", "malignmark"}
+_INTEGRATION = {"foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext", "annotation-xml"}
+
+
+def _is_foreign(node: Any) -> bool:
+    while node is not None:
+        if node.tag in _FOREIGN:
+            return True
+        node = node.parent
+        if node is None or node.tag.lower() in _INTEGRATION:
+            return False
+    return False
+
+
+def start_tags(given: Given) -> tuple[Any, Any]:
+    """Links with their attributes always; the whole tree where no template is (its contents are no document)."""
+    tree = extract.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
+    nodes = [node for node in tree.root.traverse() if str(node.tag)[0] not in "-!"] if tree.root else []
+    # The expectations leave out attributes with a name that is no name, such as `x<`.
+    elements: list[tuple[str, dict[str, str]]] = [
+        (str(node.tag), {name: value or "" for name, value in node.attributes.items() if "<" not in name})
+        for node in nodes
+        if not _is_foreign(node)
+    ]
+    links = [
+        [tag, LINKING[tag], had[LINKING[tag]]]
+        for tag, had in elements
+        if tag in LINKING and LINKING[tag] in had
+    ]
+    if any(tag == "template" for tag, _ in given["elements"]):
+        return given["links"], links
+    return [given["links"], given["elements"]], [links, [list(element) for element in elements]]
+
+
+def href_value(given: Given) -> tuple[Any, Any]:
+    tree = extract.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
+    return given["href"], tree.css("a")[0].attributes.get("href")
+
+
+def links(given: Given) -> tuple[Any, Any]:
+    page = extract.extract(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
+    followed, avoided = extract.resolve(page, plain)
+    expected = {plain(link) for link in given["links"]} - {None}
+    return sorted(expected), sorted({*followed, *avoided})
+
+
+def html_sample(given: Given) -> tuple[Any, Any]:
+    extract.resolve(extract.extract(b64decode(given["html_b64"]), "https://a.example/"), plain)
+    return None, None
+
+
+def sniff(given: Given) -> tuple[Any, Any]:
+    page = extract.extract(b64decode(given["html_b64"]), "https://a.example/", charset=given.get("charset"))
+    return _label(given["encoding"]), _label(page.encoding)
+
+
+def _label(name: str | None) -> str | None:
+    """One name for an encoding, however it is spelled."""
+    found = encoding.encoding_of(f"x/y;charset={name}") if name else None
+    return found or (name or "").lower() or None
+
+
+def content_type(given: Given) -> tuple[Any, Any]:
+    essence, charset = fields.content_type(given["header"])
+    known = encoding.encoding_of(f"x/y;charset={charset}") if charset else None
+    return [given["essence"], _label(given["encoding"])], [essence, known]
+
+
+def base(given: Given) -> tuple[Any, Any]:
+    page = extract.extract(given["html"].encode(), given["document_url"], charset="utf-8")
+    return given["base_url"], page.base
+
+
+def refresh(given: Given) -> tuple[Any, Any]:
+    """The URL is compared as the crawl uses it: joined with the base of its page."""
+    page = extract.extract(given["html"].encode(), given["document_url"], charset="utf-8")
+    delay, target = page.refresh or (None, None)
+    got = [None if delay is None else int(delay), urls.join(page.base, target) if target else None]
+    if given["target"] is None:  # the page is not to be left
+        return None, got[1] if got[1] != urls.join(given["document_url"], "") else None
+    return [given["delay"], urls.join(given["document_url"], given["target"])], got
+
+
+def refresh_content(given: Given) -> tuple[Any, Any]:
+    """`url` null where there is a refresh: the document itself."""
+    found = extract.parse_refresh(given["content"])
+    if not given["refreshes"]:
+        # A refresh to something that is no URL is none: joining decides.
+        joined = found and urls.join("https://a.example/", found[1])
+        return None, joined if found and found[1] else found
+    document = "https://a.example/dir/page"
+    wanted = urls.join(document, given["url"]) if given["url"] else document
+    return (
+        [given["delay"], wanted],
+        found and [int(found[0]), urls.join(document, found[1]) if found[1] else document],
+    )
+
+
+def x_robots_tag(given: Given) -> tuple[Any, Any]:
+    headers = Headers([(name, value) for name, value in given["headers"]])
+    agent = given.get("user_agent") or US
+    said = fields.robots_tag(headers.all("x-robots-tag"), agent.lower())
+    return given["value"], getattr(said, given["field"])
+
+
+def first_candidate(given: Given) -> tuple[Any, Any]:
+    found = srcset.candidates(given["srcset"])
+    return given["first_url"], found[0] if found else None
+
+
+# -- HTTP ------------------------------------------------------------------------------------------------
+
+
+def date(given: Given) -> tuple[Any, Any]:
+    """A form that RFC 9110 does not name may be taken or left, but never for another instant."""
+    got = dates.http_date(given["date"], NOW)
+    epoch = None if got is None else int(got.timestamp())
+    if given.get("form") == "other" and epoch is None:
+        return None, None
+    return given["epoch"], epoch
+
+
+def expires(given: Given) -> tuple[Any, Any]:
+    """What a cache may not trust we do not trust either."""
+    got = dates.http_date(given["date"], NOW)
+    return given["expected"], "cached" if got and got > NOW else "not_cached"
+
+
+def header_links(given: Given) -> tuple[Any, Any]:
+    found = fields.links([given["header"] or ""])
+    return sorted(given["links"]), sorted([rel, link.target] for link in found for rel in link.rels)
+
+
+def validators(given: Given) -> tuple[Any, Any]:
+    """What is sent the next time, from what the judge keeps of this answer."""
+    stored = [("Content-Type", "text/html"), *((name, value) for name, value in given["stored_headers"])]
+    url = Url("https://a.example/")
+    reply = Response(200, Headers(stored), b"<p>x")
+    verdict = Judge(Rules(US, normalise))(Lease(1, 1, Visit(url)), reply, NOW)
+    kept = verdict.facts.validators if verdict.facts else Validators()
+    sent = {(name.lower(), value) for name, value in conditions(Request(url, kept)).items()}
+    wanted = {(name.lower(), value) for name, value in given["must_send"]}
+    return sorted(wanted), sorted(wanted & sent)
+
+
+# -- sitemaps --------------------------------------------------------------------------------------------
+
+
+def _found(given: Given) -> tuple[list[read.Found], read.Reading]:
+    reading = read.read([b64decode(given["body_b64"])])
+    return list(reading), reading
+
+
+def entries(given: Given) -> tuple[Any, Any]:
+    """An empty lastmod and none say the same."""
+    found, _ = _found(given)
+    wanted = [[loc, lastmod or None] for loc, lastmod in zip(given["locs"], given["lastmods"], strict=True)]
+    return wanted, [[item.loc, item.lastmod] for item in found]
+
+
+def parsed(given: Given) -> tuple[Any, Any]:
+    found, reading = _found(given)
+    at = given.get("url") or "https://a.example/sitemap.xml"
+    kept = {(item.kind, plain(item.loc, at)) for item in found if plain(item.loc, at)}
+    got = {
+        "urls": sum(kind == "page" for kind, _ in kept),
+        "sitemaps": sum(kind == "sitemap" for kind, _ in kept),
+        "error": reading.malformed is not None,
+    }
+    return given["expect"], {name: got.get(name) for name in given["expect"]}
+
+
+def sitemap_sample(given: Given) -> tuple[Any, Any]:
+    _found(given)
+    return None, None
+
+
+SAMPLE = (
+    Entry(Url("https://a.example/"), datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC)),
+    Entry(Url("https://a.example/b?c=d&e='f'")),
+)
+
+
+def schema(given: Given) -> tuple[Any, Any]:
+    """What we write is valid by the schema: a set, or an index where it is the schema of indexes."""
+    text = given.get("schema") or given.get("xsd") or given.get("text") or b64decode(given["body_b64"])
+    rules = etree.XMLSchema(etree.fromstring(text if isinstance(text, bytes) else text.encode()))
+    with TemporaryDirectory() as name:
+        with Writer(Path(name), "https://a.example", Style(gzip=False, max_urls=1)) as writer:
+            writer.add(SAMPLE)
+            parts = writer.finish()
+        trees = [etree.parse(Path(name) / part.name) for part in parts]
+    valid = [rules.validate(tree) for tree in trees]
+    return True, valid in ([True, True, False], [False, False, True])
+
+
+CHECKS: dict[tuple[str, str], Check] = {
+    ("robots", "allowed"): allowed,
+    ("robots", "crawl_delay"): crawl_delay,
+    ("robots", "sitemaps"): robots_sitemaps,
+    ("url_parse", "whatwg"): whatwg,
+    ("url_parse", "resolve"): whatwg,
+    ("url_parse", "toascii"): host,
+    ("url_parse", "idna"): host,
+    ("url_parse", "query_percent_encoding"): query_percent_encoding,
+    ("url_parse", "normal"): reference,
+    ("url_parse", "abnormal"): reference,
+    ("url_normalise", "pair"): pair,
+    ("html_tree", "start_tags"): start_tags,
+    ("html_tree", "href_value"): href_value,
+    ("html_links", "page"): links,
+    ("html_links", "sample"): html_sample,
+    ("html_encoding", "sniff"): sniff,
+    ("html_encoding", "content_type"): content_type,
+    ("html_base_refresh", "base"): base,
+    ("html_base_refresh", "refresh"): refresh,
+    ("html_base_refresh", "refresh_content"): refresh_content,
+    ("html_base_refresh", "x_robots_tag"): x_robots_tag,
+    ("srcset", "first_candidate"): first_candidate,
+    ("http_dates", "date"): date,
+    ("http_dates", "expires"): expires,
+    ("http_dates_made", "asctime"): date,
+    ("http_dates_made", "imf-fixdate"): date,
+    ("http_dates_made", "rfc850"): date,
+    ("link_header", "links"): header_links,
+    ("conditional", "sends_if_none_match"): validators,
+    ("conditional", "sends_if_modified_since"): validators,
+    ("sitemaps", "entries"): entries,
+    ("sitemaps", "parse"): parsed,
+    ("sitemaps", "sample"): sitemap_sample,
+    ("xsd", "schema"): schema,
+}
+
+
+def check_for(topic: str, kind: str) -> Check:
+    """The check of a kind. Raises `KeyError` for one that is not known."""
+    return robots_real if topic == "robots_real" else CHECKS[topic, kind]
