@@ -65,3 +65,32 @@ def _instant(part: dict[str, str], now: datetime) -> datetime | None:
 def w3c(at: datetime) -> str:
     """A W3C datetime to the second: `2026-01-31T23:59:59+00:00`."""
     return at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+_W3C = re.compile(
+    r"(?P<Y>\d{4})(?:-(?P<m>\d\d)(?:-(?P<d>\d\d)"
+    r"(?:T(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?P<f>\.\d+)?)?(?P<z>Z|[+-]\d\d:\d\d))?)?)?",
+    re.ASCII,
+)
+
+
+def read_w3c(text: str) -> datetime | None:
+    """The first instant that a W3C datetime names, or nothing when it is none of its six forms (NOTE-datetime).
+
+    A year, a month or a day alone begins at midnight UTC.
+    """
+    match = _W3C.fullmatch(text) if len(text) <= _LONGEST_W3C else None
+    if match is None:
+        return None
+    part = {name: value or "" for name, value in match.groupdict().items()}
+    zone = part["z"].replace("Z", "+00:00") or "+00:00"
+    try:
+        at = datetime.fromisoformat(
+            f"{part['Y']}-{part['m'] or '01'}-{part['d'] or '01'}T{part['H'] or '00'}:{part['M'] or '00'}:{part['S'] or '00'}{zone}"
+        )
+        return at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+_LONGEST_W3C = 64  # characters, far above any real fraction of a second

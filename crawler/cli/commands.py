@@ -126,6 +126,31 @@ def robots(url: str, **params: Any) -> int:
     return _run(lambda: show_permit(_settings(params), url))
 
 
+@cli.command(cls=SettingCommand)
+@click.argument("places", nargs=-1, required=True, metavar="FILE|URL...")
+@settings_options("http", "pace", "output", "log", only=frozenset({
+    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header",
+    "rate", "publish-base",
+}))  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
+    help="one line, or one JSON object, for each finding [default: text]",
+)  # fmt: skip
+@click.option(
+    "--most", metavar="N", type=click.IntRange(min=0), default=10, cls=SettingOption,
+    help="lines for one kind of finding in one file; 0 shows all [default: 10]",
+)  # fmt: skip
+def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> int:
+    """Check sitemaps and indexes against the protocol; an index is followed.
+
+    Every finding has a place, a code and a sentence. --publish-base tells where files on disk are served. Exit 8
+    when anything was found.
+    """
+    from crawler.cli.validating import validate_sitemaps  # noqa: PLC0415
+
+    return _run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
+
+
 class _Config(click.Group):
     """`config` alone shows the settings; `config check FILE` reads one file."""
 

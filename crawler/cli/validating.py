@@ -1,0 +1,84 @@
+"""`validate`: findings as lines that editors and scripts understand, `PLACE:LINE: severity code: sentence`, on stdout."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import anyio
+import click
+
+from crawler import urls
+from crawler.errors import Exit
+from crawler.fetch import AddressGuard, HttpFetcher, Turns
+from crawler.fetch.identity import Identity
+from crawler.printable import printable
+from crawler.settings import Settings
+from crawler.sitemap.findings import Finding
+from crawler.urls import Url
+from crawler.validation import Totals, Validation
+
+
+async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: str, most: int) -> Exit:
+    """Check every place and say what is wrong. Exit 8 when anything is."""
+    web = [Url(place) for place in places if place.startswith(("http://", "https://"))]
+    guard = AddressGuard([urls.host(url) for url in web], settings.http.allow_address)
+    identity = Identity(settings.http, {urls.origin(url) for url in web})
+    show = _Lines(form, most)
+    gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
+    turns = Turns(time.time, anyio.sleep)
+    slot = time.time()
+
+    async def turn() -> None:
+        nonlocal slot
+        await turns("", slot)
+        slot = max(slot + gap, time.time())
+
+    async with HttpFetcher(settings.http, guard, identity) as fetcher:
+        validation = Validation(fetcher, datetime.now(UTC), turn, settings.output.publish_base)
+        for place in places:
+            async for found in validation.check(place):
+                show(found)
+    show.end(validation.totals)
+    return Exit.FINDINGS if validation.totals.errors or validation.totals.warnings else Exit.OK
+
+
+class _Lines:
+    """Findings as they come; of many of one kind in one file, some."""
+
+    def __init__(self, form: str, most: int) -> None:
+        self._json, self._most = form == "json", most
+        self._shown: Counter[tuple[str, str]] = Counter()
+
+    def __call__(self, found: Finding) -> None:
+        key = found.place, found.code.value
+        self._shown[key] += 1
+        if self._json:
+            facts = {"place": found.place, "line": found.line, "severity": found.severity}
+            click.echo(json.dumps(facts | {"code": found.code.value, "says": found.says}))
+        elif not self._most or self._shown[key] <= self._most:
+            at = printable(found.place, 2_100) + (f":{found.line}" if found.line else "")
+            click.echo(f"{at}: {found.severity} {found.code.value}: {printable(found.says, 1_000)}")
+
+    def end(self, totals: Totals) -> None:
+        """The last words, on stderr: the findings may be piped."""
+        if self._json:
+            click.echo(json.dumps({"totals": asdict(totals)}))
+            return
+        for (place, code), count in self._shown.items():
+            if self._most and count > self._most:
+                click.echo(f"{printable(place, 2_100)}: {count - self._most:,} more of {code}", err=True)
+        click.echo(_summary(totals), err=True)
+
+
+def _summary(totals: Totals) -> str:
+    looked = f"{_count(totals.files, 'file')}, {_count(totals.entries, 'entry', 'entries')}"
+    if not totals.errors and not totals.warnings:
+        return f"{looked}: valid."
+    return f"{looked}: {_count(totals.errors, 'error')}, {_count(totals.warnings, 'warning')}."
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,170 @@
+"""Holds a sitemap against the protocol (sitemaps.org), as a stream: bytes in, findings out, memory flat.
+
+Strict where `read` is forgiving. One file at a time: which files there are, and where from, is for the caller, who
+finds what an index names in `children`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from itertools import chain
+from typing import Any, Final
+
+from crawler import inflate
+from crawler.model import MAX_BYTES, MAX_ENTRIES
+from crawler.sitemap import fields
+from crawler.sitemap.findings import Code, Finding, finding
+from crawler.sitemap.markup import LONGEST, Ended, Markup
+
+SEEN: Final = 1_000_000  # URLs that are remembered to find duplicates
+MOST: Final = (
+    4 * MAX_BYTES
+)  # bytes that are read of a file that is too large, so that its other faults are told
+
+_ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass
+class Seen:
+    """What several files have in common: the URLs met so far, as digests."""
+
+    urls: set[bytes] = field(default_factory=set)
+
+    def is_new(self, loc: str) -> bool:
+        """Whether it was not met yet. With very many, no more are remembered."""
+        digest = blake2b(loc.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        if digest in self.urls:
+            return False
+        if len(self.urls) < SEEN:
+            self.urls.add(digest)
+        return True
+
+
+class Check:
+    """The check of one file: iterate over `run`; then `kind`, `entries`, `size` and `children` tell what it was."""
+
+    def __init__(self, place: str, *, home: str | None, now: datetime, seen: Seen | None = None) -> None:
+        """`place` names the file in findings; `home` is its URL, where known; `seen` is shared by the files of an index."""
+        self._place, self._home, self._now = place, home, now
+        self._seen = seen or Seen()
+        self._first: str | None = None
+        self.kind = ""
+        self.entries = self.size = 0
+        self.children: list[str] = []
+        self._out: list[Finding] = []
+
+    def run(self, chunks: Iterable[bytes]) -> Iterator[Finding]:
+        """Read the file to its end, or to what makes the rest unreadable."""
+        try:
+            yield from self._read(self._plain(chunks))
+        except inflate.BrokenCoding as error:
+            self.say(Code.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
+        except inflate.TooLarge:
+            self.size = max(self.size, MAX_BYTES + 1)
+        except Ended:
+            pass
+        if self.size > MAX_BYTES:
+            self.say(Code.TOO_LARGE, 0)
+        if self.kind and not self.entries:
+            self.say(Code.EMPTY, 0)
+        yield from self._flush()
+
+    # -- bytes --------------------------------------------------------------------------------------------
+
+    def _plain(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Undone of gzip, if it is; counted."""
+        rest = iter(chunks)
+        first = next(rest, b"")
+        while len(first) < 2 and (more := next(rest, b"")):
+            first += more
+        zipped, named = first.startswith(inflate.MAGIC), self._place.partition("?")[0].endswith(".gz")
+        if zipped != named:
+            self.say(Code.GZIP_NAME if zipped else Code.NOT_GZIP, 0)
+        undone = inflate.decoder(["gzip"] if zipped else [], MOST)
+        for chunk in chain([first], rest):
+            for piece in undone.feed(chunk):
+                self.size += len(piece)
+                yield piece
+        undone.finish()
+
+    def _read(self, chunks: Iterator[bytes]) -> Iterator[Finding]:
+        head = b""
+        for chunk in chunks:
+            head += chunk
+            if len(head.lstrip()) > len(_BOM) + 8:
+                break
+        if not head.strip():
+            self.say(Code.EMPTY, 0)
+            return
+        if head.startswith(_BOM):
+            self.say(Code.BYTE_ORDER_MARK, 1)
+            head = head[len(_BOM) :]
+        if _ABSOLUTE.match(head):
+            yield from self._lines(head, chunks)
+        else:
+            yield from self._xml(head, chunks)
+
+    # -- text ---------------------------------------------------------------------------------------------
+
+    def _lines(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
+        self.kind = "text"
+        number, kept = 0, head
+        for chunk in chunks:
+            *whole, kept = kept.split(b"\n")
+            for line in whole:
+                number += 1
+                self._line(line, number)
+            kept = kept[:LONGEST] + chunk
+            yield from self._flush()
+        for line in kept.split(b"\n"):
+            number += 1
+            self._line(line, number)
+
+    def _line(self, line: bytes, number: int) -> None:
+        try:
+            loc = line.decode("utf-8").rstrip("\r")
+        except UnicodeDecodeError:
+            self.say(Code.ENCODING, number, "another encoding")
+            return
+        if loc.strip():
+            self.count(number)
+            self.loc(loc, number)
+
+    def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
+        markup = Markup(self, self._now)
+        for chunk in chain([head], chunks):
+            markup.feed(chunk)
+            yield from self._flush()
+        markup.close()
+
+    # -- told by the parts --------------------------------------------------------------------------------
+
+    def loc(self, loc: str, line: int) -> None:
+        self.say_all(fields.check_loc(loc, self._home), line)
+        if self._home is None:
+            self._first = self._first or loc
+            if not fields.same_host(loc, self._first):
+                self.say(Code.LOC_HOST, line, loc)
+        if not self._seen.is_new(loc):
+            self.say(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
+        elif self.kind == "index":
+            self.children.append(loc)
+
+    def count(self, line: int) -> None:
+        self.entries += 1
+        if self.entries == MAX_ENTRIES + 1:
+            self.say(Code.TOO_MANY, line)
+
+    def say_all(self, faults: Iterable[fields.Fault], line: int) -> None:
+        for code, details in faults:
+            self.say(code, line, *details)
+
+    def say(self, code: Code, line: int, *details: Any) -> None:
+        self._out.append(finding(self._place, line, code, *details))
+
+    def _flush(self) -> Iterator[Finding]:
+        found, self._out = self._out, []
+        yield from found

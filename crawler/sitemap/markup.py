@@ -1,0 +1,280 @@
+"""The XML form of a sitemap, element by element: what may stand where, by sitemaps.org and its schemas.
+
+Expat reads strictly, as a stream, and knows lines; a document type ends the reading before any entity is looked at.
+What the values of fields may be is in `fields`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Protocol
+from xml.parsers import expat
+
+from crawler.model import NAMESPACE
+from crawler.sitemap import fields
+from crawler.sitemap.fields import EXTENSIONS, Extension
+from crawler.sitemap.findings import Code
+
+LONGEST: Final = 100_000  # characters of one field that are kept
+ORDER: Final = {"url": ("loc", "lastmod", "changefreq", "priority"), "sitemap": ("loc", "lastmod")}
+ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
+
+LOOK_BACK: Final = 200  # bytes before a fault that are looked at
+
+_BARE: Final = re.compile(rb"&(?!#?\w+;)")
+_UNKNOWN: Final = Extension("", {}, {}, {})
+
+
+class Ended(Exception):  # noqa: N818 - it ends the reading, and is caught by `check`
+    """Nothing of the rest can be understood."""
+
+
+class Report(Protocol):
+    """Who is told (`check.Check`)."""
+
+    kind: str
+
+    def say(self, code: Code, line: int, *details: Any) -> None:
+        """Something is wrong."""
+        ...
+
+    def say_all(self, faults: Iterable[fields.Fault], line: int) -> None:
+        """Several things are."""
+        ...
+
+    def loc(self, loc: str, line: int) -> None:
+        """A URL of an entry."""
+        ...
+
+    def count(self, line: int) -> None:
+        """An entry."""
+        ...
+
+
+@dataclass
+class _Entry:
+    """One url or sitemap element while it is read."""
+
+    line: int
+    has: set[str] = field(default_factory=set)
+    last: str = ""  # the field that stands last by the order of the schema
+    extras: dict[str, int] = field(default_factory=dict)  # elements of extensions, and how often
+
+
+@dataclass
+class _Extra:
+    """An element of an extension while it is read."""
+
+    extension: Extension
+    name: str
+    line: int
+    has: set[str] = field(default_factory=set)
+
+
+class Markup:
+    """Feed it the bytes of one file, then `close` it. Raises `Ended`."""
+
+    def __init__(self, report: Report, now: datetime) -> None:
+        self._report, self._now = report, now
+        self._path: list[str] = []  # names of the open elements
+        self._astray = 0  # the depth of an element that has no place; what is in it is not looked at
+        self._space = NAMESPACE  # the namespace that counts as that of sitemaps here
+        self._entry: _Entry | None = None
+        self._extras: list[_Extra] = []
+        self._text: list[str] = []
+        self._chars = 0
+        self._fed = b""
+        parser = self._parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.XmlDeclHandler = self._declaration
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+
+    def feed(self, chunk: bytes) -> None:
+        """Some bytes."""
+        self._fed = self._fed[-LOOK_BACK:] + chunk
+        self._parse(chunk, last=False)
+
+    def close(self) -> None:
+        """That was all."""
+        self._parse(b"", last=True)
+
+    def _parse(self, chunk: bytes, *, last: bool) -> None:
+        try:
+            self._parser.Parse(chunk, last)
+        except expat.ExpatError as error:
+            if self._is_bare_ampersand(error):
+                self._report.say(Code.ESCAPING, error.lineno)
+            else:
+                words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
+                self._report.say(Code.NOT_WELL_FORMED, error.lineno, words)
+            raise Ended from error
+
+    def _is_bare_ampersand(self, error: expat.ExpatError) -> bool:
+        """Whether what cannot be read is an & that begins no reference."""
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
+            return True
+        if error.code != expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]:
+            return False
+        lines = self._fed.split(b"\n")
+        return any(_BARE.search(line[max(0, error.offset - 60) : error.offset + 1]) for line in lines)
+
+    def _declaration(self, _version: str, encoding: str | None, _alone: int) -> None:
+        if encoding and encoding.lower() not in {"utf-8", "us-ascii"}:
+            self._report.say(Code.ENCODING, 1, encoding)
+
+    def _doctype(self, *_: object) -> None:
+        self._report.say(Code.DOCTYPE, self._parser.CurrentLineNumber)
+        raise Ended
+
+    def _characters(self, text: str) -> None:
+        if self._chars < LONGEST:
+            self._text.append(text)
+        self._chars += len(text)
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        space, _, local = name.rpartition(" ")
+        line = self._parser.CurrentLineNumber
+        depth = len(self._path)
+        self._path.append(local)
+        if self._astray:
+            return
+        self._stray(line)
+        if depth == 0:
+            self._root(space, local, line)
+        elif depth == 1:
+            self._begin(space, local, line)
+        elif self._entry and (space != self._space or self._extras):
+            self._extra(space, local, attributes, line)
+        elif self._entry and depth == 2:
+            self._field(local, line)
+        else:
+            self._misplaced(line, local, self._path[-2])
+
+    def _end(self, name: str) -> None:
+        local = name.rpartition(" ")[2]
+        text, self._text, self._chars = "".join(self._text), [], 0
+        line = self._parser.CurrentLineNumber
+        self._path.pop()
+        depth = len(self._path)
+        if self._astray:
+            self._astray = 0 if depth < self._astray else self._astray
+            return
+        if depth == 1:
+            self._stray_text(text, line)
+            self._close()
+        elif self._extras:
+            self._extra_end(local, text.strip(), line)
+        elif depth == 2 and self._entry:
+            self._value(local, text, line)
+        else:
+            self._stray_text(text, line)
+
+    def _stray(self, line: int) -> None:
+        """Text before a child element: blanks, or out of place."""
+        text, self._text, self._chars = "".join(self._text), [], 0
+        if not self._extras:
+            self._stray_text(text, line)
+
+    def _stray_text(self, text: str, line: int) -> None:
+        if text.strip():
+            self._report.say(Code.TEXT, line, text.strip())
+
+    def _root(self, space: str, local: str, line: int) -> None:
+        if local not in ROOTS:
+            self._report.say(Code.ROOT, line, local)
+            raise Ended
+        self._report.kind = "index" if local == "sitemapindex" else "urlset"
+        if space != NAMESPACE:
+            self._report.say(Code.NAMESPACE, line, space or "none")
+            self._space = space
+
+    def _misplaced(self, line: int, local: str, outer: str) -> None:
+        self._report.say(Code.ELEMENT, line, local, outer)
+        self._astray = len(self._path)
+
+    def _begin(self, space: str, local: str, line: int) -> None:
+        if space == self._space and local == ROOTS[self._path[0]]:
+            self._entry = _Entry(line)
+            self._report.count(line)
+        elif space == self._space or space not in EXTENSIONS:
+            self._misplaced(line, local, self._path[0])
+
+    def _field(self, local: str, line: int) -> None:
+        entry = self._entry
+        assert entry is not None  # noqa: S101 - the caller looked
+        order = ORDER[self._path[1]]
+        if local not in order:
+            self._misplaced(line, local, self._path[1])
+            return
+        if local in entry.has:
+            self._report.say(Code.REPEATED, line, local)
+        elif entry.last and order.index(local) < order.index(entry.last):
+            self._report.say(Code.ORDER, line, local, entry.last)
+        else:
+            entry.last = local
+        entry.has.add(local)
+
+    def _value(self, local: str, text: str, line: int) -> None:
+        match local:
+            case "loc":
+                self._report.loc(text.strip(), line)
+            case "lastmod":
+                self._report.say_all(fields.check_lastmod(text.strip(), self._now), line)
+            case "changefreq":
+                self._report.say_all(fields.check_changefreq(text.strip()), line)
+            case "priority":
+                self._report.say_all(fields.check_priority(text.strip()), line)
+
+    def _close(self) -> None:
+        entry, self._entry = self._entry, None
+        if entry and "loc" not in entry.has:
+            self._report.say(Code.LOC_MISSING, entry.line)
+
+    # -- extensions ---------------------------------------------------------------------------------------
+
+    def _extra(self, space: str, local: str, attributes: Mapping[str, str], line: int) -> None:
+        extension = EXTENSIONS.get(space)
+        outer = self._extras[-1] if self._extras else None
+        if extension is None and outer is None:
+            self._report.say(Code.EXTENSION, line, space or f"<{local}> without a namespace")
+            extension = _UNKNOWN
+        elif extension is None:
+            extension = _UNKNOWN
+        name = f"{extension.prefix}:{local}"
+        if outer is None:
+            self._count_extra(extension, local, name, line)
+        elif outer.extension is not _UNKNOWN and outer.name in outer.extension.fields:
+            outer.has.add(local)
+            if local not in outer.extension.fields[outer.name]:
+                self._report.say(Code.EXTENSION_FIELD, line, name, f"{outer.extension.prefix}:{outer.name}")
+        if extension.prefix == "xhtml" and local == "link":
+            self._report.say_all(fields.check_link(attributes), line)
+        self._extras.append(_Extra(extension, local, line))
+
+    def _count_extra(self, extension: Extension, local: str, name: str, line: int) -> None:
+        entry = self._entry
+        assert entry is not None  # noqa: S101 - the caller looked
+        if extension.fields and local not in extension.fields:
+            self._report.say(Code.EXTENSION_FIELD, line, name, self._path[1])
+        entry.extras[name] = entry.extras.get(name, 0) + 1
+        most = extension.most.get(local)
+        if most is not None and entry.extras[name] == most + 1:
+            self._report.say(Code.EXTENSION_MANY, line, most, name)
+
+    def _extra_end(self, local: str, text: str, line: int) -> None:
+        extra = self._extras.pop()
+        prefix = extra.extension.prefix
+        for wanted in extra.extension.required.get(local, ()):
+            if not extra.has.intersection(wanted.split("|")):
+                self._report.say(
+                    Code.EXTENSION_MISSING,
+                    extra.line,
+                    f"{prefix}:{local}",
+                    f"{prefix}:{wanted.replace('|', ' or ')}",
+                )
+        if self._extras and extra.extension is not _UNKNOWN:
+            self._report.say_all(fields.check_value(prefix, local, text), line)
