@@ -9,12 +9,14 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +25,19 @@ import anyio.to_thread
 from crawler.errors import OutputError, PublishRefused
 from crawler.model import Entry
 from crawler.settings import Dates, Guard, Output
+from crawler.sitemap.check import Check
+from crawler.sitemap.findings import Code
+from crawler.sitemap.shards import Shard
 from crawler.sitemap.write import FORMS, Part, Style, Writer
 from crawler.urls import Url, origin
 
 MANIFEST: Final = "manifest.json"
 STAGING: Final = ".staging-"
 STDOUT: Final = "-"
+CHUNK: Final = 65_536  # bytes
+VALIDATED: Final = frozenset({"xml", "txt"})
+
+_NUMBERED: Final = re.compile(r"sitemap-(\d{5})\.(\w+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +88,15 @@ async def publish(
             style = Style(
                 style.form, False, style.max_urls, style.max_bytes, style.changefreq, style.priority
             )
-        with Writer(staging, base, style) as writer:
-            async for chunk in entries:
-                await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
-            parts = await anyio.to_thread.run_sync(writer.finish)
-        urls = sum(part.urls for part in parts)
         old = None if output.output == STDOUT else _manifest(folder)
+        writer = Writer(staging, base, style, _shards(old, style.form))
+        async for chunk in entries:
+            await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
+        parts = await anyio.to_thread.run_sync(writer.finish)
+        urls = sum(part.urls for part in parts)
         _check(guard, urls, old, complete=complete)
+        if not guard.force and style.form in VALIDATED:
+            await anyio.to_thread.run_sync(_validate, staging, parts, old)
         robots = f"Sitemap: {base}/{parts[-1].name}"
         if output.output == STDOUT:
             _print(staging, parts)
@@ -140,6 +151,25 @@ def _check(guard: Guard, urls: int, old: Mapping[str, Any] | None, *, complete: 
         )
 
 
+def _validate(staging: Path, parts: Sequence[Part], old: Mapping[str, Any] | None) -> None:
+    """No file is published that our own validator finds an error in. Those published before were looked at then.
+
+    On which hosts its URLs may be is for the scope of the crawl. Raises `PublishRefused`.
+    """
+    known = {file.get("sha256") for file in _files(old)}
+    for part in parts:
+        if part.sha256 in known:
+            continue
+        with open(staging / part.name, "rb") as file:
+            chunks = iter(lambda: file.read(CHUNK), b"")
+            for found in Check(part.name, home=None, now=datetime.now(UTC)).run(chunks):
+                if found.severity == "error" and found.code is not Code.LOC_HOST:
+                    raise PublishRefused(
+                        f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the old files "
+                        "are kept. This is a bug: please report it. --force publishes anyway."
+                    )
+
+
 def _count(old: Mapping[str, Any] | None) -> int:
     urls = (old or {}).get("urls")
     return urls if isinstance(urls, int) else 0
@@ -168,7 +198,7 @@ def _swap(
     for file in files:
         if not file.unchanged:
             (staging / file.name).replace(folder / file.name)
-    listed = [{"name": p.name, "sha256": p.sha256, "bytes": p.size, "urls": p.urls} for p in parts]
+    listed = [_facts_of(part) for part in parts]
     manifest = staging / MANIFEST
     manifest.write_text(json.dumps({**facts, "files": listed}, indent=2) + "\n", encoding="utf-8")
     _sync(manifest)
@@ -179,14 +209,31 @@ def _swap(
     return files
 
 
+def _facts_of(part: Part) -> dict[str, Any]:
+    facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
+    return facts | ({"from": part.shard.first} if part.shard else {})
+
+
+def _shards(old: Mapping[str, Any] | None, form: str) -> list[Shard]:
+    """Which range of URLs each file held the last time, as far as a manifest of ours can tell."""
+    found = []
+    for file in _files(old):
+        name, first = file.get("name"), file.get("from")
+        number = _NUMBERED.match(name) if isinstance(name, str) else None
+        if number and number[2] == FORMS[form].suffix and isinstance(first, str):
+            found.append(Shard(int(number[1]), first))
+    return found
+
+
+def _files(old: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """What a manifest says of files, as far as it is ours."""
+    files = (old or {}).get("files")
+    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+
+
 def _names(old: Mapping[str, Any] | None) -> set[str]:
     """The files of the last publication, as far as a manifest of ours can name them."""
-    files = (old or {}).get("files")
-    names = (
-        {str(file.get("name")) for file in files if isinstance(file, dict)}
-        if isinstance(files, list)
-        else set()
-    )
+    names = {str(file.get("name")) for file in _files(old)}
     suffixes = tuple(f".{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz"))
     return {
         name

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,36 @@ async def test_the_guard_keeps_the_old_files(
 async def test_the_guard_can_be_told_otherwise(tmp_path: Path, count: int, chosen: dict[str, Any]) -> None:
     await put(tmp_path, 10)
     assert (await put(tmp_path, count, **chosen)).urls == count
+
+
+async def test_what_our_validator_refuses_is_never_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(tmp_path, 10)
+    before = contents(tmp_path)
+    monkeypatch.setattr("crawler.sitemap.write.w3c", lambda _: "yesterday")
+
+    async def dated() -> AsyncIterator[Sequence[Entry]]:
+        yield [Entry(Url(f"{SITE}/a"), datetime(2024, 1, 1, tzinfo=UTC))]
+
+    with pytest.raises(
+        PublishRefused, match=r"not valid \(sitemap.xml.gz, line 3: is no W3C datetime: yesterday\)"
+    ):
+        await publish(
+            dated(), Output(output=str(tmp_path)), Dates(), Guard(max_shrink=1.0), SITE,
+            complete=True, counts={}, run_id="1",
+        )  # fmt: skip
+    assert contents(tmp_path) == before
+
+
+async def test_urls_of_several_hosts_are_the_scopes_business(tmp_path: Path) -> None:
+    async def both() -> AsyncIterator[Sequence[Entry]]:
+        yield [Entry(Url("https://a.example/")), Entry(Url("https://b.example/"))]
+
+    done = await publish(
+        both(), Output(output=str(tmp_path)), Dates(), Guard(), SITE, complete=True, counts={}, run_id="1"
+    )
+    assert done.urls == 2
 
 
 async def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:

@@ -137,6 +137,16 @@ def test_jsonl_is_one_object_a_line_and_never_splits(tmp_path: Path) -> None:
     assert len(lines) == 3
 
 
+def test_jsonl_is_written_in_portions_and_read_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "MAX_ENTRIES", 3)
+    [part] = written(tmp_path, entries(10), Style("jsonl"))
+    lines = gzip.decompress((tmp_path / part.name).read_bytes()).splitlines()
+    assert [json.loads(line)["loc"] for line in lines] == [entry.url for entry in entries(10)]
+    assert (part.urls, part.size) == (10, (tmp_path / part.name).stat().st_size)
+
+
 def test_changefreq_and_priority_only_when_asked(tmp_path: Path) -> None:
     [part] = written(tmp_path, entries(1), Style(gzip=False, changefreq="daily", priority=0.85))
     URLSET.assertValid(tree(tmp_path / part.name))

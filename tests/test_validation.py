@@ -294,9 +294,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def write_set(folder: Path, count: int = 5) -> None:
-    with Writer(folder, "https://example.com", Style(max_urls=2)) as writer:
-        writer.add([Entry(Url(f"https://example.com/{number}")) for number in range(count)])
-        writer.finish()
+    writer = Writer(folder, "https://example.com", Style(max_urls=2))
+    writer.add([Entry(Url(f"https://example.com/{number}")) for number in range(count)])
+    writer.finish()
 
 
 def test_what_we_write_is_valid_and_an_index_is_followed_on_disk(run: Run, tmp_path: Path) -> None:

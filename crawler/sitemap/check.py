@@ -50,7 +50,8 @@ class Check:
         """`place` names the file in findings; `home` is its URL, where known; `seen` is shared by the files of an index."""
         self._place, self._home, self._now = place, home, now
         self._seen = seen or Seen()
-        self._first: str | None = None
+        self._first: str | None = None  # the first URL, whose host the others share when there is no home
+        self._prefix = home[: home.rindex("/") + 1] if home else ""
         self.kind = ""
         self.entries = self.size = 0
         self.children: list[str] = []
@@ -143,15 +144,20 @@ class Check:
     # -- told by the parts --------------------------------------------------------------------------------
 
     def loc(self, loc: str, line: int) -> None:
-        self.say_all(fields.check_loc(loc, self._home), line)
-        if self._home is None:
-            self._first = self._first or loc
-            if not fields.same_host(loc, self._first):
-                self.say(Code.LOC_HOST, line, loc)
+        if not fields.is_plainly_good(loc, self._prefix):
+            self._look_closely(loc, line)
         if not self._seen.is_new(loc):
             self.say(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
         elif self.kind == "index":
             self.children.append(loc)
+
+    def _look_closely(self, loc: str, line: int) -> None:
+        self.say_all(fields.check_loc(loc, self._home), line)
+        if self._home is None:
+            if self._first is None:
+                self._first, self._prefix = loc, fields.site_of(loc)
+            if not fields.same_host(loc, self._first):
+                self.say(Code.LOC_HOST, line, loc)
 
     def count(self, line: int) -> None:
         self.entries += 1

@@ -41,6 +41,27 @@ def check_loc(loc: str, home: str | None) -> Iterator[Fault]:
         yield Code.LOC_FOLDER, (loc,)
 
 
+def is_plainly_good(loc: str, prefix: str) -> bool:
+    """What nearly every URL is: below `prefix`, short, well spelled, and so valid. The others are looked at closely."""
+    return (
+        prefix != ""
+        and loc.startswith(prefix)
+        and len(loc) <= MAX_LOC
+        and "#" not in loc
+        and _SPELLED.fullmatch(loc) is not None
+    )
+
+
+def site_of(loc: str) -> str:
+    """What the URLs of the same site begin with; nothing when it is no URL."""
+    url = join(None, loc)
+    return (
+        f"{origin(url)}/"
+        if url and url.startswith(("http://", "https://")) and loc.startswith(origin(url) + "/")
+        else ""
+    )
+
+
 def same_host(loc: str, home: str) -> bool:
     """Whether two URLs are on one host. A text that is no URL is on every host."""
     url, other = join(None, loc), join(None, home)

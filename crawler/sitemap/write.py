@@ -1,24 +1,24 @@
 """Writes sitemaps as a stream: entries in, files out, in a folder that nobody looks at yet.
 
 The limits of sitemaps.org hold to the byte: a part never has more than `max_urls` entries or `max_bytes` before
-compression, its closing tag included. The bytes depend on the entries alone: gzip carries no time and no name.
-Which files replace which is for `publish`.
+compression, its closing tag included. The bytes depend on the entries and on the ranges of last time alone: gzip
+carries no time and no name. Which URL goes into which file is for `shards`; which files replace which for `publish`.
 """
 
 import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from crawler.dates import w3c
 from crawler.errors import OutputError
-from crawler.model import MAX_ENTRIES, MAX_LOC, NAMESPACE, Entry
+from crawler.model import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE, Entry
+from crawler.sitemap.shards import Leaf, Limits, Line, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
 BATCH: Final = 512  # entries compressed at a time
@@ -55,7 +55,7 @@ class Style:
     form: str = "xml"
     gzip: bool = True
     max_urls: int = MAX_ENTRIES
-    max_bytes: int = 52_428_800
+    max_bytes: int = MAX_BYTES
     changefreq: str | None = None
     priority: float | None = None
 
@@ -70,6 +70,7 @@ class Part:
     plain: int  # before compression
     sha256: str
     newest: datetime | None = None
+    shard: Shard | None = None  # the range of URLs it holds, if there are several
 
 
 def escape(text: str) -> str:
@@ -87,35 +88,33 @@ def refusal(loc: str) -> str | None:
 
 
 class Writer:
-    """Entries in order of their URL go in by `add`; `finish` answers with the files, the entry point last.
+    """Entries in order of their URL go in by `add`; `finish` answers with the files, the entry point last."""
 
-    A context manager: on the way out it lets go of a file that was not finished.
-    """
+    def __init__(self, folder: Path, base: str, style: Style, old: Sequence[Shard] = ()) -> None:
+        """`base`: where the files will be found, as `https://example.com`; the index names them so.
 
-    def __init__(self, folder: Path, base: str, style: Style) -> None:
-        """`base`: where the files will be found, as `https://example.com`; the index names them so."""
+        `old`: which range of URLs each file held the last time.
+        """
         self._folder, self._base, self._style = folder, base, style
         self._form = FORMS[style.form]
         self._fixed = _fixed_fields(style)
+        self._limits = _limits(self._form, style)
+        self._shards = Shards(old, self._limits)
+        self._held: list[Leaf] | None = []  # as long as all may fit one file
         self._parts: list[Part] = []
-        self._open: _File | None = None
+        self._lines = self._bytes = 0
         self.refused = 0
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        """Leave half a file as it is: its folder is thrown away."""
-        if self._open:
-            self._open.abandon()
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Write entries. Those that no sitemap may hold are counted in `refused`."""
         for entry in entries:
             line = None if refusal(entry.url) else self._line(entry)
-            if line is None or not self._write(line, entry):
+            if line is None or not self._limits.hold(1, len(line)):
                 self.refused += 1
+                continue
+            self._lines += 1
+            self._bytes += len(line)
+            self._take(self._shards.add(Line(entry.url, line, entry.lastmod)))
 
     def _line(self, entry: Entry) -> bytes:
         date = "" if entry.lastmod is None else w3c(entry.lastmod)
@@ -127,56 +126,67 @@ class Writer:
                 return f"{entry.url}\n".encode()
         return (json.dumps({"loc": entry.url, "lastmod": date or None}) + "\n").encode()
 
-    def _write(self, line: bytes, entry: Entry) -> bool:
-        """Whether the line fits: into the open part, or else into a new one."""
-        if self._open is None or not self._open.fits(line):
-            self._close()
-            number = len(self._parts) + 1
-            if not _fits_alone(line, self._form, self._style):
-                return False
-            self._open = _File(self._folder / self._name(number), self._form, self._style)
-        self._open.write(line, entry.lastmod)
-        return True
+    def _take(self, leaves: Iterable[Leaf]) -> None:
+        """Leaves that are done: kept while they may still become one file, else written."""
+        for leaf in leaves:
+            if self._held is None:
+                self._write(leaf)
+            else:
+                self._held.append(leaf)
+        if self._held is not None and not self._limits.hold(self._lines, self._bytes):
+            held, self._held = self._held, None
+            for leaf in held:
+                self._write(leaf)
+
+    def _write(self, leaf: Leaf) -> None:
+        if self._form.splits:
+            part = self._part(self._name(leaf.shard.number), leaf.lines)
+            self._parts.append(replace(part, shard=leaf.shard))
+        else:  # one file, however long: a gzip member for each leaf
+            self._parts = [self._part(self._name(None), leaf.lines)]
+
+    def _part(self, name: str, lines: Sequence[Line]) -> Part:
+        dates = [line.lastmod for line in lines if line.lastmod]
+        part = _write_file(self._folder / name, self._form, self._style, [line.line for line in lines])
+        return replace(part, newest=max(dates, default=None))
 
     def _name(self, number: int | None) -> str:
         place = "" if number is None else f"-{number:05}"
         return f"sitemap{place}.{self._form.suffix}{'.gz' if self._style.gzip else ''}"
 
-    def _close(self) -> None:
-        if self._open:
-            self._parts.append(self._open.close())
-            self._open = None
-
     def finish(self) -> list[Part]:
-        """Close the files. One part is the entry point itself; of several, an index is.
+        """Write what is left. One part is the entry point itself; of several, an index is.
 
         Raises `OutputError` when there are more parts than an index may name.
         """
-        self._close()
-        if len(self._parts) == 1:
-            [only] = self._parts
-            (self._folder / only.name).rename(self._folder / self._name(None))
-            return [_named(only, self._name(None))]
+        self._take(self._shards.finish())
+        if self._held is not None:
+            lines = [line for leaf in self._held for line in leaf.lines]
+            return [self._part(self._name(None), lines)] if lines else []
+        if not self._form.splits:
+            return [replace(part, urls=self._lines) for part in self._parts]
         if len(self._parts) > MAX_ENTRIES:
             raise OutputError(
                 f"{len(self._parts):,} files are more than an index may name ({MAX_ENTRIES:,})."
             )
-        return [*self._parts, self._index()] if self._parts else []
+        return [*self._parts, self._index()]
 
     def _index(self) -> Part:
-        name = f"sitemap.xml{'.gz' if self._style.gzip else ''}"
-        index = self._open = _File(self._folder / name, INDEX, self._style)
+        lines = []
         for part in self._parts:
             dated = f"<lastmod>{w3c(part.newest)}</lastmod>" if part.newest else ""
-            loc = escape(f"{self._base}/{part.name}")
-            index.write(f"<sitemap><loc>{loc}</loc>{dated}</sitemap>\n".encode(), part.newest)
-        done = index.close()
-        self._open = None
-        return _named(done, name, urls=0)
+            lines.append(
+                f"<sitemap><loc>{escape(f'{self._base}/{part.name}')}</loc>{dated}</sitemap>\n".encode()
+            )
+        name = f"sitemap.xml{'.gz' if self._style.gzip else ''}"
+        return replace(_write_file(self._folder / name, INDEX, self._style, lines), urls=0)
 
 
-def _fits_alone(line: bytes, form: Form, style: Style) -> bool:
-    return not form.splits or len(form.head) + len(line) + len(form.tail) <= style.max_bytes
+def _limits(form: Form, style: Style) -> Limits:
+    """Of the lines of one file: its head and tail take their part of the bytes."""
+    if not form.splits:  # of what is kept in memory
+        return Limits(MAX_ENTRIES, MAX_BYTES)
+    return Limits(style.max_urls, style.max_bytes - len(form.head) - len(form.tail))
 
 
 def _fixed_fields(style: Style) -> str:
@@ -185,76 +195,26 @@ def _fixed_fields(style: Style) -> str:
     return often + weight
 
 
-def _named(part: Part, name: str, urls: int | None = None) -> Part:
-    return Part(name, part.urls if urls is None else urls, part.size, part.plain, part.sha256, part.newest)
+def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) -> Part:
+    """A new file, compressed if wanted, and the facts on it."""
+    plain = 0
+    with open(path, "xb" if form.splits else "ab") as raw:
+        out = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if style.gzip else raw
+        with out:
+            for piece in _pieces(form, lines):
+                plain += len(piece)
+                out.write(piece)
+    data = hashlib.sha256()
+    with open(path, "rb") as file:
+        size = 0
+        while chunk := file.read(1 << 20):
+            size += len(chunk)
+            data.update(chunk)
+    return Part(path.name, len(lines), size, plain, data.hexdigest())
 
 
-class _File:
-    """One file while it is written."""
-
-    def __init__(self, path: Path, form: Form, style: Style) -> None:
-        self._path, self._tail, self._limits = path, form.tail.encode(), form.splits
-        self._max_urls, self._max_bytes = style.max_urls, style.max_bytes
-        self._sum = _Summing(path)
-        self._out: _Summing | gzip.GzipFile = self._sum
-        if style.gzip:
-            self._out = gzip.GzipFile("", "wb", LEVEL, self._sum, mtime=0)
-        self._waiting = [form.head.encode()]
-        self._plain, self._urls = len(self._waiting[0]), 0
-        self._newest: datetime | None = None
-
-    def fits(self, line: bytes) -> bool:
-        """Whether the file stays within its limits with this line and its closing tag."""
-        if not self._limits:
-            return True
-        whole = self._plain + len(line) + len(self._tail)
-        return self._urls < self._max_urls and whole <= self._max_bytes
-
-    def write(self, line: bytes, lastmod: datetime | None) -> None:
-        self._waiting.append(line)
-        self._plain += len(line)
-        self._urls += 1
-        if lastmod and (self._newest is None or lastmod > self._newest):
-            self._newest = lastmod
-        if len(self._waiting) >= BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._out.write(b"".join(self._waiting))
-        self._waiting.clear()
-
-    def close(self) -> Part:
-        self._waiting.append(self._tail)
-        self._flush()
-        self._out.close()
-        self._sum.close()
-        plain = self._plain + len(self._tail)
-        return Part(self._path.name, self._urls, self._sum.size, plain, self._sum.hexdigest(), self._newest)
-
-    def abandon(self) -> None:
-        """Let go, whatever the disk says to it."""
-        for file in (self._out, self._sum):
-            with suppress(OSError):
-                file.close()
-
-
-class _Summing:
-    """A new file that knows the sum of its bytes."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
-        self._sha, self.size = hashlib.sha256(), 0
-
-    def write(self, data: bytes) -> int:
-        self._sha.update(data)
-        self.size += len(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def hexdigest(self) -> str:
-        return self._sha.hexdigest()
+def _pieces(form: Form, lines: Sequence[bytes]) -> Iterator[bytes]:
+    yield form.head.encode()
+    for at in range(0, len(lines), BATCH):
+        yield b"".join(lines[at : at + BATCH])
+    yield form.tail.encode()

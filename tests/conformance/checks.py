@@ -308,9 +308,9 @@ def schema(given: Given) -> tuple[Any, Any]:
     text = given.get("schema") or given.get("xsd") or given.get("text") or b64decode(given["body_b64"])
     rules = etree.XMLSchema(etree.fromstring(text if isinstance(text, bytes) else text.encode()))
     with TemporaryDirectory() as name:
-        with Writer(Path(name), "https://a.example", Style(gzip=False, max_urls=1)) as writer:
-            writer.add(SAMPLE)
-            parts = writer.finish()
+        writer = Writer(Path(name), "https://a.example", Style(gzip=False, max_urls=1))
+        writer.add(SAMPLE)
+        parts = writer.finish()
         trees = [etree.parse(Path(name) / part.name) for part in parts]
     valid = [rules.validate(tree) for tree in trees]
     return True, valid in ([True, True, False], [False, False, True])

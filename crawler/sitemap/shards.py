@@ -1,0 +1,122 @@
+"""Which URL goes into which file, the same from run to run: ranges of the sorted URLs, as the leaves of a B-tree.
+
+A file that is full splits in two halves; one that is nearly empty joins its neighbour; all others keep their range, so
+that one new page changes one file. Files and bytes are for `write`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Final, NamedTuple
+
+SMALL: Final = 8  # a leaf below an eighth of the limits looks for a neighbour
+ROOM: Final = 0.75  # of the limits that two joined leaves may fill
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file's number, and the text from which on URLs belong to it, up to the next shard's."""
+
+    number: int
+    first: str = ""
+
+
+class Line(NamedTuple):
+    """An entry, ready to be written."""
+
+    url: str
+    line: bytes
+    lastmod: datetime | None
+
+
+@dataclass
+class Leaf:
+    """The lines of one file. `size`: their bytes."""
+
+    shard: Shard
+    lines: list[Line] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, lines: Iterable[Line]) -> None:
+        """More lines, in order."""
+        for line in lines:
+            self.lines.append(line)
+            self.size += len(line.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one file: lines, and the bytes of all of them together."""
+
+    lines: int
+    size: int
+
+    def hold(self, lines: int, size: int) -> bool:
+        """Whether a file can be that large."""
+        return lines <= self.lines and size <= self.size
+
+
+class Shards:
+    """Lines go in by `add`, in order of their URL; leaves come out once nothing can change them."""
+
+    def __init__(self, old: Sequence[Shard], limits: Limits) -> None:
+        """`old`: the shards of the last publication; none begins anew and fills each file."""
+        self._limits = limits
+        self._coming = sorted({shard.first: shard for shard in old}.values(), key=lambda shard: shard.first)[
+            ::-1
+        ]
+        self._is_new = not old
+        taken = {shard.number for shard in old}
+        self._numbers = (number for number in count(1) if number not in taken)
+        first = self._coming.pop() if self._coming else Shard(next(self._numbers))
+        self._leaf = Leaf(Shard(first.number))
+        self._waiting: Leaf | None = None
+
+    def add(self, line: Line) -> Iterator[Leaf]:
+        """One more line."""
+        while self._coming and line.url >= self._coming[-1].first:
+            yield from self._turn(Leaf(self._coming.pop()))
+        leaf = self._leaf
+        if not self._limits.hold(len(leaf.lines) + 1, leaf.size + len(line.line)):
+            yield from self._turn(self._split(leaf, line))
+        self._leaf.add([line])
+
+    def finish(self) -> Iterator[Leaf]:
+        """No more lines."""
+        yield from self._turn(Leaf(Shard(0)))
+        if self._waiting:
+            yield self._waiting
+
+    def _split(self, leaf: Leaf, line: Line) -> Leaf:
+        """A new leaf behind a full one, with half of its lines; where all is new, with none."""
+        keep = len(leaf.lines) if self._is_new else (len(leaf.lines) + 1) // 2
+        moved = leaf.lines[keep:]
+        del leaf.lines[keep:]
+        leaf.size -= sum(len(line.line) for line in moved)
+        new = Leaf(Shard(next(self._numbers), moved[0].url if moved else line.url))
+        new.add(moved)
+        return new
+
+    def _turn(self, following: Leaf) -> Iterator[Leaf]:
+        """The leaf at hand is over. It joins the one before it, or takes its place in waiting."""
+        leaf, self._leaf = self._leaf, following
+        if not leaf.lines:
+            return
+        before = self._waiting
+        if before is None:
+            self._waiting = leaf
+        elif self._should_join(before, leaf):
+            before.add(leaf.lines)
+        else:
+            yield before
+            self._waiting = leaf
+
+    def _should_join(self, one: Leaf, other: Leaf) -> bool:
+        if self._is_new or not (self._is_small(one) or self._is_small(other)):
+            return False
+        lines, size = len(one.lines) + len(other.lines), one.size + other.size
+        return lines <= self._limits.lines * ROOM and size <= self._limits.size * ROOM
+
+    def _is_small(self, leaf: Leaf) -> bool:
+        return len(leaf.lines) * SMALL <= self._limits.lines and leaf.size * SMALL <= self._limits.size
