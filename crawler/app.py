@@ -24,6 +24,7 @@ from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
 from crawler.judge import TYPES, Judge, Rules
+from crawler.lastmod import LADDERS
 from crawler.model import Moved, Settlement
 from crawler.ports import Fetcher, Run, Sink, Turn
 from crawler.publish import Published, publish
@@ -220,7 +221,7 @@ class Job:
                 normalise=normaliser(settings),
                 types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
                 off=frozenset(settings.verdicts.no_rule),
-                dated=settings.dates.lastmod != "none",
+                ladder=LADDERS[settings.dates.lastmod],
                 max_redirects=settings.http.max_redirects,
                 retries=settings.http.retries,
                 max_wait=pace.max_wait,

@@ -22,6 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler.errors import StartForbidden, StartUnreachable, first_of
 from crawler.judge import Judge
+from crawler.lastmod import lie
 from crawler.model import (
     Failed,
     Lease,
@@ -143,8 +144,17 @@ class Crawl:
         with anyio.CancelScope(shield=True):
             await self.frontier.release(list(self._out.values()))
         if self._ending is None:
+            await self._date()
             await self.frontier.finish()
         return self._ending or Ending.COMPLETE
+
+    async def _date(self) -> None:
+        """What all pages together tell of the dates: whose headers lie, and so which date each page gets."""
+        lies = {found.origin: why for found in await self.frontier.evidence() if (why := lie(found))}
+        for site, why in lies.items():
+            log.warning("Last-Modified is not believed", extra={"fields": {"origin": site, "because": why}})
+        await self.frontier.date(self.judge.ladder, list(lies))
+        await self.frontier.remember("lies", json.dumps(lies))
 
     # -- the steward --------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from crawler import encoding, urls
+from crawler import content, encoding, stated, urls
 from crawler.urls import Normaliser, Url
 
 MAX_LINKS: Final = 50_000  # different ones of one page
@@ -39,6 +39,8 @@ class Page:
     refresh: tuple[float, str] | None = None  # seconds, and the URL
     encoding: str = "utf-8"
     truncated: bool = False  # there were more links than are looked at
+    dates: tuple[str, ...] = ()  # of modification, that the page states
+    content: str | None = None  # fingerprint, if it was asked for
 
 
 def too_costly(body: bytes) -> bool:
@@ -55,13 +57,25 @@ def _blanks(tag: bytes) -> int:
     return sum(tag.count(blank) for blank in (b" ", b"\n", b"\t", b"\r", b"\x0c", b"/"))
 
 
-def extract(body: bytes, url: str, *, charset: str | None = None, max_links: int = MAX_LINKS) -> Page:
-    """Read a page found at `url`. `charset` is that of Content-Type. Never raises on any bytes."""
+def extract(
+    body: bytes,
+    url: str,
+    *,
+    charset: str | None = None,
+    max_links: int = MAX_LINKS,
+    dated: bool = False,
+    printed: bool = False,
+) -> Page:
+    """Read a page found at `url`. `charset` is that of Content-Type. Never raises on any bytes.
+
+    `dated` looks for the dates that the page states, `printed` takes the fingerprint of its content.
+    """
     tree, name = _parse(body, charset)
     reading = _Reading(url, name, max_links)
     for node in tree.css(WANTED):
         reading.take(node)
-    return reading.page()
+    dates = tuple(stated.dates(tree)) if dated else ()
+    return reading.page(dates, content.fingerprint(tree) if printed else None)
 
 
 def _parse(body: bytes, charset: str | None) -> tuple[LexborHTMLParser, str]:
@@ -146,7 +160,8 @@ class _Reading:
         if pragma == "refresh" and self.refresh is None and not _is_in_noscript(node):
             self.refresh = parse_refresh(content)
 
-    def page(self) -> Page:
+    def page(self, dates: tuple[str, ...], print_: str | None) -> Page:
+        """All that was seen."""
         base = self.base or self.url
         followed = tuple(
             encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
@@ -163,6 +178,8 @@ class _Reading:
             self.refresh,
             self.encoding,
             self.truncated,
+            dates,
+            print_,
         )
 
 

@@ -5,7 +5,7 @@ Whether the links belong to the site is for `scope`; whether a retry comes is to
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -25,6 +25,7 @@ from crawler.model import (
     Outcome,
     Reply,
     Response,
+    Source,
     Unlisted,
     Validators,
     Verdict,
@@ -53,7 +54,7 @@ class Rules:
     normalise: Normaliser
     types: frozenset[str] = HTML  # media types that are listed
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
-    dated: bool = True
+    ladder: tuple[Source, ...] = lastmod.LADDERS["auto"]  # where a date may come from
     max_redirects: int = 10
     retries: int = 3
     max_wait: float = 600.0  # seconds of Retry-After that are sat out
@@ -64,6 +65,11 @@ class Judge:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+
+    @property
+    def ladder(self) -> tuple[Source, ...]:
+        """Where a date may come from."""
+        return self._rules.ladder
 
     def wants_body(self, status: int, headers: Headers) -> bool:
         """Whether there is anything to learn from the body."""
@@ -110,9 +116,10 @@ class Judge:
         return Failed(_cause_of(status), str(status))
 
     def _page(self, url: Url, reply: Response, now: datetime) -> Verdict:
-        dated = lastmod.from_header(reply.headers, now) if self._rules.dated else None
         validators = Validators(reply.headers.get("etag"), reply.headers.get("last-modified"))
-        facts = Facts(reply.status, validators, dated)
+        header = lastmod.from_header(reply.headers, now)
+        fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
+        facts = self._dated(Facts(reply.status, validators, header=header, fresh=fresh))
         essence, charset = fields.content_type(reply.headers.get("content-type"))
         if essence is None:
             essence = "text/html" if _looks_like_html(reply.body) else "application/octet-stream"
@@ -124,7 +131,15 @@ class Judge:
             return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
         if extract.too_costly(reply.body):
             return Verdict(Failed(Cause.PARSE, "nested or crowded markup"), facts)
-        return self._html(url, reply, facts, extract.extract(reply.body, url, charset=charset))
+        ladder = self._rules.ladder
+        page = extract.extract(
+            reply.body, url, charset=charset, dated=Source.PAGE in ladder, printed=Source.HISTORY in ladder
+        )
+        stated = lastmod.from_page(page.dates, now)
+        return self._html(url, reply, self._dated(replace(facts, stated=stated, content=page.content)), page)
+
+    def _dated(self, facts: Facts) -> Facts:
+        return replace(facts, lastmod=lastmod.choose(facts, self._rules.ladder))
 
     def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
         """Something that is not HTML: its header fields are all that speaks."""

@@ -85,6 +85,8 @@ class Source(Reason):
     """Where a lastmod came from."""
 
     HEADER = "header", "the Last-Modified header"
+    PAGE = "page", "the date that the page states"
+    HISTORY = "history", "the run that saw the content change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,10 @@ class Facts:
     status: int
     validators: Validators = Validators()
     lastmod: Lastmod | None = None
+    header: datetime | None = None  # the credible date of Last-Modified
+    fresh: bool = False  # that date is the time of the request
+    stated: datetime | None = None  # the credible date that the page states
+    content: str | None = None  # fingerprint of what the page says
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +287,17 @@ class Permit:
     allowed: bool
     why: Why | None = None
     line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the answers of one origin say of its Last-Modified headers. Counts of listed pages."""
+
+    origin: str
+    dated: int  # with a credible header
+    fresh: int  # of these, with the time of the request
+    compared: int  # whose content is the same as in an earlier run
+    slid: int  # of these, whose header moved all the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 from crawler.model import (
     Balance,
     Entry,
+    Evidence,
     Facts,
     Headers,
     Lease,
@@ -20,6 +21,7 @@ from crawler.model import (
     Reply,
     RobotsFile,
     Settlement,
+    Source,
     Validators,
     Visit,
 )
@@ -176,6 +178,17 @@ class Frontier(Pacer, Protocol):
 
     async def recall(self, key: str) -> str | None:
         """A word kept in this run."""
+        ...
+
+    async def evidence(self) -> Sequence[Evidence]:
+        """What this run's answers say of the dates in the headers of each origin."""
+        ...
+
+    async def date(self, ladder: Sequence[Source], lying: Sequence[str]) -> None:
+        """Give every listed page its lastmod by the first rung of `ladder` that holds.
+
+        The headers of the `lying` origins, and those that moved while the content did not, are no rung.
+        """
         ...
 
     async def finish(self) -> None:

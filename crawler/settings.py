@@ -138,7 +138,9 @@ class Dates:
     """What is said of a page beside its URL."""
 
     lastmod: str = option(
-        "auto", "where lastmod comes from (auto: what can be believed)", CHOICE("auto", "header", "none")
+        "auto",
+        "where lastmod comes from (auto: what can be believed)",
+        CHOICE("auto", "header", "page", "none"),
     )
     changefreq: str | None = option(
         None,

@@ -314,7 +314,7 @@ def test_the_facts_of_a_page_are_kept_as_they_came() -> None:
     assert verdict.facts.validators == Validators('W/"x y"', "Fri, 20 Nov 2026 10:00:00 GMT")
     assert verdict.facts.lastmod is not None
     assert verdict.outcome == Listed(verdict.facts.lastmod)
-    assert judged(headers=dict(headers), dated=False).outcome == Listed()
+    assert judged(headers=dict(headers), ladder=()).outcome == Listed()
 
 
 def test_not_modified_repeats_what_was_known() -> None:

@@ -27,7 +27,7 @@ DONE = Closing(
     elapsed=251.3,
     asked=1_166,
     examples={"failed:not-found": ["https://example.com/old", "https://example.com/b?x=1&y=2"]},
-    dated=980,
+    dated={"header": 970, "page": 10},
     state=".sitemap-crawler/example.com.db",
 )
 
@@ -167,8 +167,17 @@ def test_the_two_most_frequent_troubles_get_advice() -> None:
 
 
 def test_a_site_without_dates_is_told_of_it() -> None:
-    assert "Last-Modified" in shown(replace(DONE, dated=0))
-    assert "Last-Modified" not in shown(DONE)
+    assert "Last-Modified" in shown(replace(DONE, dated={}))
+    assert "No page gave a date" not in shown(DONE)
+
+
+def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
+    lying = replace(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
+    assert "970 by the Last-Modified header" in shown(lying)
+    assert "10 by the date that the page states" in shown(lying)
+    assert "is not believed: it sends the time of the request on 9 of 9 pages" in " ".join(
+        shown(lying).split()
+    )
 
 
 def test_three_examples_stand_below_each_failure() -> None:
@@ -235,7 +244,12 @@ def test_sizes_are_powers_of_ten(count: int, words: str) -> None:
 def test_the_json_form_holds_everything_as_plain_values() -> None:
     said = json.loads(json.dumps(closing_json(DONE)))
     assert said["outcomes"] == OUTCOMES
-    assert (said["discovered"], said["open"], said["balanced"], said["dated"]) == (1_190, 0, True, 980)
+    assert (said["discovered"], said["open"], said["balanced"], said["dated"]) == (
+        1_190,
+        0,
+        True,
+        {"header": 970, "page": 10},
+    )
     assert said["files"] == [{"name": "sitemap.xml.gz", "size": 14_213, "urls": 1_024, "unchanged": False}]
     assert (said["elapsed"], said["asked"], said["dry_run"], said["resume"]) == (251.3, 1_166, False, None)
     assert said["examples"] == {key: list(value) for key, value in DONE.examples.items()}

@@ -1,5 +1,6 @@
 """`crawl`, `export`, and what stands around them: signals, the display, the decision to publish, the last words."""
 
+import json
 import logging
 import os
 import signal
@@ -141,6 +142,7 @@ async def _closing(frontier: SqliteFrontier, published: Published | None) -> sum
         robots_line=published.robots_line if published else None,
         examples=await _examples(frontier, balance),
         dated=await frontier.dated(),
+        lies=json.loads(await frontier.recall("lies") or "{}"),
     )
 
 

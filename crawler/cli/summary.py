@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.model import Balance, says
+from crawler.model import Balance, Source, says
 from crawler.printable import printable
 from crawler.report.lines import duration
 
@@ -62,7 +62,10 @@ class Closing:
     elapsed: float | None = None  # seconds
     asked: int = 0  # pages asked for
     examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
-    dated: int = 0  # listed pages with a lastmod
+    dated: Mapping[str, int] = field(default_factory=dict)  # listed pages with a lastmod, by its source
+    lies: Mapping[str, str] = field(
+        default_factory=dict
+    )  # origins whose Last-Modified is not believed, and why
     state: str | None = None  # where the state is; None: it was not kept
     resume: str | None = None  # how to go on, when the run is not complete
     refused: str | None = None  # why the guard kept the published sitemap
@@ -187,9 +190,12 @@ def _dates(told: Closing) -> Text:
     listed = told.balance.outcomes.get("listed", 0)
     if not listed:
         return Text("no page is listed")
-    return Text(
-        f"{told.dated:,} of {_count(listed, 'listed page')} with a lastmod ({100 * told.dated // listed} %)"
-    )
+    dated = sum(told.dated.values())
+    words = f"{dated:,} of {_count(listed, 'listed page')} with a lastmod ({100 * dated // listed} %)"
+    sources = [f"{count:,} by {Source.of(source).says}" for source, count in told.dated.items()]
+    lines = [words, *(sources if set(told.dated) - {"header"} else [])]
+    lines += [f"Last-Modified of {site} is not believed: {why}" for site, why in told.lies.items()]
+    return Text("\n".join(printable(line, 300) for line in lines))
 
 
 def _files(files: Sequence[FileLine]) -> Table:
@@ -286,7 +292,8 @@ def closing_json(told: Closing) -> dict[str, Any]:
         "open": balance.open,
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
-        "dated": told.dated,
+        "dated": dict(told.dated),
+        "lies": dict(told.lies),
         "files": [file._asdict() for file in told.files],
         "folder": told.folder,
         "robots_line": told.robots_line,

@@ -49,13 +49,32 @@ def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) ->
 
 
 def facts_of(
-    status: int | None, etag: str | None, modified: str | None, lastmod: int | None, source: str | None
+    status: int | None,
+    etag: str | None,
+    modified: str | None,
+    lastmod: int | None,
+    source: str | None,
+    header: int | None,
+    fresh: int | None,
+    stated: int | None,
+    content: str | None,
 ) -> Facts | None:
     """The facts in a row; nothing when the URL was never answered."""
     if status is None:
         return None
     dated = lastmod_of(lastmod, source)
-    return Facts(status, Validators(etag, modified), dated)
+    validators = Validators(etag, modified)
+    return Facts(status, validators, dated, moment(header), bool(fresh), moment(stated), content)
+
+
+def moment(at: int | None) -> datetime | None:
+    """Seconds since the epoch as a date."""
+    return None if at is None else datetime.fromtimestamp(at, UTC)
+
+
+def seconds(at: datetime | None) -> int | None:
+    """A date as seconds since the epoch."""
+    return None if at is None else int(at.timestamp())
 
 
 def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
@@ -77,8 +96,12 @@ def settled_row(settlement: Settlement, links: list[int] | None) -> list[Any]:
         facts.status if facts else None,
         facts.validators.etag if facts else None,
         facts.validators.modified if facts else None,
-        int(dated.at.timestamp()) if dated else None,
+        seconds(dated.at) if dated else None,
         dated.source.value if dated else None,
         links,
         verdict.unchanged,
+        seconds(facts.header) if facts else None,
+        facts.fresh if facts else None,
+        seconds(facts.stated) if facts else None,
+        facts.content if facts else None,
     ]

@@ -5,7 +5,7 @@ database is never touched and an old form is told apart from a damaged file.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 1
+VERSION = 2
 
 # url.state
 QUEUED, WAITING, LEASED, SETTLED = range(4)
@@ -58,6 +58,14 @@ CREATE TABLE url (
     modified TEXT,
     lastmod INTEGER,
     source TEXT,
+    header INTEGER,                        -- the date of Last-Modified
+    fresh INTEGER,                         -- 1: that is the time of the request
+    stated INTEGER,                        -- the date that the page states
+    content TEXT,                          -- fingerprint; kept over failures
+    moved INTEGER,                         -- when a run saw another fingerprint than the one before
+    slid INTEGER,                          -- 1: the header moved though the content did not; NULL: not compared
+    was TEXT,                              -- the outcome in the run before
+    was_lastmod INTEGER,
     links TEXT                             -- JSON array of ids; below zero: nofollow
 );
 CREATE INDEX due ON url (host, depth, id) WHERE state = 0;
@@ -76,6 +84,7 @@ FROM json_each(:rows) WHERE true
 ON CONFLICT (url) DO UPDATE SET
     run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
     hops = excluded.hops, via = excluded.via, attempts = 0,
+    was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
     learned = CASE WHEN excluded.outcome IS NULL THEN learned END
 WHERE url.run < excluded.run
@@ -105,7 +114,10 @@ SETTLE = """
 UPDATE url SET
     state = 3, token = NULL, due = NULL, settled = :now, learned = :run,
     outcome = s.v ->> 1, detail = s.v ->> 2, status = s.v ->> 3, etag = s.v ->> 4, modified = s.v ->> 5,
-    lastmod = s.v ->> 6, source = s.v ->> 7, links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 THEN links END)
+    lastmod = s.v ->> 6, source = s.v ->> 7, links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 THEN links END),
+    header = s.v ->> 10, fresh = s.v ->> 11, stated = s.v ->> 12, content = coalesce(s.v ->> 13, content),
+    moved = CASE WHEN content <> s.v ->> 13 THEN CAST(:now AS INTEGER) ELSE moved END,
+    slid = CASE WHEN content = s.v ->> 13 THEN header <> s.v ->> 10 END
 FROM (SELECT value AS v FROM json_each(:rows)) AS s
 WHERE url.id = s.v ->> 0
 """
@@ -125,7 +137,7 @@ WHERE url.id = s.v ->> 0 AND url.token = s.v ->> 1 AND url.state = 2
 DUE = """
 SELECT json_group_array(json_array(
     u.id, u.url, u.depth, u.hops, v.url, u.attempts, u.learned,
-    u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source))
+    u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content))
 FROM (SELECT * FROM url WHERE state = 0 AND host = :host AND depth <= :depth ORDER BY depth, id LIMIT :limit) AS u
 LEFT JOIN url AS v ON v.id = u.via
 """
@@ -138,6 +150,30 @@ WHERE id IN (SELECT value FROM json_each(:ids))
 HOSTS = """
 SELECT id, origin, gap, strain, next, asked, met FROM host
 WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND depth <= :depth) ORDER BY next, id
+"""
+
+EVIDENCE = """
+SELECT h.origin, count(u.header), total(u.fresh), count(u.slid), total(u.slid)
+FROM url AS u JOIN host AS h ON h.id = u.host
+WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
+"""
+
+DATE = """
+UPDATE url SET lastmod = d.at, source = d.source
+FROM (
+    SELECT id, coalesce(h, s, m) AS at,
+           CASE WHEN h IS NOT NULL THEN 'header' WHEN s IS NOT NULL THEN 'page' WHEN m IS NOT NULL THEN 'history' END AS source
+    FROM (
+        SELECT id,
+               CASE WHEN :header AND coalesce(slid, 0) = 0 AND host NOT IN
+                   (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:lying))) THEN header END AS h,
+               CASE WHEN :page THEN stated END AS s,
+               -- Content that did not move keeps the date it had.
+               CASE WHEN :history THEN coalesce(CASE WHEN slid IS NOT NULL THEN was_lastmod END, moved) END AS m
+        FROM url WHERE run = :run AND state = 3 AND outcome = 'listed' AND host IS NOT NULL
+    )
+) AS d
+WHERE url.id = d.id AND (url.lastmod IS NOT d.at OR url.source IS NOT d.source)
 """
 
 LINKS = """

@@ -8,7 +8,7 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
@@ -24,12 +24,14 @@ from crawler.frontier.rows import facts_of, outcome_of, settled_row
 from crawler.model import (
     Balance,
     Entry,
+    Evidence,
     Later,
     Lease,
     Link,
     Prior,
     RobotsFile,
     Settlement,
+    Source,
     Visit,
     Why,
 )
@@ -138,6 +140,17 @@ class SqliteFrontier:
         )
         return row[0] if row else None
 
+    async def evidence(self) -> Sequence[Evidence]:
+        """See `ports.Frontier.evidence`."""
+        rows = await self._call(SqliteFrontier._all, schema.EVIDENCE, {"run": self._run})
+        return [Evidence(name, *map(int, counts)) for name, *counts in rows]
+
+    async def date(self, ladder: Sequence[Source], lying: Sequence[str]) -> None:
+        """See `ports.Frontier.date`."""
+        rungs = {source.value: source in ladder for source in Source}
+        given = {"run": self._run, "lying": json.dumps(list(lying)), **rungs}
+        await self._call(SqliteFrontier._do, schema.DATE, given)
+
     async def finish(self) -> None:
         """See `ports.Frontier.finish`."""
         await self._call(
@@ -174,14 +187,15 @@ class SqliteFrontier:
         )
         return [Url(row[0]) for row in rows]
 
-    async def dated(self) -> int:
-        """How many of the listed pages have a lastmod."""
-        row = await self._call(
-            SqliteFrontier._one,
-            "SELECT count(lastmod) FROM url WHERE run = ? AND state = 3 AND outcome = 'listed'",
+    async def dated(self) -> Mapping[str, int]:
+        """How many of the listed pages have a lastmod, by its source."""
+        rows = await self._call(
+            SqliteFrontier._all,
+            "SELECT source, count(*) FROM url WHERE run = ? AND state = 3 AND outcome = 'listed' "
+            "AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC",
             (self._run,),
         )
-        return int(row[0])
+        return dict(rows)
 
     async def first(self) -> Url | None:
         """The URL that the newest run began with."""
@@ -433,7 +447,7 @@ class SqliteFrontier:
     def _record(self, url: Url) -> Record | None:
         row = self._one_or_none(
             """SELECT u.id, u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
-               u.status, u.etag, u.modified, u.lastmod, u.source
+               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content
                FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
             (url,),
         )

@@ -1,0 +1,122 @@
+"""A fingerprint of what a page says, so that a run can tell whether it changed since the last one.
+
+Counted: the title and the text a reader sees, of `main` where there is one, else of the body without navigation,
+footer and asides. Not counted, because it moves without meaning: attributes of any kind (nonces, CSRF tokens, session
+ids in links), scripts, styles, comments, hidden fields, templates; and in the text: view counters, "generated at" lines,
+copyright lines, clocks with seconds, "3 minutes ago", and long tokens of letters and digits. Pure.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+SILENT: Final = [
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "iframe",
+    "object",
+    "canvas",
+    "datalist",
+    "input",
+]
+AROUND: Final = ["nav", "footer", "aside"]
+LONGEST_LINE: Final = 160  # characters of a line that can be taken for a stamp of the server
+NODE: Final = "\x1f"  # between two pieces of text; counts as a blank
+
+# Every repetition has a bound: a page may be built to make patterns try again at each place.
+_NUMBER: Final = r"(?<![\d.,])\d[\d.,\u00a0\u202f']{0,20}[kKmM]?"
+_COUNTED: Final = r"(?:page\s{0,3})?(?:views?|visits?|visitors?|hits?|reads?|readers?|users?|guests?|people|downloads?|likes?|shares?)"
+_MADE: Final = r"(?:generated|rendered|served|executed|processed|compiled|cached|loaded)"
+
+
+def _noise(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+# Most pieces of text hold none of the words before the colon, which is quick to see.
+_NOISE: Final = {
+    ("view", "visit", "hit", "read", "user", "guest", "people", "download", "like", "share"): _noise(
+        rf"\b{_COUNTED}(?:\s(?:online|today))?\s?[:=]\s?{_NUMBER}"  # Views: 1,234
+        rf"|{_NUMBER}\s{_COUNTED}\b(?!\s?[:=])(?:\s(?:online|so far|today))?"  # 1,234 views
+    ),
+    ("ago",): _noise(
+        r"\b(?:\d{1,4}|an?|one|two|three|few)\s(?:second|minute|hour|day|week|month|year)s?\sago\b"
+    ),
+    ("just now",): _noise(r"\bjust now\b"),
+    (":",): _noise(r"\b\d{1,2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:\s?[ap]m)?\b"),  # a clock with seconds
+}
+_TOKEN: Final = re.compile(r"(?<![\w-])(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{20,2000}={0,2}")
+_LONG_WORD: Final = re.compile(r"[\w-]{20}")
+_STAMP_WORDS: Final = ("generated", "rendered", "served", "executed", "processed", "compiled", "cached", "loaded",
+                       "©", "(c)", "copyright", " time", "today is", "page ", "request")  # fmt: skip
+_STAMP: Final = _noise(
+    rf"©|\(c\)\s|\bcopyright\b|\b{_MADE}\b.{{0,100}}\d|\b(?:current|server|local) time\b|\btoday is\b"
+    r"|\bpage (?:load|generation|render)\b|\brequest[ -]id\b"
+)
+_DIGIT: Final = re.compile(r"\d")
+_BARE: Final = re.compile(_NUMBER)
+_COUNTING: Final = _noise(rf"(?:\b{_COUNTED}|\b{_MADE}\b.{{0,40}}?)\s?[:=]? #|# {_COUNTED}\b")
+
+
+def fingerprint(tree: LexborHTMLParser) -> str:
+    """Sixteen hex digits. Takes what is not counted out of the tree: read all else from it before."""
+    tree.strip_tags(SILENT)
+    title = tree.css_first("title")
+    digest = blake2b(title.text().strip().encode("utf-8", "replace") if title else b"", digest_size=8)
+    main = tree.css_first("main, [role=main]")
+    for line in _lines(main or _body(tree)):
+        digest.update(b"\n" + line.encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def _body(tree: LexborHTMLParser) -> LexborNode | None:
+    tree.strip_tags(AROUND)
+    return tree.body
+
+
+def _lines(node: LexborNode | None) -> Iterator[str]:
+    """Pieces of text without what moves on its own."""
+    if node is None:
+        return
+    pieces = node.text(separator=NODE).split(NODE)
+    for number, written in enumerate(pieces):
+        piece = " ".join(written.split())
+        if not (_DIGIT.search(piece) or "ago" in piece or "just now" in piece.lower()):
+            if piece:  # without a digit, nothing in it counts or tells the time
+                yield piece
+        elif _BARE.fullmatch(piece):  # <b>1,024</b> views: the number stands alone
+            if not _COUNTING.search(
+                " ".join(f"{_near(pieces, number, -1)} # {_near(pieces, number, 1)}".split())
+            ):
+                yield piece
+        elif calm := _calmed(piece):
+            yield calm
+
+
+def _near(pieces: Sequence[str], number: int, step: int) -> str:
+    """The end or the beginning of the next piece on one side that is not blank."""
+    number += step
+    while 0 <= number < len(pieces) and not pieces[number].strip():
+        number += step
+    text = pieces[number] if 0 <= number < len(pieces) else ""
+    return text[-LONGEST_LINE:] if step < 0 else text[:LONGEST_LINE]
+
+
+def _calmed(piece: str) -> str:
+    """A piece of text without what moves on its own; nothing, when all of it does."""
+    low = piece.lower()
+    if len(piece) <= LONGEST_LINE and any(word in low for word in _STAMP_WORDS) and _STAMP.search(piece):
+        return ""
+    calm = piece
+    for words, pattern in _NOISE.items():
+        if any(word in low for word in words):
+            calm = pattern.sub("", calm)
+    if _LONG_WORD.search(calm):
+        calm = _TOKEN.sub("", calm)
+    return piece if calm is piece else " ".join(calm.split())
