@@ -105,7 +105,7 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
     if settings.state.fresh and path != MEMORY and not read_only:
         remove_state(Path(path))
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
-    return SqliteFrontier(path, gap=gap, read_only=read_only)
+    return SqliteFrontier(path, gap=gap, keep_runs=settings.state.keep_runs, read_only=read_only)
 
 
 async def home_of(frontier: SqliteFrontier, start: Url) -> Url:

@@ -6,6 +6,7 @@ implement a `Frontier`, or add a `Sink`.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from crawler.model import (
@@ -122,6 +123,8 @@ class Record:
     attempts: int
     settled: float | None  # seconds since the epoch
     linked_from: int  # pages that link to it
+    was: str | None = None  # code of the outcome in the run before
+    was_lastmod: datetime | None = None
 
 
 class Frontier(Pacer, Protocol):

@@ -27,6 +27,7 @@ from crawler.model import Entry
 from crawler.settings import Dates, Guard, Output
 from crawler.sitemap.check import Check
 from crawler.sitemap.findings import Code
+from crawler.sitemap.read import read
 from crawler.sitemap.shards import Shard
 from crawler.sitemap.write import FORMS, Part, Style, Writer
 from crawler.urls import Url, origin
@@ -229,6 +230,24 @@ def _files(old: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """What a manifest says of files, as far as it is ours."""
     files = (old or {}).get("files")
     return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+
+
+def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
+    """In which published file a URL stands, and as the how-manieth entry from 1. Reads that file, and no other."""
+    known = _manifest(folder)
+    files = sorted(_files(known), key=lambda file: str(file.get("from") or ""))
+    below = [file for file in files if file.get("urls") and str(file.get("from") or "") <= url]
+    if not below:
+        return None
+    path = folder / Path(str(below[-1].get("name"))).name
+    try:
+        with open(path, "rb") as file:
+            for number, found in enumerate(read(iter(lambda: file.read(CHUNK), b"")), 1):
+                if found.loc == url:
+                    return path.name, number
+    except OSError:
+        return None
+    return None
 
 
 def _names(old: Mapping[str, Any] | None) -> set[str]:

@@ -187,6 +187,7 @@ class State:
         None, "the state file, or :memory:; .sitemap-crawler/HOST.db if absent", ABSENT(TEXT)
     )
     fresh: bool = option(False, "forget the state and begin anew", SWITCH)
+    keep_runs: int = option(10, "runs after which a URL that is no longer found is forgotten", COUNT(1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,37 @@ def test_status_explain_export_and_robots_read_what_is_known(run: Run, tmp_path:
     ).read_bytes()
 
 
+def test_explain_tells_the_whole_story(run: Run) -> None:
+    site = little_site()
+    site.page("/", links=["/a", "/b", "/old", "/gone"], lastmod=datetime(2024, 1, 1, tzinfo=UTC))
+    site.redirect("/old", "/older", 302)
+    site.redirect("/older", "/a")
+    with site.serve() as origin:
+        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        _, out, _ = run("explain", origin + "/old")
+        hops = [line.split() for line in out.splitlines() if line.startswith("  hop")]
+        assert [(hop[4], hop[5].removeprefix(origin), hop[6]) for hop in hops] == [
+            ("302", "/old", "moved"), ("301", "/older", "moved"), ("200", "/a", "listed"),
+        ]  # fmt: skip
+        assert "in no published file" in out
+        _, out, _ = run("explain", origin + "/deep")
+        assert "file       sitemap.xml.gz, entry 3" in out
+        assert "changed    found for the first time" in out
+        site.page("/", links=["/b", "/old"], lastmod=datetime(2024, 5, 5, tzinfo=UTC))
+        site.page("/deep", noindex=True)
+        assert run("crawl", origin + "/", *QUICK, "--force")[0] == 0
+        _, out, _ = run("explain", origin + "/")
+        assert "changed    lastmod was 2024-01-01T00:00:00+00:00" in out
+        _, out, _ = run("explain", origin + "/deep")
+        assert "changed    listed before" in out
+        _, out, _ = run("explain", origin + "/gone")
+        assert "no longer found: run 1 was the last that knew it, this is 2" in out
+        _, out, _ = run("explain", origin + "/a", "--log-format", "json")
+        story = json.loads(out)
+        assert (story["was"], story["file"], story["position"]) == ("listed", "sitemap.xml.gz", 2)
+        assert story["hops"][0]["status"] == 200
+
+
 def test_json_logs_are_one_object_a_line(run: Run) -> None:
     with little_site().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--log-format", "json")

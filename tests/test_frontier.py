@@ -443,6 +443,20 @@ async def test_what_was_settled_survives_sigkill(path: Path) -> None:
     await frontier.close()
 
 
+async def test_runs_are_kept_for_a_while(path: Path) -> None:
+    clock = Clock()
+    frontier = SqliteFrontier(str(path), clock=clock, keep_runs=2)
+    for number in range(5):
+        await frontier.begin("x")
+        await frontier.add([Visit(Url(f"{SITE}/{number}")), Visit(Url(f"{SITE}/always"))])
+        await frontier.finish()
+        await frontier.conclude()
+    known = [await frontier.record(Url(f"{SITE}/{number}")) is not None for number in range(5)]
+    assert known == [False, False, False, True, True]
+    assert await frontier.record(Url(f"{SITE}/always"))
+    await frontier.close()
+
+
 async def test_a_damaged_state_is_refused_with_the_way_out(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"this is no database" * 100)

@@ -91,11 +91,11 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
 @cli.command(cls=SettingCommand)
 @click.argument("url")
 @settings_options(
-    "scope",
     "urls",
+    "output",
     "state",
     "log",
-    only=frozenset({"strip-param", "keep-param", "drop-query", "state", "log-format"}),
+    only=frozenset({"strip-param", "keep-param", "drop-query", "output", "state", "log-format"}),
 )
 def explain(url: str, **params: Any) -> int:
     """Tell the story of one URL, from state."""

@@ -7,7 +7,9 @@ the network is made printable first.
 import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TextIO
 
 import anyio
@@ -23,8 +25,9 @@ from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import silence
 from crawler.layers import Origin
 from crawler.model import Facts, Moved, code, says
-from crawler.ports import Record
+from crawler.ports import Record, Run
 from crawler.printable import printable
+from crawler.publish import place_of
 from crawler.report.lines import duration
 from crawler.robots import Robots
 from crawler.settings import Settings
@@ -92,15 +95,79 @@ async def show_story(settings: Settings, text: str) -> Exit:
     try:
         record = await frontier.record(url)
         trail = await _trail(frontier, record) if record else []
+        hops = await _hops(frontier, record) if record else []
+        newest = await frontier.run()
         robots = await _robots_line(settings, frontier, url)
     finally:
         await frontier.close()
+    place = place_of(url, Path(settings.output.output))
     if _json(settings):
-        click.echo(json.dumps({"url": url, "known": record is not None, **_facts(record, trail, robots)}))
+        facts = _facts(record, trail, robots) | {"hops": [asdict(hop) for hop in hops]}
+        facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
+        click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
     else:
         click.echo(printable(url, 2_100))
         _lines(_story(text, url, record, trail, robots))
+        _lines(("hop", str(hop)) for hop in hops)
+        _lines(_since(record, newest, place))
     return Exit.OK
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """One exchange on the way from a URL to where its redirects end."""
+
+    url: str
+    status: int | None
+    outcome: str
+    at: str | None
+
+    def __str__(self) -> str:
+        return f"{self.at or 'not yet'}  {self.status or '-'}  {self.url}  {self.outcome}"
+
+
+async def _hops(frontier: SqliteFrontier, record: Record) -> list[_Hop]:
+    """The URL, and each place its redirects lead to."""
+    hops: list[_Hop] = []
+    following: Record | None = record
+    while following and following.visit.url not in {hop.url for hop in hops}:
+        outcome = following.outcome if following.state == "settled" else None
+        at = _stamp(following.settled) if following.settled else None
+        status = following.facts.status if following.facts else None
+        hops.append(_Hop(following.visit.url, status, code(outcome) if outcome else following.state, at))
+        following = await frontier.record(outcome.to) if isinstance(outcome, Moved) else None
+    return hops
+
+
+def _since(record: Record | None, newest: Run | None, place: tuple[str, int] | None) -> list[tuple[str, str]]:
+    """Where it went, and what the run before said."""
+    lines = [("file", f"{place[0]}, entry {place[1]:,}" if place else "in no published file")]
+    if record is None or newest is None:
+        return lines
+    if record.run < newest.number:
+        lines.append(
+            (
+                "changed",
+                f"no longer found: run {record.run} was the last that knew it, this is {newest.number}",
+            )
+        )
+    elif record.was is None:
+        lines.append(("changed", "found for the first time"))
+    else:
+        lines.append(("changed", _change(record)))
+    return lines
+
+
+def _change(record: Record) -> str:
+    now = code(record.outcome) if record.outcome else record.state
+    dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
+    before = f"{record.was} before" if record.was != now else ""
+    date = (
+        f"lastmod was {record.was_lastmod.isoformat() if record.was_lastmod else 'absent'}"
+        if dated != record.was_lastmod
+        else ""
+    )
+    return ", ".join(filter(None, [before, date])) or "nothing since the run before"
 
 
 async def _trail(frontier: SqliteFrontier, record: Record) -> list[Url]:
@@ -162,7 +229,8 @@ def _answer(facts: Facts | None) -> list[tuple[str, str]]:
     if facts.lastmod:
         lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} by {facts.lastmod.source.says}"))
     elif facts.status == 200:
-        lines.append(("lastmod", "none that can be believed"))
+        given = f"; Last-Modified said {facts.header.isoformat()}" if facts.header else ""
+        lines.append(("lastmod", f"none that can be believed{given}"))
     if facts.validators.etag:
         lines.append(("etag", facts.validators.etag))
     return lines
@@ -183,6 +251,8 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "robots": robots,
         "run": record.run,
         "settled": record.settled,
+        "was": record.was,
+        "was_lastmod": record.was_lastmod.isoformat() if record.was_lastmod else None,
         "status": facts.status if facts else None,
         "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
         "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,

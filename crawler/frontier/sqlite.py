@@ -20,7 +20,7 @@ from crawler.errors import FrontierError
 from crawler.frontier import schema
 from crawler.frontier.files import Lock, open_state
 from crawler.frontier.known import Known
-from crawler.frontier.rows import facts_of, outcome_of, settled_row
+from crawler.frontier.rows import facts_of, moment, outcome_of, settled_row
 from crawler.model import (
     Balance,
     Entry,
@@ -57,14 +57,20 @@ class SqliteFrontier:
     """A `Frontier` in one file. `gap` is the pace of a host not met yet, in seconds from slot to slot."""
 
     def __init__(
-        self, path: str, *, gap: float = 0.0, clock: Callable[[], float] = time.time, read_only: bool = False
+        self,
+        path: str,
+        *,
+        gap: float = 0.0,
+        keep_runs: int = 10,
+        clock: Callable[[], float] = time.time,
+        read_only: bool = False,
     ) -> None:
         """Open or create the state at `path`.
 
         Raises `FrontierError` when it cannot be used and `StateBusy` when another run holds it. A `read_only`
         one needs no lock: it may look while another run works.
         """
-        self._path, self._gap, self._clock = path, gap, clock
+        self._path, self._gap, self._keep_runs, self._clock = path, gap, keep_runs, clock
         self._lock = None if read_only or path == ":memory:" else Lock(Path(path))
         try:
             self._db = open_state(path, read_only=read_only)
@@ -241,6 +247,7 @@ class SqliteFrontier:
             self._db.execute("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
             self._db.execute("UPDATE url SET state = 3, token = NULL, due = NULL WHERE state < 3")
         self._run = (last[0] if last else 0) + 1
+        self._prune(self._run - self._keep_runs)
         started = self._clock()
         self._db.execute(
             "INSERT INTO run (number, fingerprint, started, status) VALUES (?, ?, ?, 'crawling')",
@@ -248,6 +255,11 @@ class SqliteFrontier:
         )
         self._since = self._trusted_since(fingerprint)
         return Run(self._run, started)
+
+    def _prune(self, last: int) -> None:
+        """Forget runs up to `last`, and the URLs that none found since."""
+        for statement in ("run WHERE number <= ?", "word WHERE run <= ?", "url WHERE run <= ?"):
+            self._db.execute(f"DELETE FROM {statement}", (last,))  # noqa: S608 - our own words
 
     def _trusted_since(self, fingerprint: str) -> int:
         other = self._one("SELECT max(number) FROM run WHERE fingerprint <> ?", (fingerprint,))[0]
@@ -447,13 +459,16 @@ class SqliteFrontier:
     def _record(self, url: Url) -> Record | None:
         row = self._one_or_none(
             """SELECT u.id, u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
-               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content
+               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
+               u.was, u.was_lastmod
                FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
             (url,),
         )
         if row is None:
             return None
-        number, depth, via, hops, run, state, outcome, detail, attempts, settled, *rest = row
+        number, depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod = (
+            row
+        )
         facts = facts_of(*rest)
         linked = self._one(
             "SELECT count(*) FROM url AS p WHERE p.run = ? AND EXISTS "
@@ -462,7 +477,18 @@ class SqliteFrontier:
         )[0]
         visit = Visit(url, depth, Url(via) if via else None, hops)
         ended = outcome_of(outcome, detail, facts.lastmod if facts else None)
-        return Record(visit, run, schema.STATES[state], ended, facts, attempts, settled, linked)
+        return Record(
+            visit,
+            run,
+            schema.STATES[state],
+            ended,
+            facts,
+            attempts,
+            settled,
+            linked,
+            was,
+            moment(was_lastmod),
+        )
 
     def _close(self) -> None:
         self._db.commit()
