@@ -369,9 +369,11 @@ def test_many_findings_of_a_kind_are_counted_not_listed(run: Run, tmp_path: Path
 
 def test_files_that_cannot_be_read_are_findings_and_the_next_is_read(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 2)
-    code, out, err = run("none.xml", ".", "sitemap.xml.gz", "http://127.0.0.1:9/s.xml")
+    (tmp_path / "empty").mkdir()
+    assert run(".") == (0, [], "1 file, 2 entries: valid.\n"), "a folder is its entry point"
+    code, out, err = run("none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:9/s.xml")
     assert code == 8
-    assert [line.split(": ")[0] for line in out] == ["none.xml", ".", "http://127.0.0.1:9/s.xml"]
+    assert [line.split(": ")[0] for line in out] == ["none.xml", "empty", "http://127.0.0.1:9/s.xml"]
     assert err == "4 files, 2 entries: 3 errors, 0 warnings.\n"
 
 

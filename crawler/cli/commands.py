@@ -151,6 +151,28 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     return _run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
 
 
+@cli.command(cls=SettingCommand)
+@click.argument("old")
+@click.argument("new")
+@settings_options("http", "pace", "state", "log", only=frozenset({
+    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header",
+    "rate", "state",
+}))  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
+    help="one line, or one JSON object, for each difference [default: text]",
+)  # fmt: skip
+def diff(old: str, new: str, form: str, **params: Any) -> int:
+    """Say what differs between two sitemaps: files, folders, URLs, or the state file of a crawl.
+
+    Added (+), removed (-), and entries with another date (~). Where NEW is a state, or --state names one, each comes
+    with its reason. Exit 8 when anything differs.
+    """
+    from crawler.cli.comparing import compare  # noqa: PLC0415
+
+    return _run(lambda: compare(_settings(params), old, new, form=form))
+
+
 class _Config(click.Group):
     """`config` alone shows the settings; `config check FILE` reads one file."""
 

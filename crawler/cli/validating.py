@@ -1,43 +1,27 @@
 """`validate`: findings as lines that editors and scripts understand, `PLACE:LINE: severity code: sentence`, on stdout."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-import anyio
 import click
 
-from crawler import urls
+from crawler.cli.reading import reading_places
 from crawler.errors import Exit
-from crawler.fetch import AddressGuard, HttpFetcher, Turns
-from crawler.fetch.identity import Identity
+from crawler.places import is_web
 from crawler.printable import printable
 from crawler.settings import Settings
 from crawler.sitemap.findings import Finding
-from crawler.urls import Url
 from crawler.validation import Totals, Validation
 
 
 async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: str, most: int) -> Exit:
     """Check every place and say what is wrong. Exit 8 when anything is."""
-    web = [Url(place) for place in places if place.startswith(("http://", "https://"))]
-    guard = AddressGuard([urls.host(url) for url in web], settings.http.allow_address)
-    identity = Identity(settings.http, {urls.origin(url) for url in web})
     show = _Lines(form, most)
-    gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
-    turns = Turns(time.time, anyio.sleep)
-    slot = time.time()
-
-    async def turn() -> None:
-        nonlocal slot
-        await turns("", slot)
-        slot = max(slot + gap, time.time())
-
-    async with HttpFetcher(settings.http, guard, identity) as fetcher:
-        validation = Validation(fetcher, datetime.now(UTC), turn, settings.output.publish_base)
+    async with reading_places(settings, [place for place in places if is_web(place)]) as reading:
+        validation = Validation(reading, datetime.now(UTC), settings.output.publish_base)
         for place in places:
             async for found in validation.check(place):
                 show(found)

@@ -1,0 +1,76 @@
+"""Two lists of entries held against each other: what was added, removed, and whose date changed.
+
+The lists are laid into a temporary database on disk, so that millions need little memory and any order will do.
+Where they come from is for the caller.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from tempfile import TemporaryDirectory
+from typing import Final, Self
+
+GROUP: Final = 5_000
+OLD: Final = "old"
+NEW: Final = "new"
+
+_DIFFERENCES: Final = """
+SELECT '-', o.url, o.lastmod, NULL FROM old AS o LEFT JOIN new AS n USING (url) WHERE n.url IS NULL
+UNION ALL
+SELECT '+', n.url, NULL, n.lastmod FROM new AS n LEFT JOIN old AS o USING (url) WHERE o.url IS NULL
+UNION ALL
+SELECT '~', o.url, o.lastmod, n.lastmod FROM old AS o JOIN new AS n USING (url) WHERE o.lastmod IS NOT n.lastmod
+ORDER BY 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference."""
+
+    sign: str  # "+" added, "-" removed, "~" another lastmod
+    url: str
+    old: str | None  # lastmod
+    new: str | None
+
+
+class Comparison:
+    """`load` both sides, then iterate over `changes`. A context manager: the database is gone afterwards."""
+
+    def __enter__(self) -> Self:
+        """Open."""
+        self._folder = TemporaryDirectory(prefix="sitemap-diff-")
+        self._db = sqlite3.connect(
+            f"{self._folder.name}/entries.db", isolation_level=None, check_same_thread=False
+        )
+        self._db.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384; PRAGMA temp_store = FILE;"
+            "CREATE TABLE old (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
+            "CREATE TABLE new (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self._db.close()
+        self._folder.cleanup()
+
+    def load(self, side: str, entries: Iterable[tuple[str, str | None]]) -> None:
+        """URLs and dates of one side, `OLD` or `NEW`; of several entries for a URL, the first counts."""
+        rest = iter(entries)
+        while group := list(islice(rest, GROUP)):
+            self._db.execute("BEGIN")
+            self._db.executemany(f"INSERT OR IGNORE INTO {side} VALUES (?, ?)", group)  # noqa: S608 - our own words
+            self._db.execute("COMMIT")
+
+    def count(self, side: str) -> int:
+        """How many different URLs."""
+        return int(self._db.execute(f"SELECT count(*) FROM {side}").fetchone()[0])  # noqa: S608
+
+    def changes(self) -> Iterator[Change]:
+        """All differences, in order of the URL."""
+        with closing(self._db.cursor()) as cursor:
+            for row in cursor.execute(_DIFFERENCES):
+                yield Change(*row)

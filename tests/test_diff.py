@@ -1,0 +1,147 @@
+"""`diff`: two sitemaps held against each other, wherever they lie, with reasons where a state knows them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawler.cli import main
+from crawler.comparison import NEW, OLD, Change, Comparison
+from crawler.demo.site import Site
+from crawler.model import Entry
+from crawler.sitemap.write import Style, Writer
+from crawler.urls import Url
+
+Run = Callable[..., tuple[int, list[str], str]]
+SITE = "https://example.com"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, list[str], str]:
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out.splitlines(), err
+
+    return call
+
+
+def put(folder: Path, entries: dict[str, str | None], **style: object) -> None:
+    folder.mkdir(exist_ok=True)
+    writer = Writer(folder, SITE, Style(**style))  # type: ignore[arg-type]
+    writer.add(
+        Entry(Url(f"{SITE}/{name}"), datetime.fromisoformat(date).replace(tzinfo=UTC) if date else None)
+        for name, date in sorted(entries.items())
+    )
+    writer.finish()
+
+
+def test_changes_come_in_order_whatever_the_order_of_the_sides() -> None:
+    with Comparison() as comparison:
+        comparison.load(OLD, [("c", None), ("a", "1"), ("b", "2"), ("a", "9")])
+        comparison.load(NEW, [("d", None), ("b", "3"), ("a", "1")])
+        assert list(comparison.changes()) == [
+            Change("~", "b", "2", "3"),
+            Change("-", "c", None, None),
+            Change("+", "d", None, None),
+        ]
+        assert (comparison.count(OLD), comparison.count(NEW)) == (3, 3)
+
+
+def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": "2024-01-01", "b": None, "c": None}, max_urls=1)
+    put(tmp_path / "new", {"a": "2024-01-02", "b": None, "d": None}, gzip=False)
+    code, out, err = run("diff", "old", "new/sitemap.xml")
+    assert code == 8
+    assert out == [
+        f"~ {SITE}/a  (2024-01-01T00:00:00+00:00 → 2024-01-02T00:00:00+00:00)",
+        f"- {SITE}/c",
+        f"+ {SITE}/d",
+    ]
+    assert err == "3 entries before, 3 after: 1 added, 1 removed, 1 changed.\n"
+    assert run("diff", "old", "old/sitemap.xml.gz") == (
+        0,
+        [],
+        "3 entries before, 3 after: 0 added, 0 removed, 0 changed.\n",
+    )
+
+
+def test_json_is_one_object_a_line(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": None})
+    put(tmp_path / "new", {"b": None})
+    _, out, _ = run("diff", "old", "new", "--format", "json")
+    removed, added, totals = map(json.loads, out)
+    assert removed == {"change": "removed", "url": f"{SITE}/a", "old": None, "new": None, "reason": None}
+    assert added["change"] == "added"
+    assert totals == {"totals": {"old": 1, "new": 1, "added": 1, "removed": 1, "changed": 0}}
+
+
+def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Run) -> None:
+    site = Site()
+    site.page("/", links=["/kept", "/hidden", "/moved", "/new", "/broken"])
+    site.page("/kept")
+    site.page("/new")
+    site.page("/hidden", noindex=True)
+    site.redirect("/moved", "/new")
+    site.page("/orphan")
+    site.sitemap("/live.xml", ["/", "/kept", "/hidden", "/moved", "/broken", "/orphan"])
+    with site.serve() as origin:
+        words = ["crawl", origin + "/", "--rate", "0", "--retries", "0", "--state", "s.db", "-q"]
+        assert run(*words, "--seed-sitemaps", "off")[0] == 0
+        code, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
+        assert code == 8
+        assert [line.replace(origin, "") for line in out] == [
+            "- /broken  (failed:not-found: not found (404, 410))",
+            "- /hidden  (unlisted:noindex: says noindex)",
+            "- /moved  (moved to /new)",
+            "+ /new  (new)",
+            "- /orphan  (no page links to it, and nothing else names it)",
+        ]
+        site.page("/", links=["/new"])
+        run(*words, "--seed-sitemaps", "off", "--force")
+        _, out, _ = run("diff", f"{origin}/live.xml", "sitemaps", "--state", "s.db", "--rate", "0")
+        assert f"- {origin}/kept  (no longer linked: run 1 was the last that found it)" in out
+
+
+@pytest.mark.parametrize("place", ["none.xml", "empty", "http://127.0.0.1:9/s.xml"])
+def test_what_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
+    (tmp_path / "empty").mkdir()
+    put(tmp_path / "new", {"a": None})
+    code, _, err = run("diff", place, "new")
+    assert code == 2
+    assert f"{place} cannot be read" in err
+    assert "Traceback" not in err
+
+
+MEASURE = """
+import re, sys
+from crawler.cli import main
+try:
+    main(["diff", sys.argv[1], sys.argv[2]])
+except SystemExit as left:
+    print(left.code, int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    for name, shift in (("old", 0), ("new", 100)):
+        (tmp_path / name).mkdir()
+        with (tmp_path / name / "sitemap.txt").open("w") as file:
+            file.writelines(
+                f"{SITE}/some/folder/page-{number:07}.html\n" for number in range(shift, 200_000 + shift)
+            )
+    words = [sys.executable, "-c", MEASURE, str(tmp_path / "old"), str(tmp_path / "new")]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent
+    )
+    code, peak = map(int, done.stderr.splitlines()[-1].split())
+    assert (code, len(done.stdout.splitlines())) == (8, 200)
+    assert peak < 130, "MB"
