@@ -18,11 +18,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler import urls
 from crawler.crawl import Crawl, Ending, Limits
-from crawler.errors import ConfigError, PublishRefused, first_of
+from crawler.errors import ConfigError, FrontierError, PublishRefused, first_of
 from crawler.fetch import AddressGuard, HttpFetcher, Retrying, Turns
 from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
+from crawler.frontier.sqlite import FAR
 from crawler.judge import TYPES, Judge, Rules
 from crawler.lastmod import LADDERS
 from crawler.model import Moved, Settlement
@@ -105,7 +106,14 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
     if settings.state.fresh and path != MEMORY and not read_only:
         remove_state(Path(path))
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
-    return SqliteFrontier(path, gap=gap, keep_runs=settings.state.keep_runs, read_only=read_only)
+    return SqliteFrontier(
+        path, gap=gap, keep_runs=settings.state.keep_runs, far=far_of(settings), read_only=read_only
+    )
+
+
+def far_of(settings: Settings) -> float:
+    """Seconds: what is booked farther ahead was booked by another clock."""
+    return max(FAR, 2 * settings.pace.max_wait)
 
 
 async def home_of(frontier: SqliteFrontier, start: Url) -> Url:
@@ -176,13 +184,18 @@ class Job:
             self._crawl.stop(why)
 
     async def publish(self) -> Published:
-        """Write the sitemap of what is listed. Raises `PublishRefused`, `OutputError`.
+        """Write the sitemap of what is listed. Raises `PublishRefused`, `OutputError`, `FrontierError`.
 
         A complete run that was published, or refused by the guard, is over: the next crawl begins a new one. One
         that could not be written is published by the next call, without crawling again.
         """
         self.tally.phase = "publishing"
         balance = await self.frontier.balance()
+        if not balance.balanced:
+            raise FrontierError(
+                f"The state does not balance: {balance.discovered:,} URLs were discovered, "
+                f"{balance.open + sum(balance.outcomes.values()):,} are accounted for. It is damaged: begin anew with --fresh."
+            )
         complete = self.ending is Ending.COMPLETE or self.run.complete
         over = complete and not self.settings.guard.dry_run
         try:
@@ -322,7 +335,7 @@ async def open_job(
         )
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
-        turn = Turns(time.time, anyio.sleep)
+        turn = Turns(time.time, anyio.sleep, far=far_of(settings))
         fetcher = Retrying(
             plain,
             frontier,

@@ -23,6 +23,7 @@ from typing import Any, Final
 import anyio.to_thread
 
 from crawler.errors import OutputError, PublishRefused
+from crawler.faults import around
 from crawler.model import Entry
 from crawler.settings import Dates, Guard, Output
 from crawler.sitemap.check import Check
@@ -194,19 +195,25 @@ def _swap(
 ) -> tuple[File, ...]:
     """Move the files in, the entry point last, then the manifest; remove what it no longer names."""
     for part in parts:
-        _sync(staging / part.name)
+        with around(f"fsync of {part.name}"):
+            _sync(staging / part.name)
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
     for file in files:
         if not file.unchanged:
-            (staging / file.name).replace(folder / file.name)
+            with around(f"rename of {file.name}"):
+                (staging / file.name).replace(folder / file.name)
     listed = [_facts_of(part) for part in parts]
     manifest = staging / MANIFEST
     manifest.write_text(json.dumps({**facts, "files": listed}, indent=2) + "\n", encoding="utf-8")
-    _sync(manifest)
-    manifest.replace(folder / MANIFEST)
+    with around("fsync of the manifest"):
+        _sync(manifest)
+    with around("rename of the manifest"):
+        manifest.replace(folder / MANIFEST)
     for name in _names(old) - {part.name for part in parts}:
-        (folder / name).unlink(missing_ok=True)
-    _sync(folder)
+        with around(f"removal of {name}"):
+            (folder / name).unlink(missing_ok=True)
+    with around("fsync of the folder"):
+        _sync(folder)
     return files
 
 

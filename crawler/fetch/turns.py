@@ -7,25 +7,32 @@ heels. Not the pace itself, which the frontier keeps: only how truly it is kept 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+FAR: Final = 1_200.0  # seconds
+LOOK: Final = 5.0  # seconds at most between two looks at the clock, which may be set while we sleep
+JUMP: Final = 5.0  # seconds
 KEPT: Final = 0.98  # of the distance of two slots; below 1, so that what was lost is made up for by and by
 
 
 class Turns:
     """A `ports.Turn`."""
 
-    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
-        """`clock`: seconds since the epoch."""
-        self._clock, self._sleep = clock, sleep
+    def __init__(
+        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], *, far: float = FAR
+    ) -> None:
+        """`clock`: seconds since the epoch. No slot lies more than `far` seconds ahead: then the clock went back."""
+        self._clock, self._sleep, self._far = clock, sleep, far
         self._last: dict[
             str, tuple[float, float]
         ] = {}  # by origin: the last slot, and when it was really taken
 
     async def __call__(self, origin: str, at: float) -> None:
         """Wait for the turn of the slot `at` of an origin."""
-        while (pause := self._due(origin, at) - self._clock()) > 0:
-            await self._sleep(pause)
+        while 0 < (pause := self._due(origin, at) - self._clock()) <= self._far:
+            await self._sleep(min(pause, LOOK))
         self._last[origin] = at, self._clock()
 
     def _due(self, origin: str, at: float) -> float:
         slot, taken = self._last.get(origin, (at, 0.0))
+        if taken > self._clock() + JUMP:  # the clock went back
+            return at
         return max(at, taken + KEPT * max(0.0, at - slot))

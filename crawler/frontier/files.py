@@ -84,10 +84,10 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         _check_owner(db, path)
         if not read_only:
             _prepare(db)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text that is no text
         if db:
             db.close()
-        raise FrontierError(_damaged(path, error)) from error
+        raise FrontierError(failure(path, error)) from error
     except FrontierError:
         if db:
             db.close()
@@ -118,14 +118,18 @@ def _prepare(db: sqlite3.Connection) -> None:
             f"BEGIN; PRAGMA application_id = {schema.APPLICATION_ID}; "
             f"PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;"
         )
-    elif (fault := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+    elif (fault := db.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
         raise sqlite3.DatabaseError(fault)
 
 
-def _damaged(path: str, error: sqlite3.Error) -> str:
-    if "disk" in str(error) or "unable to open" in str(error) or "readonly" in str(error):
-        return f"The state {path} cannot be opened: {error}."
-    return f"The state {path} is damaged ({error}): keep a copy if you wish, then begin anew with --fresh."
+def failure(path: str, error: Exception) -> str:
+    """What went wrong with a state, and what to do."""
+    words = str(error)
+    if "full" in words:
+        return f"The state {path} cannot be written: the disk is full. Make room, and run again: nothing is lost."
+    if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
+        return f"The state {path} cannot be used: {words}. Run again when the disk is well: nothing is lost."
+    return f"The state {path} is damaged ({words}): keep a copy if you wish, then begin anew with --fresh."
 
 
 def remove_state(path: Path) -> None:

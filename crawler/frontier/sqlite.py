@@ -17,8 +17,9 @@ import anyio
 import anyio.to_thread
 
 from crawler.errors import FrontierError
+from crawler.faults import around
 from crawler.frontier import schema
-from crawler.frontier.files import Lock, open_state
+from crawler.frontier.files import Lock, failure, open_state
 from crawler.frontier.known import Known
 from crawler.frontier.rows import facts_of, moment, outcome_of, settled_row
 from crawler.model import (
@@ -43,6 +44,7 @@ T = TypeVar("T")
 
 LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
 HORIZON: Final = 2.0  # seconds ahead that slots are booked by leases
+FAR: Final = 1_200.0  # seconds; unless told otherwise, no slot and no patience reaches so far
 ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
 CALM: Final = 0.1  # how much of the strain on a host one good answer takes away
 STRAIN_LIMIT: Final = 64.0
@@ -62,6 +64,7 @@ class SqliteFrontier:
         *,
         gap: float = 0.0,
         keep_runs: int = 10,
+        far: float = FAR,
         clock: Callable[[], float] = time.time,
         read_only: bool = False,
     ) -> None:
@@ -70,7 +73,7 @@ class SqliteFrontier:
         Raises `FrontierError` when it cannot be used and `StateBusy` when another run holds it. A `read_only`
         one needs no lock: it may look while another run works.
         """
-        self._path, self._gap, self._keep_runs, self._clock = path, gap, keep_runs, clock
+        self._path, self._gap, self._keep_runs, self._far, self._clock = path, gap, keep_runs, far, clock
         self._lock = None if read_only or path == ":memory:" else Lock(Path(path))
         try:
             self._db = open_state(path, read_only=read_only)
@@ -331,8 +334,11 @@ class SqliteFrontier:
 
     def _lease(self, limit: int, depth: int) -> Batch:
         now = self._clock()
+        # Nothing is booked so far ahead: the clock went back.
+        self._db.execute("UPDATE host SET next = ? WHERE next > ?", (now, now + self._far))
         self._db.execute(
-            "UPDATE url SET state = 0, token = NULL, due = NULL WHERE state IN (1, 2) AND due <= ?", (now,)
+            "UPDATE url SET state = 0, token = NULL, due = NULL WHERE state IN (1, 2) AND (due <= ? OR due > ?)",
+            (now, now + self._far),
         )
         hosts = self._all(schema.HOSTS, {"depth": depth})
         token, leases = secrets.randbits(62), list[Lease]()
@@ -454,6 +460,8 @@ class SqliteFrontier:
             (self._run,),
         )
         outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
+        for outcome in outcomes:
+            outcome_of(outcome, "", None)  # raises for a code that is none
         return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
 
     def _record(self, url: Url) -> Record | None:
@@ -516,11 +524,21 @@ class SqliteFrontier:
                 return verb(self, *args, **kwargs)
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE" if self._lock else "BEGIN")
-                return verb(self, *args, **kwargs)
-        except sqlite3.Error as error:
-            self._known.clear()  # what the transaction taught us was taken back with it
-            self._hosts.clear()
-            raise FrontierError(f"The state {self._path} failed: {error}.") from error
+                answer = verb(self, *args, **kwargs)
+                with around(f"commit of {verb.__name__}"):
+                    self._db.execute("COMMIT")
+                return answer
+        except sqlite3.DatabaseError as error:
+            self._forget()
+            raise FrontierError(failure(self._path, error)) from error
+        except (ValueError, TypeError, OverflowError) as error:  # words that none of us wrote
+            self._forget()
+            raise FrontierError(failure(self._path, error)) from error
+
+    def _forget(self) -> None:
+        """What a transaction taught us was taken back with it."""
+        self._known.clear()
+        self._hosts.clear()
 
     def _do(self, sql: str, args: Any = ()) -> None:
         self._db.execute(sql, args)
