@@ -76,7 +76,10 @@ def state_path(settings: Settings, start: Url | None) -> str:
 
 
 def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
-    """Stands for the settings that decide what is found and listed; pace, limits and output do not."""
+    """Stands for the settings that decide what is found and listed; pace, limits and output do not.
+
+    An unfinished run is gone on with only under the same.
+    """
     scope = asdict(settings.scope)
     for name in ("start", "max_pages", "max_time"):
         del scope[name]
@@ -90,6 +93,22 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.http.auth_env,
         settings.pace.ignore_robots,
     ]
+    return _digest(deciding)
+
+
+def reading(settings: Settings) -> str:
+    """Stands for the settings that decide what is read from a page: under others, every page is read anew.
+
+    The scope is not among them: a page that has not changed is held against it again, with its links.
+    """
+    http = settings.http
+    return _digest([
+        asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
+        http.cookie_file,
+    ])  # fmt: skip
+
+
+def _digest(deciding: object) -> str:
     return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -346,5 +365,5 @@ async def open_job(
             turn=turn,
             strained=tally.strained,
         )
-        run = await frontier.begin(fingerprint(settings, starts))
+        run = await frontier.begin(fingerprint(settings, starts), reading(settings))
         yield Job(settings, starts, frontier, run, tally, fetcher, turn, inputs, list(sinks))

@@ -23,6 +23,7 @@ from crawler.model import (
     Listed,
     Moved,
     Outcome,
+    Prior,
     Reply,
     Response,
     Source,
@@ -36,6 +37,9 @@ from crawler.urls import Normaliser, Url
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+SCOPED: Final = frozenset(
+    {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG}
+)  # reasons that the scope gives, not the page
 PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
 
 _HTML_STARTS: Final = tuple(
@@ -83,7 +87,7 @@ class Judge:
         if reply.status in PAGE:
             return self._page(lease.visit.url, reply, now)
         if reply.status == 304 and lease.prior:
-            return Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
+            return Verdict(_unscoped(lease.prior), lease.prior.facts, unchanged=True)
         if reply.status in REDIRECTS:
             return self._redirect(lease, reply)
         return Verdict(self._refusal(lease, reply, now), Facts(reply.status))
@@ -204,6 +208,13 @@ class Judge:
             links.setdefault(link, True)
         links.pop(url, None)
         return tuple(Link(to, nofollow) for to, nofollow in links.items())
+
+
+def _unscoped(prior: Prior) -> Outcome:
+    """The outcome of the last run, without what the scope said to it: that is asked again."""
+    if isinstance(prior.outcome, Unlisted) and prior.outcome.why in SCOPED:
+        return Listed(prior.facts.lastmod)
+    return prior.outcome
 
 
 def _cause_of(status: int) -> Cause:

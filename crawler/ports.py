@@ -133,11 +133,12 @@ class Frontier(Pacer, Protocol):
     Every verb is atomic and durable when it returns. Out of its scope: fetching, judging, and what a site is.
     """
 
-    async def begin(self, fingerprint: str) -> Run:
+    async def begin(self, fingerprint: str, reading: str = "") -> Run:
         """Go on with an unfinished run, or begin a new one.
 
         `fingerprint` stands for the settings that decide what is found and listed: an unfinished run of another
-        fingerprint is given up, and what it learned is not asked "changed since?".
+        is given up. `reading` stands for those that decide what is read from a page: what was learned under
+        another is not asked "changed since?".
         """
         ...
 

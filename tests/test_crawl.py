@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from crawler import urls
 from crawler.app import open_job
 from crawler.crawl import Ending
 from crawler.demo.site import Site
-from crawler.errors import StartForbidden, StartUnreachable
+from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
 from crawler.model import Settlement
 from crawler.settings import Settings
 
@@ -277,6 +278,63 @@ async def test_a_stop_drains_and_the_next_run_ends_the_work(tmp_path: Path) -> N
     assert result.ending is Ending.COMPLETE
     assert len(result.listed) == 51
     assert site.requests("/") == 1
+
+
+async def published(chosen: Settings) -> list[str]:
+    """Crawl and publish; the paths that are listed."""
+    async with open_job(chosen) as job:
+        await job.crawl()
+        await job.publish()
+        return [urls.target(entry.url) async for chunk in job.frontier.entries() for entry in chunk]
+
+
+async def test_settings_invalidate_what_they_must_and_nothing_else(tmp_path: Path) -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    site = Site()
+    site.page("/", links=["/a", "/b"], lastmod=when)
+    site.page("/a", lastmod=when, noindex=True)
+    site.page("/b", lastmod=when)
+    state = str(tmp_path / "s.db")
+    with site.serve() as origin:
+        for chosen, listed, statuses in (
+            ({"no_list": ("/b",)}, ["/"], [200, 200, 200]),
+            ({}, ["/", "/b"], [304, 304, 304]),
+            ({"exclude": ("/b",)}, ["/"], [304, 304]),
+            ({"no_rule": ("noindex",)}, ["/", "/a", "/b"], [200, 200, 200]),
+            ({"no_rule": ("noindex",), "rate": 500.0}, ["/", "/a", "/b"], [304, 304, 304]),
+        ):
+            site.log.clear()
+            assert await published(settings(origin, tmp_path, state=state, force=True, **chosen)) == listed, (
+                chosen
+            )
+            assert [asked.status for asked in site.log if asked.target in {"/", "/a", "/b"}] == statuses, (
+                chosen
+            )
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "<h1>Please log in</h1><form><input name=user><input type=password name=word></form>",
+        "<h1>Something went wrong</h1>",
+        "<div id=root></div><script src=/app.js></script>",
+    ],
+)
+async def test_a_start_page_that_suddenly_answers_something_else_replaces_no_sitemap(
+    tmp_path: Path, shell: str
+) -> None:
+    site = Site()
+    site.page("/", links=[f"/{number}" for number in range(9)])
+    for number in range(9):
+        site.page(f"/{number}")
+    chosen = {"state": str(tmp_path / "s.db"), "output": str(tmp_path / "out")}
+    with site.serve() as origin:
+        await published(settings(origin, tmp_path, **chosen))
+        before = (tmp_path / "out/sitemap.xml.gz").read_bytes()
+        site.page("/", text=shell)
+        with pytest.raises(PublishRefused, match=r"1 URLs where 10 are published: 90% fewer"):
+            await published(settings(origin, tmp_path, **chosen))
+    assert (tmp_path / "out/sitemap.xml.gz").read_bytes() == before
 
 
 async def test_a_second_run_asks_what_changed(tmp_path: Path) -> None:

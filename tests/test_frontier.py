@@ -350,9 +350,17 @@ async def test_the_next_run_may_ask_what_changed_and_knows_the_links(bench: Benc
 async def test_other_settings_trust_nothing_of_the_last_run(bench: Bench) -> None:
     await bench.ready()
     await finish(bench, Facts(200, Validators('"e"')))
-    await bench.frontier.begin("others")
+    await bench.frontier.begin("others", "another reading")
     await bench.frontier.add([Visit(ROOT)])
     assert [lease.prior for lease in await bench.leases()] == [None]
+
+
+async def test_settings_that_read_pages_alike_trust_the_last_run(bench: Bench) -> None:
+    await bench.ready()
+    await finish(bench, Facts(200, Validators('"e"')))
+    await bench.frontier.begin("others")
+    await bench.frontier.add([Visit(ROOT)])
+    assert [lease.prior is not None for lease in await bench.leases()] == [True]
 
 
 async def test_an_unfinished_run_of_other_settings_is_given_up(bench: Bench) -> None:

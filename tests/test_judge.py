@@ -323,6 +323,11 @@ def test_not_modified_repeats_what_was_known() -> None:
     assert (verdict.outcome, verdict.facts, verdict.unchanged) == (known.outcome, known.facts, True)
 
 
+def test_not_modified_forgets_what_the_scope_said() -> None:
+    known = Prior(Unlisted(Why.NO_LIST), Facts(200, Validators('"e"')))
+    assert judged(304, html=b"", prior=known).outcome == Listed()
+
+
 @pytest.mark.parametrize(
     ("status", "content_type", "wanted"),
     [

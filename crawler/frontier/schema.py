@@ -5,7 +5,7 @@ database is never touched and an old form is told apart from a damaged file.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 2
+VERSION = 3
 
 # url.state
 QUEUED, WAITING, LEASED, SETTLED = range(4)
@@ -15,6 +15,7 @@ TABLES = """
 CREATE TABLE run (
     number INTEGER PRIMARY KEY,
     fingerprint TEXT NOT NULL,             -- of the settings that decide what is found and listed
+    reading TEXT NOT NULL,                 -- of those that decide what is read from a page
     started REAL NOT NULL,
     status TEXT NOT NULL,                  -- crawling, complete, concluded, abandoned
     discovered INTEGER NOT NULL DEFAULT 0  -- counted as URLs come in; the balance is held against it

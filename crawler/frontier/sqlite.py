@@ -90,9 +90,9 @@ class SqliteFrontier:
 
     # -- the verbs ----------------------------------------------------------------------------------------
 
-    async def begin(self, fingerprint: str) -> Run:
+    async def begin(self, fingerprint: str, reading: str = "") -> Run:
         """See `ports.Frontier.begin`."""
-        return await self._call(SqliteFrontier._begin, fingerprint)
+        return await self._call(SqliteFrontier._begin, fingerprint, reading)
 
     async def add(self, visits: Sequence[Visit]) -> int:
         """See `ports.Frontier.add`."""
@@ -235,7 +235,7 @@ class SqliteFrontier:
 
     # -- inside one transaction ---------------------------------------------------------------------------
 
-    def _begin(self, fingerprint: str) -> Run:
+    def _begin(self, fingerprint: str, reading: str) -> Run:
         self._known.clear()
         self._db.execute("UPDATE host SET asked = 0, next = min(next, ?)", (self._clock() + 3600,))
         last = self._one_or_none(
@@ -244,7 +244,7 @@ class SqliteFrontier:
         if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
             # The lock says that nobody else works here: whoever held a lease is dead.
             self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
-            self._since = self._trusted_since(fingerprint)
+            self._since = self._trusted_since(reading)
             return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
         if last:
             self._db.execute("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
@@ -253,10 +253,10 @@ class SqliteFrontier:
         self._prune(self._run - self._keep_runs)
         started = self._clock()
         self._db.execute(
-            "INSERT INTO run (number, fingerprint, started, status) VALUES (?, ?, ?, 'crawling')",
-            (self._run, fingerprint, started),
+            "INSERT INTO run (number, fingerprint, reading, started, status) VALUES (?, ?, ?, ?, 'crawling')",
+            (self._run, fingerprint, reading, started),
         )
-        self._since = self._trusted_since(fingerprint)
+        self._since = self._trusted_since(reading)
         return Run(self._run, started)
 
     def _prune(self, last: int) -> None:
@@ -264,8 +264,8 @@ class SqliteFrontier:
         for statement in ("run WHERE number <= ?", "word WHERE run <= ?", "url WHERE run <= ?"):
             self._db.execute(f"DELETE FROM {statement}", (last,))  # noqa: S608 - our own words
 
-    def _trusted_since(self, fingerprint: str) -> int:
-        other = self._one("SELECT max(number) FROM run WHERE fingerprint <> ?", (fingerprint,))[0]
+    def _trusted_since(self, reading: str) -> int:
+        other = self._one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
         return (other or 0) + 1
 
     def _add(self, visits: Iterable[Visit]) -> int:

@@ -1,0 +1,108 @@
+"""A frontier of a million URLs: memory, bytes of state, and settles a second, without a network.
+
+    .venv/bin/python benchmarks/frontier.py            # 1,000,000; or another number
+
+Each page links to 20 others: 10 that every page links to, 6 neighbours, 4 anywhere. The groups are those of the engine.
+Prints a line for each tenth, then publishes.
+"""
+
+import argparse
+import random
+import resource
+import shutil
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from crawler.frontier import SqliteFrontier
+from crawler.model import Facts, Lease, Listed, RobotsFile, Settlement, Validators, Verdict, Visit
+from crawler.publish import publish
+from crawler.settings import Dates, Guard, Output
+from crawler.urls import Url
+
+SITE = "https://www.example.com"
+GROUP, LEASES = 64, 32
+
+
+def rss() -> float:
+    """MB at present."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def url(number: int) -> Url:
+    return Url(f"{SITE}/section-{number % 997}/page-{number:07}.html")
+
+
+def settled(lease: Lease, total: int, chance: random.Random) -> Settlement:
+    number = int(lease.visit.url[-12:-5])
+    near = [number * 2 + 1, number * 2 + 2, *(chance.randrange(total) for _ in range(LINKS - 2))]
+    found = tuple(
+        Visit(url(n), lease.visit.depth + 1, lease.visit.url) for n in dict.fromkeys(near) if n < total
+    )
+    at = datetime(2024, 1, 1 + number % 28, tzinfo=UTC)
+    facts = Facts(
+        200, Validators(f'"{number:x}"', "Mon, 01 Jan 2024 00:00:00 GMT"), header=at, content=f"{number:016x}"
+    )
+    return Settlement(lease, Verdict(Listed(), facts), found)
+
+
+async def run(total: int, folder: Path) -> None:
+    chance = random.Random(1)
+    path = folder / "state.db"
+    frontier = SqliteFrontier(str(path))
+    await frontier.begin("x")
+    await frontier.add([Visit(url(0))])
+    await frontier.meet(SITE, RobotsFile("none", fetched=time.time()), 0.0)
+    began, done, step = time.monotonic(), 0, max(1, total // 10)
+    group: list[Settlement] = []
+    while not (batch := await frontier.lease(LEASES)).finished or group:
+        group += [settled(lease, total, chance) for lease in batch.leases]
+        if len(group) >= GROUP or not batch.leases:
+            await frontier.settle(group)
+            if done // step != (done + len(group)) // step:
+                balance = await frontier.balance()
+                print(
+                    f"{done + len(group):>9,} settled, {balance.discovered:>9,} known, {rss():>4.0f} MB, "
+                    f"{(done + len(group)) / (time.monotonic() - began):>6,.0f} settles/s",
+                    flush=True,
+                )
+            done, group = done + len(group), []
+    print(f"{path.stat().st_size / done:,.0f} bytes of state for a URL with 20 links")
+    began = time.monotonic()
+    await frontier.date(("header",), ())  # type: ignore[arg-type]
+    await frontier.finish()
+    print(f"dates: {time.monotonic() - began:.1f} s")
+    began = time.monotonic()
+    await publish(
+        frontier.entries(), Output(output=str(folder / "out")), Dates(), Guard(), SITE,
+        complete=True, counts={}, run_id="1",
+    )  # fmt: skip
+    print(
+        f"publication: {time.monotonic() - began:.1f} s, peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB"
+    )
+    await frontier.close()
+    began = time.monotonic()
+    again = SqliteFrontier(str(path))
+    print(f"opening the state again, with a check of the whole file: {time.monotonic() - began:.1f} s")
+    await again.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("total", nargs="?", type=int, default=1_000_000)
+    total = parser.parse_args().total
+    folder = Path(tempfile.mkdtemp(prefix="frontier-"))
+    try:
+        anyio.run(run, total, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
