@@ -39,10 +39,9 @@ def url(number: int) -> Url:
 
 def settled(lease: Lease, total: int, chance: random.Random) -> Settlement:
     number = int(lease.visit.url[-12:-5])
-    near = [number * 2 + 1, number * 2 + 2, *(chance.randrange(total) for _ in range(LINKS - 2))]
-    found = tuple(
-        Visit(url(n), lease.visit.depth + 1, lease.visit.url) for n in dict.fromkeys(near) if n < total
-    )
+    near = [number * 2 + 1, number * 2 + 2, *range(number + 1, number + 5)]
+    links = dict.fromkeys([*range(10), *near, *(chance.randrange(total) for _ in range(4))])
+    found = tuple(Visit(url(n), lease.visit.depth + 1, lease.visit.url) for n in links if n < total)
     at = datetime(2024, 1, 1 + number % 28, tzinfo=UTC)
     facts = Facts(
         200, Validators(f'"{number:x}"', "Mon, 01 Jan 2024 00:00:00 GMT"), header=at, content=f"{number:016x}"
