@@ -23,7 +23,7 @@ from crawler.fetch import AddressGuard, HttpFetcher, Retrying, Turns
 from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
-from crawler.frontier.sqlite import FAR
+from crawler.frontier.ledger import FAR
 from crawler.judge import TYPES, Judge, Rules
 from crawler.lastmod import LADDERS
 from crawler.model import Moved, Settlement

@@ -92,7 +92,7 @@ def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path) ->
         moments = log.read_text().splitlines()
         kinds = sorted(set(moments))
         assert {
-            "before commit of _settle",
+            "before commit of settle",
             "after rename of sitemap.xml.gz",
             "before fsync of the folder",
         } <= set(kinds)

@@ -1,17 +1,16 @@
 """The embedded frontier: one SQLite file in WAL mode, or `:memory:`.
 
 Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for
-the disk. What this file may not do: fetch, judge, or know what a site is. The statements are in `schema`.
+the disk. What this file may not do: fetch, judge, or know what a site is. What a verb does is in `ledger`.
 """
 
 import json
-import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -20,39 +19,26 @@ from crawler.errors import FrontierError
 from crawler.faults import around
 from crawler.frontier import schema
 from crawler.frontier.files import Lock, failure, open_state
-from crawler.frontier.known import Known
-from crawler.frontier.rows import facts_of, moment, outcome_of, settled_row
+from crawler.frontier.ledger import FAR, ROBOTS_DAY, Ledger
 from crawler.model import (
     Balance,
     Entry,
     Evidence,
-    Later,
     Lease,
     Link,
-    Prior,
     RobotsFile,
     Settlement,
     Source,
     Visit,
-    Why,
 )
 from crawler.ports import Batch, Record, Run
-from crawler.urls import Url, origin
+from crawler.urls import Url
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
-HORIZON: Final = 2.0  # seconds ahead that slots are booked by leases
-FAR: Final = 1_200.0  # seconds; unless told otherwise, no slot and no patience reaches so far
-ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
-CALM: Final = 0.1  # how much of the strain on a host one good answer takes away
-STRAIN_LIMIT: Final = 64.0
-STRAINED_GAP: Final = 0.2  # seconds: the gap that strain multiplies where the host is not paced
 ANY_DEPTH: Final = 1 << 40
 CHUNK: Final = 5_000  # entries read at a time
-
-_NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
 
 class SqliteFrontier:
@@ -73,7 +59,7 @@ class SqliteFrontier:
         Raises `FrontierError` when it cannot be used and `StateBusy` when another run holds it. A `read_only`
         one needs no lock: it may look while another run works.
         """
-        self._path, self._gap, self._keep_runs, self._far, self._clock = path, gap, keep_runs, far, clock
+        self._path, self._clock = path, clock
         self._lock = None if read_only or path == ":memory:" else Lock(Path(path))
         try:
             self._db = open_state(path, read_only=read_only)
@@ -82,47 +68,47 @@ class SqliteFrontier:
                 self._lock.release()
             raise
         self._turn = anyio.CapacityLimiter(1)
-        self._known = Known()
-        self._hosts: dict[str, int] = {}
-        row = self._one("SELECT max(number) FROM run")
-        self._run: int = row[0] or 0
-        self._since = self._run  # facts learned in this run or later may be asked "changed since?"
+        try:
+            self._ledger = Ledger(self._db, gap=gap, keep_runs=keep_runs, far=far, clock=clock)
+        except (sqlite3.Error, ValueError) as error:
+            self._close()
+            raise FrontierError(failure(path, error)) from error
 
     # -- the verbs ----------------------------------------------------------------------------------------
 
     async def begin(self, fingerprint: str, reading: str = "") -> Run:
         """See `ports.Frontier.begin`."""
-        return await self._call(SqliteFrontier._begin, fingerprint, reading)
+        return await self._call(self._ledger.begin, fingerprint, reading)
 
     async def add(self, visits: Sequence[Visit]) -> int:
         """See `ports.Frontier.add`."""
-        return await self._call(SqliteFrontier._add, visits)
+        return await self._call(self._ledger.add, visits)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
         """See `ports.Frontier.lease`."""
-        return await self._call(SqliteFrontier._lease, limit, ANY_DEPTH if depth is None else depth)
+        return await self._call(self._ledger.lease, limit, ANY_DEPTH if depth is None else depth)
 
     async def settle(self, settlements: Sequence[Settlement]) -> int:
         """See `ports.Frontier.settle`."""
-        return await self._call(SqliteFrontier._settle, settlements)
+        return await self._call(self._ledger.settle, settlements)
 
     async def links(self, lease: Lease) -> Sequence[Link]:
         """See `ports.Frontier.links`."""
-        rows = json.loads((await self._call(SqliteFrontier._one, schema.LINKS, {"id": lease.id}))[0])
+        rows = json.loads((await self._call(self._ledger.one, schema.LINKS, {"id": lease.id}))[0])
         return [Link(Url(url), bool(nofollow)) for url, nofollow in rows]
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Frontier.release`."""
-        await self._call(SqliteFrontier._release, leases)
+        await self._call(self._ledger.release, leases)
 
     async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
         """See `ports.Frontier.meet`."""
-        await self._call(SqliteFrontier._meet, origin, file, gap)
+        await self._call(self._ledger.meet, origin, file, gap)
 
     async def robots(self, origin: str) -> RobotsFile | None:
         """See `ports.Frontier.robots`."""
         row = await self._call(
-            SqliteFrontier._one_or_none,
+            self._ledger.one_or_none,
             "SELECT robots, robots_text, robots_detail, met FROM host WHERE origin = ? AND met > ?",
             (origin, self._clock() - ROBOTS_DAY),
         )
@@ -130,53 +116,55 @@ class SqliteFrontier:
 
     async def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`."""
-        return await self._call(SqliteFrontier._slot, origin)
+        return await self._call(self._ledger.slot, origin)
 
     async def slow(self, origin: str, until: float) -> None:
         """See `ports.Pacer.slow`."""
-        await self._call(SqliteFrontier._slow, origin, until)
+        await self._call(self._ledger.slow, origin, until)
 
     async def remember(self, key: str, value: str) -> None:
         """See `ports.Frontier.remember`."""
         await self._call(
-            SqliteFrontier._do, "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._run, key, value)
+            self._ledger.do, "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._ledger.run, key, value)
         )
 
     async def recall(self, key: str) -> str | None:
         """See `ports.Frontier.recall`."""
         row = await self._call(
-            SqliteFrontier._one_or_none, "SELECT value FROM word WHERE run = ? AND key = ?", (self._run, key)
+            self._ledger.one_or_none,
+            "SELECT value FROM word WHERE run = ? AND key = ?",
+            (self._ledger.run, key),
         )
         return row[0] if row else None
 
     async def evidence(self) -> Sequence[Evidence]:
         """See `ports.Frontier.evidence`."""
-        rows = await self._call(SqliteFrontier._all, schema.EVIDENCE, {"run": self._run})
+        rows = await self._call(self._ledger.all, schema.EVIDENCE, {"run": self._ledger.run})
         return [Evidence(name, *map(int, counts)) for name, *counts in rows]
 
     async def date(self, ladder: Sequence[Source], lying: Sequence[str]) -> None:
         """See `ports.Frontier.date`."""
         rungs = {source.value: source in ladder for source in Source}
-        given = {"run": self._run, "lying": json.dumps(list(lying)), **rungs}
-        await self._call(SqliteFrontier._do, schema.DATE, given)
+        given = {"run": self._ledger.run, "lying": json.dumps(list(lying)), **rungs}
+        await self._call(self._ledger.do, schema.DATE, given)
 
     async def finish(self) -> None:
         """See `ports.Frontier.finish`."""
         await self._call(
-            SqliteFrontier._do, "UPDATE run SET status = 'complete' WHERE number = ?", (self._run,)
+            self._ledger.do, "UPDATE run SET status = 'complete' WHERE number = ?", (self._ledger.run,)
         )
 
     async def conclude(self) -> None:
         """See `ports.Frontier.conclude`."""
         await self._call(
-            SqliteFrontier._do, "UPDATE run SET status = 'concluded' WHERE number = ?", (self._run,)
+            self._ledger.do, "UPDATE run SET status = 'concluded' WHERE number = ?", (self._ledger.run,)
         )
 
     async def entries(self) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Frontier.entries`."""
         after = ""
         while rows := await self._call(
-            SqliteFrontier._all, schema.ENTRIES, {"after": after, "run": self._run, "limit": CHUNK}
+            self._ledger.all, schema.ENTRIES, {"after": after, "run": self._ledger.run, "limit": CHUNK}
         ):
             yield [
                 Entry(Url(url), None if at is None else datetime.fromtimestamp(at, UTC)) for url, at in rows
@@ -185,385 +173,78 @@ class SqliteFrontier:
 
     async def balance(self) -> Balance:
         """See `ports.Frontier.balance`."""
-        return await self._call(SqliteFrontier._balance)
+        return await self._call(self._ledger.balance)
 
     async def examples(self, outcome_code: str, limit: int = 3) -> list[Url]:
         """A few URLs of this run with that outcome, the first found first."""
         rows = await self._call(
-            SqliteFrontier._all,
+            self._ledger.all,
             "SELECT url FROM url WHERE run = ? AND state = 3 AND outcome = ? ORDER BY id LIMIT ?",
-            (self._run, outcome_code, limit),
+            (self._ledger.run, outcome_code, limit),
         )
         return [Url(row[0]) for row in rows]
 
     async def dated(self) -> Mapping[str, int]:
         """How many of the listed pages have a lastmod, by its source."""
         rows = await self._call(
-            SqliteFrontier._all,
+            self._ledger.all,
             "SELECT source, count(*) FROM url WHERE run = ? AND state = 3 AND outcome = 'listed' "
             "AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC",
-            (self._run,),
+            (self._ledger.run,),
         )
         return dict(rows)
 
     async def first(self) -> Url | None:
         """The URL that the newest run began with."""
         row = await self._call(
-            SqliteFrontier._one_or_none,
+            self._ledger.one_or_none,
             "SELECT url FROM url WHERE run = ? AND depth = 0 ORDER BY id LIMIT 1",
-            (self._run,),
+            (self._ledger.run,),
         )
         return Url(row[0]) if row else None
 
     async def record(self, url: Url) -> Record | None:
         """See `ports.Frontier.record`."""
-        return await self._call(SqliteFrontier._record, url)
+        return await self._call(self._ledger.record, url)
 
     async def run(self) -> Run | None:
         """The newest run, whatever became of it."""
         row = await self._call(
-            SqliteFrontier._one_or_none,
+            self._ledger.one_or_none,
             "SELECT number, started, status FROM run WHERE number = ?",
-            (self._run,),
+            (self._ledger.run,),
         )
         return Run(row[0], row[1], complete=row[2] in ("complete", "concluded")) if row else None
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""
         with anyio.CancelScope(shield=True):
-            await self._call(SqliteFrontier._close)
-
-    # -- inside one transaction ---------------------------------------------------------------------------
-
-    def _begin(self, fingerprint: str, reading: str) -> Run:
-        self._known.clear()
-        self._db.execute("UPDATE host SET asked = 0, next = min(next, ?)", (self._clock() + 3600,))
-        last = self._one_or_none(
-            "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
-        )
-        if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
-            # The lock says that nobody else works here: whoever held a lease is dead.
-            self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
-            self._since = self._trusted_since(reading)
-            return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
-        if last:
-            self._db.execute("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
-            self._db.execute("UPDATE url SET state = 3, token = NULL, due = NULL WHERE state < 3")
-        self._run = (last[0] if last else 0) + 1
-        self._prune(self._run - self._keep_runs)
-        started = self._clock()
-        self._db.execute(
-            "INSERT INTO run (number, fingerprint, reading, started, status) VALUES (?, ?, ?, ?, 'crawling')",
-            (self._run, fingerprint, reading, started),
-        )
-        self._since = self._trusted_since(reading)
-        return Run(self._run, started)
-
-    def _prune(self, last: int) -> None:
-        """Forget runs up to `last`, and the URLs that none found since."""
-        for statement in ("run WHERE number <= ?", "word WHERE run <= ?", "url WHERE run <= ?"):
-            self._db.execute(f"DELETE FROM {statement}", (last,))  # noqa: S608 - our own words
-
-    def _trusted_since(self, reading: str) -> int:
-        other = self._one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
-        return (other or 0) + 1
-
-    def _add(self, visits: Iterable[Visit]) -> int:
-        """How many visits were new; what is set aside is kept, but not counted here."""
-        rows = self._rows(visits)
-        due = [row for row in rows if row[1] == schema.QUEUED]
-        aside = [row for row in rows if row[1] == schema.SETTLED]
-        self._insert(aside)
-        return self._insert(due)
-
-    def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
-        """The rows for `schema.ADD`, without what is known to be known."""
-        rows, now = [], self._clock()
-        for visit in visits:
-            if visit.url in self._known and not self._is_upgrade(visit):
-                continue
-            aside = visit.aside
-            rows.append(
-                [
-                    visit.url,
-                    schema.QUEUED if aside is None else schema.SETTLED,
-                    self._host(origin(visit.url)) if aside is None else None,
-                    visit.depth,
-                    visit.hops,
-                    self._id(visit.via),
-                    None if aside is None else f"unlisted:{aside.value}",
-                    None if aside is None else now,
-                ]
-            )
-        return rows
-
-    def _is_upgrade(self, visit: Visit) -> bool:
-        return visit.aside is not Why.NOFOLLOW and self._known.is_aside(visit.url)
-
-    def _insert(self, rows: list[list[Any]]) -> int:
-        if not rows:
-            return 0
-        given = {"rows": json.dumps(rows), "run": self._run}
-        new = self._db.execute(schema.ADD, given).rowcount
-        self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self._run))
-        if new < len(rows):
-            new += self._db.execute(schema.UPGRADE, given).rowcount
-        self._learn_ids({row[0]: row[6] == _NOFOLLOW for row in rows})
-        return new
-
-    def _learn_ids(self, urls: dict[Url, bool]) -> None:
-        found = json.loads(self._one(schema.IDS, {"urls": json.dumps(list(urls))})[0])
-        for url, number in found:
-            self._known.add(Url(url), number, aside=urls[url])
-
-    def _id(self, url: Url | None) -> int | None:
-        if url is None:
-            return None
-        known = self._known.get(url)
-        if known is None:
-            row = self._one_or_none("SELECT id FROM url WHERE url = ?", (url,))
-            known = row[0] if row else None
-        return known
-
-    def _host(self, name: str) -> int:
-        number = self._hosts.get(name)
-        if number is None:
-            self._db.execute("INSERT OR IGNORE INTO host (origin, gap) VALUES (?, ?)", (name, self._gap))
-            number = self._hosts[name] = int(self._one("SELECT id FROM host WHERE origin = ?", (name,))[0])
-        return number
-
-    def _lease(self, limit: int, depth: int) -> Batch:
-        now = self._clock()
-        # Nothing is booked so far ahead: the clock went back.
-        self._db.execute("UPDATE host SET next = ? WHERE next > ?", (now, now + self._far))
-        self._db.execute(
-            "UPDATE url SET state = 0, token = NULL, due = NULL WHERE state IN (1, 2) AND (due <= ? OR due > ?)",
-            (now, now + self._far),
-        )
-        hosts = self._all(schema.HOSTS, {"depth": depth})
-        token, leases = secrets.randbits(62), list[Lease]()
-        for place, host in enumerate(hosts):
-            share = -(-(limit - len(leases)) // (len(hosts) - place))
-            leases += self._lease_host(host, share, depth, now, token)
-        if leases:
-            ids = json.dumps([lease.id for lease in leases])
-            self._db.execute(schema.TAKE, {"token": token, "due": now + LEASE_SECONDS, "ids": ids})
-            return Batch(leases)
-        if not self._one("SELECT EXISTS (SELECT 1 FROM url WHERE state < 3 AND depth <= ?)", (depth,))[0]:
-            return Batch(finished=True)
-        return Batch(wait=self._wait(hosts, now))
-
-    def _lease_host(
-        self, host: tuple[Any, ...], share: int, depth: int, now: float, token: int
-    ) -> Iterable[Lease]:
-        number, _, gap, strain, upcoming, asked, met = host
-        gap = _strained(gap, strain)
-        start = max(upcoming, now)
-        stranger = met is None or met <= now - ROBOTS_DAY
-        if start > now + HORIZON or (stranger and asked > now):
-            return
-        slots = share if gap == 0 else min(share, int((now + HORIZON - start) / gap) + 1)
-        query = {"host": number, "depth": depth, "limit": 1 if stranger else slots}
-        rows = json.loads(self._one(schema.DUE, query)[0])
-        for place, row in enumerate(rows):
-            yield self._lease_of(row, token, start + place * gap, stranger)
-        self._db.execute(
-            "UPDATE host SET next = ?, asked = ? WHERE id = ?",
-            (start + len(rows) * gap, now + LEASE_SECONDS if stranger else 0, number),
-        )
-
-    def _lease_of(self, row: list[Any], token: int, at: float, stranger: bool) -> Lease:
-        number, url, depth, hops, via, attempts, learned, outcome, detail, *facts = row
-        prior = None
-        if learned is not None and self._since <= learned < self._run:
-            known = facts_of(*facts)
-            ended = outcome_of(outcome, detail, known.lastmod if known else None)
-            prior = Prior(ended, known) if known and ended else None
-        visit = Visit(Url(url), depth, Url(via) if via else None, hops)
-        return Lease(number, token, visit, attempts + 1, at, stranger, prior)
-
-    def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
-        """Seconds until a waiting visit is due or a host has a slot again."""
-        due = self._one("SELECT min(due) FROM url WHERE state IN (1, 2)")[0]
-        moments = [] if due is None else [due]
-        for _, _, _, _, upcoming, asked, met in hosts:
-            stranger = met is None or met <= now - ROBOTS_DAY
-            moments.append(max(upcoming - HORIZON, asked if stranger else 0.0))
-        return max(0.0, min(moments) - now) if moments else None
-
-    def _settle(self, settlements: Sequence[Settlement]) -> int:
-        valid = self._valid([s.lease for s in settlements])
-        live = [s for s in settlements if s.lease.id in valid]
-        new = self._add(_once(visit for s in live for visit in s.found))
-        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
-        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
-        if done:
-            rows = json.dumps([settled_row(s, self._link_ids(s)) for s in done])
-            self._db.execute(schema.SETTLE, {"rows": rows, "run": self._run, "now": self._clock()})
-            self._db.execute(
-                "UPDATE host SET strain = max(1, strain - ?) WHERE strain > 1", (CALM * len(done),)
-            )
-        if late:
-            self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
-        return new
-
-    def _valid(self, leases: Sequence[Lease]) -> set[int]:
-        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
-        return set(json.loads(self._one(schema.VALID, {"leases": pairs})[0]))
-
-    def _link_ids(self, settlement: Settlement) -> list[int] | None:
-        """The ids of what a page links to, below zero for nofollow; None leaves the remembered ones."""
-        if settlement.verdict.unchanged or not settlement.found:
-            return None
-        missing = [v.url for v in settlement.found if v.url not in self._known]
-        if missing:
-            self._learn_ids(dict.fromkeys(missing, False))
-        numbers = []
-        for visit in settlement.found:
-            number = self._known.get(visit.url)
-            if number is not None:
-                numbers.append(-number if visit.aside is Why.NOFOLLOW else number)
-        return numbers
-
-    def _release(self, leases: Sequence[Lease]) -> None:
-        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
-        self._db.execute(schema.RETURN, {"leases": pairs})
-        strangers = {origin(lease.visit.url) for lease in leases if lease.stranger}
-        for name in strangers:
-            self._db.execute("UPDATE host SET asked = 0 WHERE origin = ?", (name,))
-
-    def _meet(self, name: str, file: RobotsFile, gap: float) -> None:
-        self._host(name)
-        self._db.execute(
-            """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, met = ?, gap = ?, asked = 0,
-               next = max(next, ? + ?) WHERE origin = ?""",
-            (file.status, file.text, file.detail, file.fetched, gap, self._clock(), gap, name),
-        )
-
-    def _slot(self, name: str) -> float:
-        number, now = self._host(name), self._clock()
-        gap, strain, upcoming = self._one("SELECT gap, strain, next FROM host WHERE id = ?", (number,))
-        at = float(max(upcoming, now))
-        self._db.execute("UPDATE host SET next = ? WHERE id = ?", (at + _strained(gap, strain), number))
-        return at
-
-    def _slow(self, name: str, until: float) -> None:
-        self._db.execute(
-            "UPDATE host SET next = max(next, ?), strain = min(strain * 2, ?) WHERE id = ?",
-            (until, STRAIN_LIMIT, self._host(name)),
-        )
-
-    def _balance(self) -> Balance:
-        row = self._one_or_none("SELECT discovered FROM run WHERE number = ?", (self._run,))
-        counts = self._all(
-            "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2",
-            (self._run,),
-        )
-        outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
-        for outcome in outcomes:
-            outcome_of(outcome, "", None)  # raises for a code that is none
-        return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
-
-    def _record(self, url: Url) -> Record | None:
-        row = self._one_or_none(
-            """SELECT u.id, u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
-               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
-               u.was, u.was_lastmod
-               FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
-            (url,),
-        )
-        if row is None:
-            return None
-        number, depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod = (
-            row
-        )
-        facts = facts_of(*rest)
-        linked = self._one(
-            "SELECT count(*) FROM url AS p WHERE p.run = ? AND EXISTS "
-            "(SELECT 1 FROM json_each(p.links) WHERE abs(value) = ?)",
-            (self._run, number),
-        )[0]
-        visit = Visit(url, depth, Url(via) if via else None, hops)
-        ended = outcome_of(outcome, detail, facts.lastmod if facts else None)
-        return Record(
-            visit,
-            run,
-            schema.STATES[state],
-            ended,
-            facts,
-            attempts,
-            settled,
-            linked,
-            was,
-            moment(was_lastmod),
-        )
+            await anyio.to_thread.run_sync(self._close, limiter=self._turn)
 
     def _close(self) -> None:
-        self._db.commit()
         self._db.close()
         if self._lock:
             self._lock.release()
 
-    # -- SQLite -------------------------------------------------------------------------------------------
+    # -- a transaction ------------------------------------------------------------------------------------
 
-    async def _call(
-        self, verb: Callable[Concatenate["SqliteFrontier", P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One verb, one transaction, in a worker thread."""
         return await anyio.to_thread.run_sync(
             lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
         )
 
-    def _transact(
-        self, verb: Callable[Concatenate["SqliteFrontier", P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    def _transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._lock:
             self._lock.beat()
         try:
-            if verb is SqliteFrontier._close:
-                return verb(self, *args, **kwargs)
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE" if self._lock else "BEGIN")
-                answer = verb(self, *args, **kwargs)
+                answer = verb(*args, **kwargs)
                 with around(f"commit of {verb.__name__}"):
                     self._db.execute("COMMIT")
                 return answer
-        except sqlite3.DatabaseError as error:
-            self._forget()
+        except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
+            # The last three: words in the file that none of us wrote.
+            self._ledger.forget()
             raise FrontierError(failure(self._path, error)) from error
-        except (ValueError, TypeError, OverflowError) as error:  # words that none of us wrote
-            self._forget()
-            raise FrontierError(failure(self._path, error)) from error
-
-    def _forget(self) -> None:
-        """What a transaction taught us was taken back with it."""
-        self._known.clear()
-        self._hosts.clear()
-
-    def _do(self, sql: str, args: Any = ()) -> None:
-        self._db.execute(sql, args)
-
-    def _one(self, sql: str, args: Any = ()) -> tuple[Any, ...]:
-        row: tuple[Any, ...] = self._db.execute(sql, args).fetchone()
-        return row
-
-    def _one_or_none(self, sql: str, args: Any = ()) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self._db.execute(sql, args).fetchone()
-        return row
-
-    def _all(self, sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
-        return self._db.execute(sql, args).fetchall()
-
-
-def _strained(gap: float, strain: float) -> float:
-    return gap if strain <= 1 else max(gap, STRAINED_GAP) * strain
-
-
-def _once(found: Iterable[Visit]) -> Iterable[Visit]:
-    """Each URL as it was found first, but a followed link beats one with nofollow."""
-    visits: dict[Url, Visit] = {}
-    for visit in found:
-        known = visits.get(visit.url)
-        if known is None or (known.aside is Why.NOFOLLOW and visit.aside is not Why.NOFOLLOW):
-            visits[visit.url] = visit
-    return visits.values()

@@ -1,0 +1,362 @@
+"""The ledger of the SQLite frontier: every step that a verb takes inside its transaction.
+
+Plain and blocking: threads, the lock and the transaction itself are for `sqlite`. How rows become words is in `rows`,
+the statements are in `schema`.
+"""
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from crawler.frontier import schema
+from crawler.frontier.known import Known
+from crawler.frontier.rows import facts_of, moment, outcome_of, settled_row
+from crawler.model import (
+    Balance,
+    Later,
+    Lease,
+    Prior,
+    RobotsFile,
+    Settlement,
+    Visit,
+    Why,
+)
+from crawler.ports import Batch, Record, Run
+from crawler.urls import Url, origin
+
+LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
+HORIZON: Final = 2.0  # seconds ahead that slots are booked by leases
+FAR: Final = 1_200.0  # seconds; unless told otherwise, no slot and no patience reaches so far
+ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
+CALM: Final = 0.1  # how much of the strain on a host one good answer takes away
+STRAIN_LIMIT: Final = 64.0
+STRAINED_GAP: Final = 0.2  # seconds: the gap that strain multiplies where the host is not paced
+
+_NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
+
+
+class Ledger:
+    """The verbs on an open database, each to be called within a transaction."""
+
+    def __init__(
+        self, db: sqlite3.Connection, *, gap: float, keep_runs: int, far: float, clock: Callable[[], float]
+    ) -> None:
+        """See `SqliteFrontier`."""
+        self._db, self._gap, self._keep_runs, self._far, self._clock = db, gap, keep_runs, far, clock
+        self._known = Known()
+        self._hosts: dict[str, int] = {}
+        self.run: int = self.one("SELECT max(number) FROM run")[0] or 0
+        self._since = self.run  # facts learned in this run or later may be asked "changed since?"
+
+    def forget(self) -> None:
+        """What a transaction taught us was taken back with it."""
+        self._known.clear()
+        self._hosts.clear()
+
+    def begin(self, fingerprint: str, reading: str) -> Run:
+        """See `ports.Frontier.begin`."""
+        self._known.clear()
+        self._db.execute("UPDATE host SET asked = 0, next = min(next, ?)", (self._clock() + 3600,))
+        last = self.one_or_none(
+            "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
+        )
+        if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
+            # The lock says that nobody else works here: whoever held a lease is dead.
+            self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
+            self._since = self._trusted_since(reading)
+            return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
+        if last:
+            self._db.execute("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
+            self._db.execute("UPDATE url SET state = 3, token = NULL, due = NULL WHERE state < 3")
+        self.run = (last[0] if last else 0) + 1
+        self._prune(self.run - self._keep_runs)
+        started = self._clock()
+        self._db.execute(
+            "INSERT INTO run (number, fingerprint, reading, started, status) VALUES (?, ?, ?, ?, 'crawling')",
+            (self.run, fingerprint, reading, started),
+        )
+        self._since = self._trusted_since(reading)
+        return Run(self.run, started)
+
+    def _prune(self, last: int) -> None:
+        """Forget runs up to `last`, and the URLs that none found since."""
+        for statement in ("run WHERE number <= ?", "word WHERE run <= ?", "url WHERE run <= ?"):
+            self._db.execute(f"DELETE FROM {statement}", (last,))  # noqa: S608 - our own words
+
+    def _trusted_since(self, reading: str) -> int:
+        other = self.one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
+        return (other or 0) + 1
+
+    def add(self, visits: Iterable[Visit]) -> int:
+        """How many visits were new; what is set aside is kept, but not counted here."""
+        rows = self._rows(visits)
+        due = [row for row in rows if row[1] == schema.QUEUED]
+        aside = [row for row in rows if row[1] == schema.SETTLED]
+        self._insert(aside)
+        return self._insert(due)
+
+    def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
+        """The rows for `schema.ADD`, without what is known to be known."""
+        rows, now = [], self._clock()
+        for visit in visits:
+            if visit.url in self._known and not self._is_upgrade(visit):
+                continue
+            aside = visit.aside
+            rows.append(
+                [
+                    visit.url,
+                    schema.QUEUED if aside is None else schema.SETTLED,
+                    self._host(origin(visit.url)) if aside is None else None,
+                    visit.depth,
+                    visit.hops,
+                    self._id(visit.via),
+                    None if aside is None else f"unlisted:{aside.value}",
+                    None if aside is None else now,
+                ]
+            )
+        return rows
+
+    def _is_upgrade(self, visit: Visit) -> bool:
+        return visit.aside is not Why.NOFOLLOW and self._known.is_aside(visit.url)
+
+    def _insert(self, rows: list[list[Any]]) -> int:
+        if not rows:
+            return 0
+        given = {"rows": json.dumps(rows), "run": self.run}
+        new = self._db.execute(schema.ADD, given).rowcount
+        self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self.run))
+        if new < len(rows):
+            new += self._db.execute(schema.UPGRADE, given).rowcount
+        self._learn_ids({row[0]: row[6] == _NOFOLLOW for row in rows})
+        return new
+
+    def _learn_ids(self, urls: dict[Url, bool]) -> None:
+        found = json.loads(self.one(schema.IDS, {"urls": json.dumps(list(urls))})[0])
+        for url, number in found:
+            self._known.add(Url(url), number, aside=urls[url])
+
+    def _id(self, url: Url | None) -> int | None:
+        if url is None:
+            return None
+        known = self._known.get(url)
+        if known is None:
+            row = self.one_or_none("SELECT id FROM url WHERE url = ?", (url,))
+            known = row[0] if row else None
+        return known
+
+    def _host(self, name: str) -> int:
+        number = self._hosts.get(name)
+        if number is None:
+            self._db.execute("INSERT OR IGNORE INTO host (origin, gap) VALUES (?, ?)", (name, self._gap))
+            number = self._hosts[name] = int(self.one("SELECT id FROM host WHERE origin = ?", (name,))[0])
+        return number
+
+    def lease(self, limit: int, depth: int) -> Batch:
+        """See `ports.Frontier.lease`."""
+        now = self._clock()
+        # Nothing is booked so far ahead: the clock went back.
+        self._db.execute("UPDATE host SET next = ? WHERE next > ?", (now, now + self._far))
+        self._db.execute(
+            "UPDATE url SET state = 0, token = NULL, due = NULL WHERE state IN (1, 2) AND (due <= ? OR due > ?)",
+            (now, now + self._far),
+        )
+        hosts = self.all(schema.HOSTS, {"depth": depth})
+        token, leases = secrets.randbits(62), list[Lease]()
+        for place, host in enumerate(hosts):
+            share = -(-(limit - len(leases)) // (len(hosts) - place))
+            leases += self._lease_host(host, share, depth, now, token)
+        if leases:
+            ids = json.dumps([lease.id for lease in leases])
+            self._db.execute(schema.TAKE, {"token": token, "due": now + LEASE_SECONDS, "ids": ids})
+            return Batch(leases)
+        if not self.one("SELECT EXISTS (SELECT 1 FROM url WHERE state < 3 AND depth <= ?)", (depth,))[0]:
+            return Batch(finished=True)
+        return Batch(wait=self._wait(hosts, now))
+
+    def _lease_host(
+        self, host: tuple[Any, ...], share: int, depth: int, now: float, token: int
+    ) -> Iterable[Lease]:
+        number, _, gap, strain, upcoming, asked, met = host
+        gap = _strained(gap, strain)
+        start = max(upcoming, now)
+        stranger = met is None or met <= now - ROBOTS_DAY
+        if start > now + HORIZON or (stranger and asked > now):
+            return
+        slots = share if gap == 0 else min(share, int((now + HORIZON - start) / gap) + 1)
+        query = {"host": number, "depth": depth, "limit": 1 if stranger else slots}
+        rows = json.loads(self.one(schema.DUE, query)[0])
+        for place, row in enumerate(rows):
+            yield self._lease_of(row, token, start + place * gap, stranger)
+        self._db.execute(
+            "UPDATE host SET next = ?, asked = ? WHERE id = ?",
+            (start + len(rows) * gap, now + LEASE_SECONDS if stranger else 0, number),
+        )
+
+    def _lease_of(self, row: list[Any], token: int, at: float, stranger: bool) -> Lease:
+        number, url, depth, hops, via, attempts, learned, outcome, detail, *facts = row
+        prior = None
+        if learned is not None and self._since <= learned < self.run:
+            known = facts_of(*facts)
+            ended = outcome_of(outcome, detail, known.lastmod if known else None)
+            prior = Prior(ended, known) if known and ended else None
+        visit = Visit(Url(url), depth, Url(via) if via else None, hops)
+        return Lease(number, token, visit, attempts + 1, at, stranger, prior)
+
+    def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
+        """Seconds until a waiting visit is due or a host has a slot again."""
+        due = self.one("SELECT min(due) FROM url WHERE state IN (1, 2)")[0]
+        moments = [] if due is None else [due]
+        for _, _, _, _, upcoming, asked, met in hosts:
+            stranger = met is None or met <= now - ROBOTS_DAY
+            moments.append(max(upcoming - HORIZON, asked if stranger else 0.0))
+        return max(0.0, min(moments) - now) if moments else None
+
+    def settle(self, settlements: Sequence[Settlement]) -> int:
+        """See `ports.Frontier.settle`."""
+        valid = self._valid([s.lease for s in settlements])
+        live = [s for s in settlements if s.lease.id in valid]
+        new = self.add(_once(visit for s in live for visit in s.found))
+        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
+        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
+        if done:
+            rows = json.dumps([settled_row(s, self._link_ids(s)) for s in done])
+            self._db.execute(schema.SETTLE, {"rows": rows, "run": self.run, "now": self._clock()})
+            self._db.execute(
+                "UPDATE host SET strain = max(1, strain - ?) WHERE strain > 1", (CALM * len(done),)
+            )
+        if late:
+            self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
+        return new
+
+    def _valid(self, leases: Sequence[Lease]) -> set[int]:
+        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
+        return set(json.loads(self.one(schema.VALID, {"leases": pairs})[0]))
+
+    def _link_ids(self, settlement: Settlement) -> list[int] | None:
+        """The ids of what a page links to, below zero for nofollow; None leaves the remembered ones."""
+        if settlement.verdict.unchanged or not settlement.found:
+            return None
+        missing = [v.url for v in settlement.found if v.url not in self._known]
+        if missing:
+            self._learn_ids(dict.fromkeys(missing, False))
+        numbers = []
+        for visit in settlement.found:
+            number = self._known.get(visit.url)
+            if number is not None:
+                numbers.append(-number if visit.aside is Why.NOFOLLOW else number)
+        return numbers
+
+    def release(self, leases: Sequence[Lease]) -> None:
+        """See `ports.Frontier.release`."""
+        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
+        self._db.execute(schema.RETURN, {"leases": pairs})
+        strangers = {origin(lease.visit.url) for lease in leases if lease.stranger}
+        for name in strangers:
+            self._db.execute("UPDATE host SET asked = 0 WHERE origin = ?", (name,))
+
+    def meet(self, name: str, file: RobotsFile, gap: float) -> None:
+        """See `ports.Frontier.meet`."""
+        self._host(name)
+        self._db.execute(
+            """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, met = ?, gap = ?, asked = 0,
+               next = max(next, ? + ?) WHERE origin = ?""",
+            (file.status, file.text, file.detail, file.fetched, gap, self._clock(), gap, name),
+        )
+
+    def slot(self, name: str) -> float:
+        """See `ports.Pacer.slot`."""
+        number, now = self._host(name), self._clock()
+        gap, strain, upcoming = self.one("SELECT gap, strain, next FROM host WHERE id = ?", (number,))
+        at = float(max(upcoming, now))
+        self._db.execute("UPDATE host SET next = ? WHERE id = ?", (at + _strained(gap, strain), number))
+        return at
+
+    def slow(self, name: str, until: float) -> None:
+        """See `ports.Pacer.slow`."""
+        self._db.execute(
+            "UPDATE host SET next = max(next, ?), strain = min(strain * 2, ?) WHERE id = ?",
+            (until, STRAIN_LIMIT, self._host(name)),
+        )
+
+    def balance(self) -> Balance:
+        """See `ports.Frontier.balance`."""
+        row = self.one_or_none("SELECT discovered FROM run WHERE number = ?", (self.run,))
+        counts = self.all(
+            "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2",
+            (self.run,),
+        )
+        outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
+        for outcome in outcomes:
+            outcome_of(outcome, "", None)  # raises for a code that is none
+        return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
+
+    def record(self, url: Url) -> Record | None:
+        """See `ports.Frontier.record`."""
+        row = self.one_or_none(
+            """SELECT u.id, u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
+               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
+               u.was, u.was_lastmod
+               FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
+            (url,),
+        )
+        if row is None:
+            return None
+        number, depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod = (
+            row
+        )
+        facts = facts_of(*rest)
+        linked = self.one(
+            "SELECT count(*) FROM url AS p WHERE p.run = ? AND EXISTS "
+            "(SELECT 1 FROM json_each(p.links) WHERE abs(value) = ?)",
+            (self.run, number),
+        )[0]
+        visit = Visit(url, depth, Url(via) if via else None, hops)
+        ended = outcome_of(outcome, detail, facts.lastmod if facts else None)
+        return Record(
+            visit,
+            run,
+            schema.STATES[state],
+            ended,
+            facts,
+            attempts,
+            settled,
+            linked,
+            was,
+            moment(was_lastmod),
+        )
+
+    # -- SQLite -------------------------------------------------------------------------------------------
+
+    def do(self, sql: str, args: Any = ()) -> None:
+        """A statement without an answer."""
+        self._db.execute(sql, args)
+
+    def one(self, sql: str, args: Any = ()) -> tuple[Any, ...]:
+        """The one row there is."""
+        row: tuple[Any, ...] = self._db.execute(sql, args).fetchone()
+        return row
+
+    def one_or_none(self, sql: str, args: Any = ()) -> tuple[Any, ...] | None:
+        """The first row, if there is one."""
+        row: tuple[Any, ...] | None = self._db.execute(sql, args).fetchone()
+        return row
+
+    def all(self, sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+        """All rows."""
+        return self._db.execute(sql, args).fetchall()
+
+
+def _strained(gap: float, strain: float) -> float:
+    return gap if strain <= 1 else max(gap, STRAINED_GAP) * strain
+
+
+def _once(found: Iterable[Visit]) -> Iterable[Visit]:
+    """Each URL as it was found first, but a followed link beats one with nofollow."""
+    visits: dict[Url, Visit] = {}
+    for visit in found:
+        known = visits.get(visit.url)
+        if known is None or (known.aside is Why.NOFOLLOW and visit.aside is not Why.NOFOLLOW):
+            visits[visit.url] = visit
+    return visits.values()
