@@ -18,7 +18,7 @@ from pathlib import Path
 import anyio
 
 from crawler.frontier import SqliteFrontier
-from crawler.model import Facts, Lease, Listed, RobotsFile, Settlement, Validators, Verdict, Visit
+from crawler.model import Facts, Lease, Listed, RobotsFile, Settlement, Source, Validators, Verdict, Visit
 from crawler.publish import publish
 from crawler.settings import Dates, Guard, Output
 from crawler.urls import Url
@@ -72,7 +72,7 @@ async def run(total: int, folder: Path) -> None:
             done, group = done + len(group), []
     print(f"{path.stat().st_size / done:,.0f} bytes of state for a URL with 20 links")
     began = time.monotonic()
-    await frontier.date(("header",), ())  # type: ignore[arg-type]
+    await frontier.date((Source.HEADER,), ())
     await frontier.finish()
     print(f"dates: {time.monotonic() - began:.1f} s")
     began = time.monotonic()

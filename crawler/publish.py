@@ -9,7 +9,6 @@ import errno
 import hashlib
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -28,18 +27,23 @@ from crawler.model import Entry
 from crawler.settings import Dates, Guard, Output
 from crawler.sitemap.check import Check
 from crawler.sitemap.findings import Code
-from crawler.sitemap.read import read
-from crawler.sitemap.shards import Shard
-from crawler.sitemap.write import FORMS, Part, Style, Writer
+from crawler.sitemap.manifest import (
+    MANIFEST,
+    Manifest,
+    count,
+    facts_of,
+    files_of,
+    names_of,
+    read_manifest,
+    shards_of,
+)
+from crawler.sitemap.write import Part, Style, Writer
 from crawler.urls import Url, origin
 
-MANIFEST: Final = "manifest.json"
 STAGING: Final = ".staging-"
 STDOUT: Final = "-"
 CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
-
-_NUMBERED: Final = re.compile(r"sitemap-(\d{5})\.(\w+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,8 @@ async def publish(
             style = Style(
                 style.form, False, style.max_urls, style.max_bytes, style.changefreq, style.priority
             )
-        old = None if output.output == STDOUT else _manifest(folder)
-        writer = Writer(staging, base, style, _shards(old, style.form))
+        old = None if output.output == STDOUT else read_manifest(folder)
+        writer = Writer(staging, base, style, shards_of(old, style.form))
         async for chunk in entries:
             await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
@@ -128,7 +132,7 @@ def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
     ]
 
 
-def _check(guard: Guard, urls: int, old: Mapping[str, Any] | None, *, complete: bool) -> None:
+def _check(guard: Guard, urls: int, old: Manifest | None, *, complete: bool) -> None:
     """The guard. Raises `PublishRefused` with what, why, and how to override."""
     if urls == 0:
         raise PublishRefused(
@@ -145,7 +149,7 @@ def _check(guard: Guard, urls: int, old: Mapping[str, Any] | None, *, complete: 
             f"{urls:,} URLs are fewer than --min-urls {guard.min_urls:,}; the old files are kept. "
             "--force publishes anyway."
         )
-    before = _count(old)
+    before = count(old)
     if urls < before * (1 - guard.max_shrink):
         raise PublishRefused(
             f"{urls:,} URLs where {before:,} are published: {1 - urls / before:.0%} fewer, and --max-shrink is "
@@ -153,12 +157,12 @@ def _check(guard: Guard, urls: int, old: Mapping[str, Any] | None, *, complete: 
         )
 
 
-def _validate(staging: Path, parts: Sequence[Part], old: Mapping[str, Any] | None) -> None:
+def _validate(staging: Path, parts: Sequence[Part], old: Manifest | None) -> None:
     """No file is published that our own validator finds an error in. Those published before were looked at then.
 
     On which hosts its URLs may be is for the scope of the crawl. Raises `PublishRefused`.
     """
-    known = {file.get("sha256") for file in _files(old)}
+    known = {file.get("sha256") for file in files_of(old)}
     for part in parts:
         if part.sha256 in known:
             continue
@@ -172,26 +176,12 @@ def _validate(staging: Path, parts: Sequence[Part], old: Mapping[str, Any] | Non
                     )
 
 
-def _count(old: Mapping[str, Any] | None) -> int:
-    urls = (old or {}).get("urls")
-    return urls if isinstance(urls, int) else 0
-
-
-def _manifest(folder: Path) -> Mapping[str, Any] | None:
-    """What was published last; nothing when that cannot be known."""
-    try:
-        known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return known if isinstance(known, dict) else None
-
-
 def _swap(
     staging: Path,
     folder: Path,
     parts: Sequence[Part],
     facts: Mapping[str, Any],
-    old: Mapping[str, Any] | None,
+    old: Manifest | None,
 ) -> tuple[File, ...]:
     """Move the files in, the entry point last, then the manifest; remove what it no longer names."""
     for part in parts:
@@ -202,70 +192,19 @@ def _swap(
         if not file.unchanged:
             with around(f"rename of {file.name}"):
                 (staging / file.name).replace(folder / file.name)
-    listed = [_facts_of(part) for part in parts]
+    listed = [facts_of(part) for part in parts]
     manifest = staging / MANIFEST
     manifest.write_text(json.dumps({**facts, "files": listed}, indent=2) + "\n", encoding="utf-8")
     with around("fsync of the manifest"):
         _sync(manifest)
     with around("rename of the manifest"):
         manifest.replace(folder / MANIFEST)
-    for name in _names(old) - {part.name for part in parts}:
+    for name in names_of(old) - {part.name for part in parts}:
         with around(f"removal of {name}"):
             (folder / name).unlink(missing_ok=True)
     with around("fsync of the folder"):
         _sync(folder)
     return files
-
-
-def _facts_of(part: Part) -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
-    return facts | ({"from": part.shard.first} if part.shard else {})
-
-
-def _shards(old: Mapping[str, Any] | None, form: str) -> list[Shard]:
-    """Which range of URLs each file held the last time, as far as a manifest of ours can tell."""
-    found = []
-    for file in _files(old):
-        name, first = file.get("name"), file.get("from")
-        number = _NUMBERED.match(name) if isinstance(name, str) else None
-        if number and number[2] == FORMS[form].suffix and isinstance(first, str):
-            found.append(Shard(int(number[1]), first))
-    return found
-
-
-def _files(old: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """What a manifest says of files, as far as it is ours."""
-    files = (old or {}).get("files")
-    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
-
-
-def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
-    """In which published file a URL stands, and as the how-manieth entry from 1. Reads that file, and no other."""
-    known = _manifest(folder)
-    files = sorted(_files(known), key=lambda file: str(file.get("from") or ""))
-    below = [file for file in files if file.get("urls") and str(file.get("from") or "") <= url]
-    if not below:
-        return None
-    path = folder / Path(str(below[-1].get("name"))).name
-    try:
-        with open(path, "rb") as file:
-            for number, found in enumerate(read(iter(lambda: file.read(CHUNK), b"")), 1):
-                if found.loc == url:
-                    return path.name, number
-    except OSError:
-        return None
-    return None
-
-
-def _names(old: Mapping[str, Any] | None) -> set[str]:
-    """The files of the last publication, as far as a manifest of ours can name them."""
-    names = {str(file.get("name")) for file in _files(old)}
-    suffixes = tuple(f".{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz"))
-    return {
-        name
-        for name in names
-        if Path(name).name == name and name.startswith("sitemap") and name.endswith(suffixes)
-    }
 
 
 def _is_there(path: Path, part: Part) -> bool:

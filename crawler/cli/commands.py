@@ -121,7 +121,7 @@ def export(url: str | None, **params: Any) -> int:
 }))  # fmt: skip
 def robots(url: str, **params: Any) -> int:
     """Say which group and which line of robots.txt decide for URL."""
-    from crawler.cli.story import show_permit  # noqa: PLC0415
+    from crawler.cli.asking import show_permit  # noqa: PLC0415
 
     return _run(lambda: show_permit(_settings(params), url))
 

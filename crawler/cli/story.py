@@ -6,48 +6,34 @@ the network is made printable first.
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-import anyio
 import click
-import httpx
 
 from crawler import urls
-from crawler.app import normaliser, open_frontier, product_token, start_url, state_path
+from crawler.app import normaliser, open_frontier, start_url, state_path
+from crawler.cli.asking import as_json, robots_of, show_lines
 from crawler.errors import Exit, FrontierError
-from crawler.fetch import AddressGuard, HttpFetcher, Turns
-from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import silence
 from crawler.layers import Origin
 from crawler.model import Facts, Moved, code, says
 from crawler.ports import Record, Run
 from crawler.printable import printable
-from crawler.publish import place_of
 from crawler.report.lines import duration
-from crawler.robots import Robots
 from crawler.settings import Settings
+from crawler.sitemap.manifest import place_of
 from crawler.urls import Url
 
 SECRET = frozenset({"header", "proxy"})  # their values may hold credentials
-WIDTH = 11
 
 
 def _stamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _lines(pairs: Iterable[tuple[str, str]]) -> None:
-    for name, text in pairs:
-        click.echo(f"  {name:<{WIDTH}}{printable(text, 2_100)}")
-
-
-def _json(settings: Settings) -> bool:
-    return settings.log.log_format == "json"
 
 
 async def show_status(settings: Settings, alive: float | None = None) -> Exit:
@@ -66,7 +52,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
     path = state_path(settings, start)
     silent = silence(path, time.time())
     dead = alive is not None and not run.complete and (silent is None or silent > alive)
-    if _json(settings):
+    if as_json(settings):
         facts = {
             "run": run.number, "started": run.started, "complete": run.complete,
             "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
@@ -75,9 +61,9 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
         click.echo(json.dumps(facts))
         return Exit.FINDINGS if dead else Exit.OK
     click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
-    _lines([("state", path), ("started", _stamp(run.started))])
+    show_lines([("state", path), ("started", _stamp(run.started))])
     if silent is not None and not run.complete:
-        _lines([("worked on", f"{duration(silent)} ago")])
+        show_lines([("worked on", f"{duration(silent)} ago")])
     click.echo()
     for outcome, count in sorted(balance.outcomes.items(), key=lambda item: (-item[1], item[0])):
         click.echo(f"  {count:>9,}  {outcome:<22}  {says(outcome)}")
@@ -101,15 +87,15 @@ async def show_story(settings: Settings, text: str) -> Exit:
     finally:
         await frontier.close()
     place = place_of(url, Path(settings.output.output))
-    if _json(settings):
+    if as_json(settings):
         facts = _facts(record, trail, robots) | {"hops": [asdict(hop) for hop in hops]}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
     else:
         click.echo(printable(url, 2_100))
-        _lines(_story(text, url, record, trail, robots))
-        _lines(("hop", str(hop)) for hop in hops)
-        _lines(_since(record, newest, place))
+        show_lines(_story(text, url, record, trail, robots))
+        show_lines(("hop", str(hop)) for hop in hops)
+        show_lines(_since(record, newest, place))
     return Exit.OK
 
 
@@ -187,7 +173,7 @@ async def _robots_line(settings: Settings, frontier: SqliteFrontier, url: Url) -
     file = await frontier.robots(site)
     if file is None:
         return ""
-    robots = _robots(settings, None)
+    robots = robots_of(settings, None)
     robots.learn(site, file)
     permit = robots.permit(url)
     return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
@@ -257,64 +243,6 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
         "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,
     }
-
-
-class _NoPace:
-    """One request needs no pace."""
-
-    async def slot(self, origin: str) -> float:
-        del origin
-        return time.time()
-
-    async def slow(self, origin: str, until: float) -> None:
-        del origin, until
-
-
-def _robots(settings: Settings, fetcher: HttpFetcher | None) -> Robots:
-    nobody = HttpFetcher(
-        settings.http, AddressGuard(), Identity(settings.http, ()), transport=httpx.MockTransport(_never)
-    )
-    return Robots(
-        product_token(settings.http.user_agent),
-        fetcher or nobody,
-        _NoPace(),
-        now=time.time,
-        turn=Turns(time.time, anyio.sleep),
-    )
-
-
-def _never(request: httpx.Request) -> httpx.Response:
-    raise httpx.ConnectError("no network here", request=request)
-
-
-async def show_permit(settings: Settings, text: str) -> Exit:
-    """Read robots.txt of the URL's origin and name the line that decides. Exit 5 when it forbids."""
-    url = start_url(text, normaliser(settings))
-    site = urls.origin(url)
-    guard = AddressGuard([urls.host(url)], settings.http.allow_address)
-    async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
-        robots = _robots(settings, fetcher)
-        file = await robots.ask(site)
-        robots.learn(site, file)
-    decision = robots.decide(url)
-    if _json(settings):
-        click.echo(
-            json.dumps(
-                {"url": url, "allowed": decision.allowed, "group": decision.group, "line": decision.line}
-            )
-        )
-    else:
-        click.echo(f"{'allowed' if decision.allowed else 'forbidden'}  {printable(url, 2_100)}")
-        _lines(
-            [
-                ("robots.txt", {"rules": "read", "none": "there is none", "down": "could not be read", "unreachable": "could not be reached"}[file.status]
-                 + (f" ({file.detail})" if file.detail else "")),
-                ("agent", product_token(settings.http.user_agent)),
-                ("group", decision.group or "none applies"),
-                ("line", decision.line or "none matches"),
-            ]
-        )  # fmt: skip
-    return Exit.OK if decision.allowed else Exit.ROBOTS
 
 
 def show_settings(origins: Sequence[Origin], out: TextIO) -> None:
