@@ -7,7 +7,7 @@ copyright lines, clocks with seconds, "3 minutes ago", and long tokens of letter
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -27,7 +27,7 @@ SILENT: Final = [
 ]
 AROUND: Final = ["nav", "footer", "aside"]
 LONGEST_LINE: Final = 160  # characters of a line that can be taken for a stamp of the server
-NODE: Final = "\x1f"  # between two pieces of text; counts as a blank
+NODE: Final = "\x00"  # between two pieces of text, where no page can have it
 
 # Every repetition has a bound: a page may be built to make patterns try again at each place.
 _NUMBER: Final = r"(?<![\d.,])\d[\d.,\u00a0\u202f']{0,20}[kKmM]?"
@@ -68,11 +68,9 @@ def fingerprint(tree: LexborHTMLParser) -> str:
     """Sixteen hex digits. Takes what is not counted out of the tree: read all else from it before."""
     tree.strip_tags(SILENT)
     title = tree.css_first("title")
-    digest = blake2b(title.text().strip().encode("utf-8", "replace") if title else b"", digest_size=8)
-    main = tree.css_first("main, [role=main]")
-    for line in _lines(main or _body(tree)):
-        digest.update(b"\n" + line.encode("utf-8", "replace"))
-    return digest.hexdigest()
+    main = tree.css_first("main, [role=main]") or _body(tree)
+    said = [" ".join(title.text().split()) if title else "", *(_pieces(main) if main else ())]
+    return blake2b("\n".join(said).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _body(tree: LexborHTMLParser) -> LexborNode | None:
@@ -80,32 +78,29 @@ def _body(tree: LexborHTMLParser) -> LexborNode | None:
     return tree.body
 
 
-def _lines(node: LexborNode | None) -> Iterator[str]:
-    """Pieces of text without what moves on its own."""
-    if node is None:
-        return
-    pieces = node.text(separator=NODE).split(NODE)
-    for number, written in enumerate(pieces):
-        piece = " ".join(written.split())
-        if not (_DIGIT.search(piece) or "ago" in piece or "just now" in piece.lower()):
-            if piece:  # without a digit, nothing in it counts or tells the time
-                yield piece
-        elif _BARE.fullmatch(piece):  # <b>1,024</b> views: the number stands alone
-            if not _COUNTING.search(
-                " ".join(f"{_near(pieces, number, -1)} # {_near(pieces, number, 1)}".split())
-            ):
-                yield piece
-        elif calm := _calmed(piece):
-            yield calm
+def _pieces(node: LexborNode) -> list[str]:
+    """The text, piece by piece, without what moves on its own."""
+    text = " ".join(node.text(separator=NODE).split())
+    pieces = [piece for written in text.split(NODE) if (piece := written.strip())]
+    # Without a digit nothing counts, and only a few words tell the time: most pieces are as they are.
+    suspects = [
+        n
+        for n, piece in enumerate(pieces)
+        if _DIGIT.search(piece) or "ago" in piece or "just now" in piece.lower()
+    ]
+    calmed = {
+        n: _calmed_bare(pieces, n) if _BARE.fullmatch(pieces[n]) else _calmed(pieces[n]) for n in suspects
+    }
+    for n, calm in calmed.items():
+        pieces[n] = calm
+    return [piece for piece in pieces if piece]
 
 
-def _near(pieces: Sequence[str], number: int, step: int) -> str:
-    """The end or the beginning of the next piece on one side that is not blank."""
-    number += step
-    while 0 <= number < len(pieces) and not pieces[number].strip():
-        number += step
-    text = pieces[number] if 0 <= number < len(pieces) else ""
-    return text[-LONGEST_LINE:] if step < 0 else text[:LONGEST_LINE]
+def _calmed_bare(pieces: Sequence[str], n: int) -> str:
+    """A number that stands alone, as in <b>1,024</b> views: nothing, when its neighbours count."""
+    before = pieces[n - 1][-LONGEST_LINE:] if n else ""
+    after = pieces[n + 1][:LONGEST_LINE] if n + 1 < len(pieces) else ""
+    return "" if _COUNTING.search(f"{before} # {after}".strip()) else pieces[n]
 
 
 def _calmed(piece: str) -> str:
