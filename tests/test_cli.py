@@ -173,6 +173,23 @@ def test_json_logs_are_one_object_a_line(run: Run) -> None:
     assert any(event["event"] == "settled" and event["outcome"] == "failed:not-found" for event in events)
 
 
+def test_what_is_dangerous_is_said_aloud(run: Run) -> None:
+    with little_site().serve() as origin:
+        _, _, err = run("crawl", origin + "/", *QUICK, "--ignore-robots", "--insecure")
+    assert "warning robots.txt is ignored" in err
+    assert "warning certificates are not checked" in err
+
+
+def test_the_demo_runs_without_a_word_when_asked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.cli.demo.RATE", 0.0)
+    assert run("demo", "-q", "-o", "out") == (0, "", "")
+    assert locs(tmp_path / "out/sitemap.xml.gz")[0] == "https://lanterns.example/"
+    code, _, err = run("demo", "-o", "out")
+    assert (code, "each line above has a page in the shop" in err) == (0, True)
+
+
 def test_quiet_says_nothing_when_all_is_well(run: Run) -> None:
     with little_site().serve() as origin:
         assert run("crawl", origin + "/", *QUICK, "-q") == (0, "", "")

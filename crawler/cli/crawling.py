@@ -40,6 +40,10 @@ async def crawl_site(settings: Settings) -> Exit:
     configure_log(settings.log)
     console = progress.Screen()
     began = time.monotonic()
+    if settings.pace.ignore_robots:
+        log.warning("robots.txt is ignored: this is for sites of your own")
+    if settings.http.insecure:
+        log.warning("certificates are not checked: anybody on the way can change what is read")
     if not settings.guard.dry_run:
         check_folder(settings.output)
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:

@@ -24,7 +24,8 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     """Serve the site, crawl it, and say what to look at. `named`: somebody chose --output."""
     folder = settings.output.output if named else str(Path(tempfile.mkdtemp(prefix="sitemap-demo-")))
     with demo_site().serve() as origin:
-        click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
+        if not settings.log.quiet:
+            click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
         code = await crawl_site(
             replace(
                 settings,
