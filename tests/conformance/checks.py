@@ -120,38 +120,53 @@ def pair(given: Given) -> tuple[Any, Any]:
 # -- HTML ------------------------------------------------------------------------------------------------
 
 LINKING = {"a": "href", "area": "href", "link": "href", "base": "href", "iframe": "src", "frame": "src"}
-_FOREIGN = {"svg", "math", "mglyph", "malignmark"}
-_INTEGRATION = {"foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext", "annotation-xml"}
+MATH_TEXT = {"mi", "mo", "mn", "ms", "mtext"}
+SVG_HTML = {"foreignobject", "desc", "title"}
+READ = {*LINKING, "meta"}  # elements whose attributes the crawl reads
 
 
-def _is_foreign(node: Any) -> bool:
-    while node is not None:
-        if node.tag in _FOREIGN:
-            return True
-        node = node.parent
-        if node is None or node.tag.lower() in _INTEGRATION:
-            return False
-    return False
+def _namespace(node: Any) -> str:
+    """Which of the three namespaces the standard puts an element into, told from its ancestors."""
+    parent = node.parent
+    outer = _namespace(parent) if parent is not None else "html"
+    tag = str(node.tag).lower()
+    own = tag if tag in {"svg", "math"} else "html"
+    if outer == "html":
+        return own
+    above = str(parent.tag).lower()
+    if outer == "svg":
+        return own if above in SVG_HTML else "svg"
+    if above in MATH_TEXT:
+        return "math" if tag in {"mglyph", "malignmark"} else own
+    if above == "annotation-xml":
+        coding = (parent.attributes.get("encoding") or "").lower()
+        if coding in {"text/html", "application/xhtml+xml"} or tag == "svg":
+            return own
+    return "math"
 
 
 def start_tags(given: Given) -> tuple[Any, Any]:
-    """Links with their attributes always; the whole tree where no template is (its contents are no document)."""
+    """The tree of elements, with the attributes that the crawl reads. The contents of a template are no document, so
+    where one is, the links alone are compared.
+    """
     tree = extract.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
     nodes = [node for node in tree.root.traverse() if str(node.tag)[0] not in "-!"] if tree.root else []
-    # The expectations leave out attributes with a name that is no name, such as `x<`.
-    elements: list[tuple[str, dict[str, str]]] = [
-        (str(node.tag), {name: value or "" for name, value in node.attributes.items() if "<" not in name})
+    nodes = [node for node in nodes if _namespace(node) == "html"]
+    got = [
+        _element(str(node.tag), {name: value or "" for name, value in node.attributes.items()})
         for node in nodes
-        if not _is_foreign(node)
     ]
+    expected = [_element(tag, had) for tag, had in given["elements"]]
     links = [
-        [tag, LINKING[tag], had[LINKING[tag]]]
-        for tag, had in elements
-        if tag in LINKING and LINKING[tag] in had
+        [tag, LINKING[tag], had[LINKING[tag]]] for tag, had in got if tag in LINKING and LINKING[tag] in had
     ]
-    if any(tag == "template" for tag, _ in given["elements"]):
+    if any(tag == "template" for tag, _ in expected):
         return given["links"], links
-    return [given["links"], given["elements"]], [links, [list(element) for element in elements]]
+    return (given["links"], expected), (links, got)
+
+
+def _element(tag: str, attributes: dict[str, str]) -> tuple[str, dict[str, str]]:
+    return tag, attributes if tag in READ else {}
 
 
 def href_value(given: Given) -> tuple[Any, Any]:
