@@ -53,8 +53,14 @@ def process(source: str, *arguments: str, limit: int | None = None) -> subproces
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
+    # Who measures coverage in a process that may write little would fail itself.
+    environ = {
+        name: value for name, value in os.environ.items() if limit is None or not name.startswith("COVERAGE")
+    }
     command = [sys.executable, "-c", source, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, preexec_fn=limited)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env=environ, preexec_fn=limited
+    )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
