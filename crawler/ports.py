@@ -122,7 +122,6 @@ class Record:
     facts: Facts | None
     attempts: int
     settled: float | None  # seconds since the epoch
-    linked_from: int  # pages that link to it
     was: str | None = None  # code of the outcome in the run before
     was_lastmod: datetime | None = None
 
@@ -213,6 +212,10 @@ class Frontier(Pacer, Protocol):
 
     async def record(self, url: Url) -> Record | None:
         """The story of one URL."""
+        ...
+
+    async def linking(self, url: Url) -> int:
+        """How many pages of this run link to a URL. Looks at all of them: for a person's question only."""
         ...
 
     async def close(self) -> None:

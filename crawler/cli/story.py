@@ -1,4 +1,4 @@
-"""What is said about a state, a URL, a robots.txt or the settings: `status`, `explain`, `robots`, `config`.
+"""What is said about a state, a URL or the settings: `status`, `explain`, `config`.
 
 All of it goes to stdout as plain lines (or one JSON object), so that it can be piped; all of it that came from
 the network is made printable first.
@@ -83,17 +83,22 @@ async def show_story(settings: Settings, text: str) -> Exit:
         trail = await _trail(frontier, record) if record else []
         hops = await _hops(frontier, record) if record else []
         newest = await frontier.run()
+        linked = await frontier.linking(url)
         robots = await _robots_line(settings, frontier, url)
     finally:
         await frontier.close()
     place = place_of(url, Path(settings.output.output))
     if as_json(settings):
-        facts = _facts(record, trail, robots) | {"hops": [asdict(hop) for hop in hops]}
+        facts = (
+            _facts(record, trail, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
+        )
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
     else:
         click.echo(printable(url, 2_100))
         show_lines(_story(text, url, record, trail, robots))
+        if record:
+            show_lines([("linked", f"from {linked:,} pages; depth {record.visit.depth}")])
         show_lines(("hop", str(hop)) for hop in hops)
         show_lines(_since(record, newest, place))
     return Exit.OK
@@ -199,7 +204,6 @@ def _story(
         lines.append(("found by", " → ".join(trail[:-1])))
     else:
         lines.append(("found by", "a start URL, --input or a sitemap"))
-    lines.append(("linked", f"from {record.linked_from:,} pages; depth {record.visit.depth}"))
     if robots:
         lines.append(("robots.txt", robots))
     if record.settled:
@@ -233,7 +237,6 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
         "depth": record.visit.depth,
         "found_by": list(trail[:-1]),
-        "linked_from": record.linked_from,
         "robots": robots,
         "run": record.run,
         "settled": record.settled,

@@ -295,7 +295,7 @@ class Ledger:
     def record(self, url: Url) -> Record | None:
         """See `ports.Frontier.record`."""
         row = self.one_or_none(
-            """SELECT u.id, u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
+            """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
                u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
                u.was, u.was_lastmod
                FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
@@ -303,15 +303,8 @@ class Ledger:
         )
         if row is None:
             return None
-        number, depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod = (
-            row
-        )
+        depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod = row
         facts = facts_of(*rest)
-        linked = self.one(
-            "SELECT count(*) FROM url AS p WHERE p.run = ? AND EXISTS "
-            "(SELECT 1 FROM json_each(p.links) WHERE abs(value) = ?)",
-            (self.run, number),
-        )[0]
         visit = Visit(url, depth, Url(via) if via else None, hops)
         ended = outcome_of(outcome, detail, facts.lastmod if facts else None)
         return Record(
@@ -322,7 +315,6 @@ class Ledger:
             facts,
             attempts,
             settled,
-            linked,
             was,
             moment(was_lastmod),
         )

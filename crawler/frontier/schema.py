@@ -183,6 +183,11 @@ FROM url AS p, json_each(p.links) AS j JOIN url AS u ON u.id = abs(j.value)
 WHERE p.id = :id
 """
 
+LINKING = """
+SELECT count(*) FROM url AS p WHERE p.run = :run AND EXISTS
+    (SELECT 1 FROM json_each(p.links) WHERE abs(value) = (SELECT id FROM url WHERE url = :url))
+"""
+
 ENTRIES = """
 SELECT url, lastmod FROM url INDEXED BY sqlite_autoindex_url_1
 WHERE url > :after AND run = :run AND state = 3 AND outcome = 'listed' ORDER BY url LIMIT :limit

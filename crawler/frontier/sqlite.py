@@ -207,6 +207,11 @@ class SqliteFrontier:
         """See `ports.Frontier.record`."""
         return await self._call(self._ledger.record, url)
 
+    async def linking(self, url: Url) -> int:
+        """See `ports.Frontier.linking`."""
+        row = await self._call(self._ledger.one, schema.LINKING, {"url": url, "run": self._ledger.run})
+        return int(row[0])
+
     async def run(self) -> Run | None:
         """The newest run, whatever became of it."""
         row = await self._call(
