@@ -155,7 +155,7 @@ class Job:
     run: Run
     tally: Tally
     fetcher: Fetcher
-    turn: Turn
+    turn: Turns
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None

@@ -40,7 +40,7 @@ from crawler.model import (
     Visit,
     Why,
 )
-from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turn
+from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns
 from crawler.scope import Scope
 from crawler.urls import Url, netloc, origin
 
@@ -107,7 +107,7 @@ class Crawl:
     judge: Judge
     scope: Scope
     tally: Counters
-    turn: Turn
+    turn: Turns
     limits: Limits = Limits()
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
@@ -364,6 +364,7 @@ class Crawl:
                 extra={"fields": {"origin": site, "delay": delay, "kept": self.limits.max_wait}},
             )
         gap = max(self.limits.gap, min(delay, self.limits.max_wait))
+        self.turn.pace(site, gap)
         self._slowest = max(self._slowest, gap)
         self.tally.pace(self._slowest)
         return gap

@@ -1,16 +1,24 @@
 """Content codings, undone in small pieces and never past a limit: a small answer cannot become a large one.
 
-gzip with any number of members, deflate in both of its forms, and one coding inside another. What is decoded is
-counted, not what came over the wire. Pure: bytes in, bytes out, or one of three errors.
+gzip with any number of members, deflate in both of its forms, br, zstd, and one coding inside another. What is
+decoded is counted, not what came over the wire. Pure: bytes in, bytes out, or one of three errors.
 """
 
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Protocol
+
+import brotli
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 PIECE: Final = 65_536  # bytes decoded at a time
 LAYERS: Final = 2  # codings inside each other that are undone
-GZIP: Final = frozenset({"gzip", "x-gzip"})
+ZSTD_WINDOW: Final = 23  # binary logarithm of the bytes that a decoder must be ready to hold (RFC 9659)
 MAGIC: Final = b"\x1f\x8b"  # how a gzip member begins (RFC 1952 2.3.1)
 
 
@@ -26,10 +34,22 @@ class UnknownCoding(Exception):  # noqa: N818
     """A coding we do not undo, or too many of them."""
 
 
+class Layer(Protocol):
+    """Undoes one coding."""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Decoded pieces, each small. Raises `BrokenCoding`."""
+        ...
+
+    def finish(self) -> None:
+        """The body is over. Raises `BrokenCoding`."""
+        ...
+
+
 class Inflater:
     """Undoes the codings of one body: `feed` each chunk, then `finish`."""
 
-    def __init__(self, layers: Sequence["_Gzip | _Deflate"], limit: int) -> None:
+    def __init__(self, layers: Sequence[Layer], limit: int) -> None:
         self._layers, self._left, self._limit = layers, limit, limit
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -60,15 +80,14 @@ def decoder(codings: Iterable[str], limit: int) -> Inflater:
     return Inflater([_layer(word) for word in reversed(words)], limit)
 
 
-def _layer(word: str) -> "_Gzip | _Deflate":
-    if word in GZIP:
-        return _Gzip()
-    if word == "deflate":
-        return _Deflate()
-    raise UnknownCoding(word[:40])
+def _layer(word: str) -> Layer:
+    kind = _KINDS.get(word)
+    if kind is None:
+        raise UnknownCoding(word[:40])
+    return kind()
 
 
-def _through(layer: "_Gzip | _Deflate", chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _through(layer: Layer, chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         yield from layer.feed(chunk)
 
@@ -151,3 +170,68 @@ class _Deflate:
 def _is_zlib(start: bytes) -> bool:
     """Whether these are the first bytes of the zlib form (RFC 1950 2.2)."""
     return start[0] & 0x0F == 8 and (start[0] << 8 | start[1]) % 31 == 0
+
+
+class _Brotli:
+    """RFC 7932."""
+
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        self._begun = self._begun or bool(chunk)
+        try:
+            while True:
+                piece = self._stream.process(chunk, output_buffer_limit=PIECE)
+                if piece:
+                    yield piece
+                if self._stream.can_accept_more_data():
+                    return
+                chunk = b""
+                if self._stream.is_finished():
+                    return
+        except brotli.error as error:
+            raise BrokenCoding(f"br: {error}") from error
+
+    def finish(self) -> None:
+        if self._begun and not self._stream.is_finished():
+            raise BrokenCoding("br: cut short")
+
+
+class _Zstd:
+    """RFC 8878: one frame or several; no window beyond what RFC 9659 asks of a decoder."""
+
+    def __init__(self) -> None:
+        self._frame = self._new()
+        self._begun = False
+
+    @staticmethod
+    def _new() -> "zstd.ZstdDecompressor":
+        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW})
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        while True:
+            if self._frame.eof:
+                if not chunk:
+                    return
+                self._frame = self._new()
+            self._begun = self._begun or bool(chunk)
+            try:
+                piece = self._frame.decompress(chunk, PIECE)
+            except zstd.ZstdError as error:
+                raise BrokenCoding(f"zstd: {error}") from error
+            if piece:
+                yield piece
+            chunk = self._frame.unused_data if self._frame.eof else b""
+            if not self._frame.eof and self._frame.needs_input:
+                return
+
+    def finish(self) -> None:
+        if self._begun and not self._frame.eof:
+            raise BrokenCoding("zstd: cut short")
+
+
+_KINDS: Final[dict[str, type[Layer]]] = {
+    "gzip": _Gzip, "x-gzip": _Gzip, "deflate": _Deflate, "br": _Brotli, "zstd": _Zstd,
+}  # fmt: skip

@@ -92,6 +92,18 @@ Turn: TypeAlias = Callable[[str, float], Awaitable[None]]
 """Waits until a slot of an origin has come (seconds since the epoch)."""
 
 
+class Turns(Protocol):
+    """The `Turn` of each request, and how far apart they are."""
+
+    async def __call__(self, origin: str, at: float) -> None:
+        """Wait until a slot of an origin has come (seconds since the epoch)."""
+        ...
+
+    def pace(self, origin: str, gap: float) -> None:
+        """Requests to `origin` are to be `gap` seconds apart, however late one of them goes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A generation: one crawl of the site from start to end."""

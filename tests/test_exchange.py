@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import httpx
 import pytest
 import respx
@@ -17,8 +19,11 @@ import trustme
 
 from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher
+from crawler.fetch.connection import nobody
 from crawler.fetch.exchange import _CAUSES
 from crawler.fetch.identity import Identity
+from crawler.fetch.over_httpx import PoolTransport
+from crawler.fetch.pool import Place, Pool
 from crawler.model import Broken, Cause, Reply, Response, Validators
 from crawler.ports import Request
 from crawler.settings import Http
@@ -29,22 +34,35 @@ pytestmark = pytest.mark.anyio
 URL = Url("http://site.example/page")
 
 
-async def ask(url: str = URL, request: Request | None = None, **chosen: Any) -> Reply:
+def fetcher_of(transport: httpx.AsyncBaseTransport | None = None, **chosen: Any) -> HttpFetcher:
     settings = Http(**chosen)
     guard = AddressGuard(["127.0.0.1", "localhost"])
-    async with HttpFetcher(settings, guard, Identity(settings, [])) as fetcher:
+    return HttpFetcher(settings, guard, Identity(settings, []), transport=transport)
+
+
+async def ask(
+    url: str = URL,
+    request: Request | None = None,
+    transport: httpx.AsyncBaseTransport | None = None,
+    **chosen: Any,
+) -> Reply:
+    async with fetcher_of(transport, **chosen) as fetcher:
         return await fetcher.fetch(request or Request(Url(url)))
 
 
+def routed(router: respx.MockRouter) -> httpx.AsyncBaseTransport:
+    """respx in the place of the network: any transport of httpx can stand there."""
+    return httpx.MockTransport(router.async_handler)
+
+
 async def mocked(answer: httpx.Response | Exception, request: Request | None = None, **chosen: Any) -> Reply:
-    """Through respx, behind httpx's own transport."""
-    with respx.mock() as router:
-        route = router.get(request.url if request else URL)
-        if isinstance(answer, Exception):
-            route.side_effect = answer
-        else:
-            route.return_value = answer
-        return await ask(request=request or Request(URL), **chosen)
+    router = respx.MockRouter()
+    route = router.get(request.url if request else URL)
+    if isinstance(answer, Exception):
+        route.side_effect = answer
+    else:
+        route.return_value = answer
+    return await ask(request=request or Request(URL), transport=routed(router), **chosen)
 
 
 # -- the protocol ----------------------------------------------------------------------------------------
@@ -59,9 +77,10 @@ async def test_an_answer_comes_with_its_fields_apart() -> None:
 
 
 async def test_validators_are_sent_exactly_as_they_came() -> None:
-    with respx.mock() as router:
-        route = router.get(URL).respond(304)
-        await ask(request=Request(URL, Validators('W/"a b"', "Sunday, 06-Nov-94 08:49:37 GMT")))
+    router = respx.MockRouter()
+    route = router.get(URL).respond(304)
+    known = Validators('W/"a b"', "Sunday, 06-Nov-94 08:49:37 GMT")
+    await ask(request=Request(URL, known), transport=routed(router))
     sent = route.calls.last.request.headers
     assert sent["if-none-match"] == 'W/"a b"'
     assert sent["if-modified-since"] == "Sunday, 06-Nov-94 08:49:37 GMT"
@@ -74,12 +93,11 @@ async def test_redirects_are_answers() -> None:
 
 
 async def test_cookies_are_not_kept() -> None:
-    with respx.mock() as router:
-        route = router.get(URL).respond(200, headers={"Set-Cookie": "a=b"})
-        settings = Http()
-        async with HttpFetcher(settings, AddressGuard(), Identity(settings, [])) as fetcher:
-            await fetcher.fetch(Request(URL))
-            await fetcher.fetch(Request(URL))
+    router = respx.MockRouter()
+    route = router.get(URL).respond(200, headers={"Set-Cookie": "a=b"})
+    async with fetcher_of(routed(router)) as fetcher:
+        await fetcher.fetch(Request(URL))
+        await fetcher.fetch(Request(URL))
     assert all("cookie" not in call.request.headers for call in route.calls)
 
 
@@ -113,12 +131,8 @@ async def test_codings_are_decoded(coding: str, body: bytes) -> None:
 )
 async def test_a_body_that_cannot_be_had_is_a_value(coding: str, body: bytes, cause: Cause) -> None:
     answer = httpx.Response(200, headers={"Content-Encoding": coding}, stream=httpx.ByteStream(body))
-    settings = Http(max_body=1_000)
-    fetcher = HttpFetcher(  # not respx, which would decode the body itself
-        settings, AddressGuard([]), Identity(settings, []), transport=httpx.MockTransport(lambda _: answer)
-    )
-    async with fetcher:
-        reply = await fetcher.fetch(Request(URL))
+    transport = httpx.MockTransport(lambda _: answer)  # not respx, which would decode the body itself
+    reply = await ask(transport=transport, max_body=1_000)
     assert isinstance(reply, Broken)
     assert reply.cause is cause
 
@@ -135,7 +149,8 @@ async def test_a_body_nobody_wants_is_not_read() -> None:
             raise AssertionError("the body was read")
             yield b""
 
-    reply = await mocked(httpx.Response(404, stream=Endless()), Request(URL, wants_body=lambda *_: False))
+    transport = httpx.MockTransport(lambda _: httpx.Response(404, stream=Endless()))
+    reply = await ask(request=Request(URL, wants_body=lambda *_: False), transport=transport)
     assert isinstance(reply, Response)
     assert reply.body == b""
 
@@ -267,7 +282,6 @@ async def test_every_framing_of_an_answer_is_read(answer: bytes) -> None:
         b"",
         b"\x00\x01\x02",
         b"HTTP/1.1 200 OK\r\nNo colon here\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000,
     ],
 )
 async def test_a_broken_answer_is_worth_another_try_and_never_a_page(answer: bytes) -> None:
@@ -352,3 +366,214 @@ async def test_a_certificate_for_another_name_is_refused() -> None:
         reply = await ask(url, ca_file=pem)
     assert isinstance(reply, Broken)
     assert reply.cause is Cause.TLS
+
+
+# -- connections -----------------------------------------------------------------------------------------
+
+
+def talks(*answers: bytes | None) -> tuple[Callable[[socket.socket], None], list[list[bytes]]]:
+    """A server that answers requests in turn (None: closes instead), and the request lines of each connection."""
+    left = list(answers)
+    seen: list[list[bytes]] = []
+
+    def serve(connection: socket.socket) -> None:
+        lines: list[bytes] = []
+        seen.append(lines)
+        while left and (request := connection.recv(65536)):
+            lines.append(request.split(b"\r\n")[0])
+            answer = left.pop(0)
+            if answer is None:
+                return
+            connection.sendall(answer)
+
+    return serve, seen
+
+
+def whole(body: bytes, more: bytes = b"") -> bytes:
+    return OK + b"Content-Length: %d\r\n" % len(body) + more + b"\r\n" + body
+
+
+async def bodies(url: str, count: int, pause: float = 0.0, **chosen: Any) -> list[bytes | Broken]:
+    async with fetcher_of(**chosen) as fetcher:
+        found: list[bytes | Broken] = []
+        for number in range(count):
+            reply = await fetcher.fetch(Request(Url(f"{url}{number}")))
+            found.append(reply.body if isinstance(reply, Response) else reply)
+            await anyio.sleep(pause)
+    return found
+
+
+async def test_a_connection_is_used_again() -> None:
+    serve, seen = talks(whole(b"a"), whole(b"b"), whole(b"c"))
+    with wire(serve) as url:
+        assert await bodies(url, 3) == [b"a", b"b", b"c"]
+    assert [len(lines) for lines in seen] == [3]
+
+
+@pytest.mark.parametrize(
+    "surplus",
+    [
+        whole(b"fake"),
+        b"x",
+        b"HTTP/1.1 200 OK\r\n",
+        b"\x00" * 100,
+        b"0" * 100_000,
+    ],
+)
+async def test_bytes_after_a_whole_body_belong_to_no_answer(surplus: bytes) -> None:
+    """RFC 9112 9.2. The connection is dropped, and the next request gets its own answer."""
+    serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 1, 0.01) == [b"a"]
+    serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert len(seen) == 2
+
+
+async def test_bytes_that_come_while_nothing_was_asked_belong_to_no_answer() -> None:
+    asked, sent = threading.Event(), threading.Event()
+    seen: list[bytes] = []
+
+    def later(connection: socket.socket) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(whole(b"a") if len(seen) == 1 else whole(b"b"))
+        if len(seen) == 1:
+            asked.wait(5)
+            connection.sendall(whole(b"fake"))
+            sent.set()
+            connection.recv(1)
+
+    with wire(later) as url:
+        async with fetcher_of() as fetcher:
+            first = await fetcher.fetch(Request(Url(url)))
+            asked.set()
+            await anyio.to_thread.run_sync(sent.wait, 5)
+            second = await fetcher.fetch(Request(Url(url)))
+    assert [reply.body for reply in (first, second) if isinstance(reply, Response)] == [b"a", b"b"]
+
+
+async def test_a_connection_that_was_closed_while_idle_costs_no_try() -> None:
+    serve, seen = talks(whole(b"a"), None, whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert [len(lines) for lines in seen] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "more", [b"Connection: close\r\n", b"Keep-Alive: timeout=5\r\nconnection: Close\r\n"]
+)
+async def test_a_server_that_closes_is_taken_at_its_word(more: bytes) -> None:
+    serve, seen = talks(whole(b"a", more), whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert len(seen) == 2
+
+
+async def test_a_short_body_that_nobody_wants_does_not_cost_the_connection() -> None:
+    serve, seen = talks(whole(b"x" * 40_000), whole(b"b"))
+    with wire(serve) as url:
+        async with fetcher_of() as fetcher:
+            await fetcher.fetch(Request(Url(url), wants_body=lambda *_: False))
+            await fetcher.fetch(Request(Url(url)))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000,
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % number for number in range(5_000)) + b"\r\n",
+        b"HTTP/1.1 200 " + b"O" * 1_000_000,
+        b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50_000,
+    ],
+)
+async def test_a_head_without_end_is_let_go(head: bytes) -> None:
+    with wire(says(head)) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.PROTOCOL, False)
+
+
+async def test_a_body_is_counted_on_the_wire_too() -> None:
+    empty = gzip.compress(b"")
+    body = empty * (2_000_000 // len(empty))
+    answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    chunks = OK + b"Transfer-Encoding: chunked\r\n\r\n" + (b"1;" + b"x" * 5_000 + b"\r\nx\r\n") * 1_000
+    for sent in (answer, chunks):
+        with wire(says(sent)) as url:
+            reply = await ask(url, max_body=100_000)
+        assert isinstance(reply, Broken)
+        assert reply.cause is Cause.TOO_LARGE
+
+
+async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
+    guard, answers = AddressGuard(["localhost"]), [says(whole(b"a")) for _ in range(3)]
+    pool = Pool(guard, ssl.create_default_context, 2)
+    with wire(answers[0]) as one, wire(answers[1]) as two, wire(answers[2]) as three:
+        for url in (one, two, three):
+            place = Place("http", "localhost", int(url.rpartition(":")[2].strip("/")))
+            answer = await pool.ask(place, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 10_000, nobody)
+            assert await answer.read() == b"a"
+            await answer.close()
+        assert len(pool._order) == 2
+        pool.close()
+
+
+async def test_httpx_can_stand_on_our_connections() -> None:
+    serve, seen = talks(whole(b"a"), whole(b"b"), OK + b"Content-Length: 9\r\n\r\nshort", b"nonsense")
+    with wire(serve) as url:
+        pool = Pool(AddressGuard(["localhost"]), ssl.create_default_context, 2)
+        async with httpx.AsyncClient(transport=PoolTransport(pool), timeout=5) as client:
+            assert (await client.get(url)).content == b"a"
+            assert (await client.post(url, content=b"data")).content == b"b"
+            with pytest.raises(httpx.UnsupportedProtocol):
+                await client.head(url)
+            with pytest.raises(httpx.ConnectError):
+                await client.get("http://10.0.0.1/")
+    assert seen == [[b"GET / HTTP/1.1", b"POST / HTTP/1.1"]]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_is_gone_through(scheme: str) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("site.example").configure_cert(context)
+    asked: list[bytes] = []
+
+    def proxy(connection: socket.socket) -> None:
+        asked.append(connection.recv(65536))
+        if asked[-1].startswith(b"CONNECT"):
+            connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            connection = context.wrap_socket(connection, server_side=True)
+            asked.append(connection.recv(65536))
+        connection.sendall(whole(b"hello"))
+        connection.close()
+
+    with wire(proxy) as url, authority.cert_pem.tempfile() as pem:
+        through = url.replace("http://", "http://me:se%20cret@")
+        reply = await ask(f"{scheme}://site.example/page", proxy=through, ca_file=pem)
+        refused = await ask("http://10.0.0.1/", proxy=through)
+    assert isinstance(reply, Response)
+    assert reply.body == b"hello"
+    first = asked[0].split(b"\r\n")[0]
+    assert first == (
+        b"GET http://site.example/page HTTP/1.1" if scheme == "http" else b"CONNECT site.example:443 HTTP/1.1"
+    )
+    assert b"Proxy-Authorization: Basic bWU6c2UgY3JldA==\r\n" in asked[0]
+    if scheme == "https":
+        assert asked[1].startswith(b"GET /page HTTP/1.1\r\n")
+        assert b"Proxy-Authorization" not in asked[1]
+    assert isinstance(refused, Broken)
+    assert refused.cause is Cause.ADDRESS
+    assert len(asked) == (1 if scheme == "http" else 2)
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", b"nonsense\r\n\r\n", b""]
+)
+async def test_a_proxy_that_refuses_is_a_value(answer: bytes) -> None:
+    with wire(says(answer)) as url:
+        reply = await ask("https://site.example/", proxy=url)
+    assert isinstance(reply, Broken)
+    assert reply.cause in {Cause.CONNECT, Cause.PROTOCOL}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.errors import ConfigError
-from crawler.fetch.identity import Identity
+from crawler.fetch.identity import CODINGS, Identity
 from crawler.settings import Http
 
 HOME, AWAY = "https://example.com/a", "https://example.com:8443/a"
@@ -21,7 +21,7 @@ def test_everybody_is_told_the_user_agent() -> None:
     for url in (HOME, AWAY):
         headers = who.headers(url)
         assert headers["user-agent"] == "me/1 (+https://me.example)"
-        assert headers["accept-encoding"] == "gzip, deflate"
+        assert headers["accept-encoding"] == CODINGS
 
 
 def test_headers_and_credentials_go_to_the_start_hosts_only() -> None:

@@ -57,3 +57,14 @@ async def test_other_origins_and_unpaced_ones_do_not_wait() -> None:
         await turns("https://b.example", 1_000.5)
         await turns("https://c.example", 1_000.0)
     assert world.now == 1_001.0
+
+
+@pytest.mark.anyio
+async def test_slots_farther_apart_than_the_pace_hold_nobody_up() -> None:
+    """An unpaced site: slots are the moments of the leases, and mean nothing."""
+    world = World([10.0])
+    turns = Turns(lambda: world.now, world.sleep)
+    turns.pace("https://a.example", 0.0)
+    for slot in (1_000.5, 1_003.0, 1_009.0, 1_010.0):
+        await turns("https://a.example", slot)
+    assert world.now == 1_010.5

@@ -1,29 +1,51 @@
-"""One GET over httpx: bounded in bytes and time, without redirects, kept cookies or opinions.
+"""One GET: bounded in bytes and time, without redirects, kept cookies or opinions.
 
-Whatever the network does becomes a `Broken`; only a bug raises. The body is read raw and decoded here, so that a
-small answer cannot become a large one (see `inflate`).
+Whatever the network does becomes a `Broken`; only a bug raises. It goes over our own connections (`pool`), or over
+any transport of httpx (`over_httpx`). The body is read raw and decoded here, so that a small answer cannot become a
+large one (see `inflate`).
 """
 
 import ssl
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
 
 from crawler import inflate, urls
 from crawler.errors import ConfigError
-from crawler.fetch.guard import AddressGuard, AddressRefused, GuardedBackend, NoAddress
+from crawler.fetch.connection import BrokenAnswer, CutShort, TooMuchHead, TooMuchWire
+from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.identity import Identity
+from crawler.fetch.over_httpx import HttpxAnswer, guarded
+from crawler.fetch.pool import PORTS, NoConnection, Place, Pool, Proxy
 from crawler.model import Broken, Cause, Headers, Reply, Response
 from crawler.ports import Request
 from crawler.settings import Http
 
-# httpx's tree, flattened: the first that fits. A test fails when httpx gains one that none of these covers.
+OVERHEAD: Final = 8  # bytes on the wire for a byte of body, at most: chunks of one byte take six
+MARGIN: Final = 1_000_000  # bytes on the wire beside that
+
+# What may be raised, ours and httpx's tree, flattened: the first that fits. A test fails when httpx gains one that
+# none of these covers.
 _CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
+    (CutShort, Cause.TRUNCATED, True),
+    (BrokenAnswer, Cause.PROTOCOL, True),
+    (TooMuchHead, Cause.PROTOCOL, False),
+    (TooMuchWire, Cause.TOO_LARGE, False),
+    (NoConnection, Cause.CONNECT, True),
+    (NoAddress, Cause.DNS, False),
+    (AddressRefused, Cause.ADDRESS, False),
+    (ssl.SSLError, Cause.TLS, False),
+    (inflate.TooLarge, Cause.TOO_LARGE, False),
+    (inflate.UnknownCoding, Cause.CODING, False),
+    (inflate.BrokenCoding, Cause.CODING, True),
+    (UnicodeError, Cause.PROTOCOL, False),  # a host name that IDNA refuses
     (httpx.TimeoutException, Cause.TIMEOUT, True),
     (httpx.ConnectError, Cause.CONNECT, True),
     (httpx.ProxyError, Cause.CONNECT, True),
@@ -32,13 +54,22 @@ _CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
     (httpx.TransportError, Cause.PROTOCOL, False),
     (httpx.InvalidURL, Cause.PROTOCOL, False),
     (httpx.StreamError, Cause.TRUNCATED, True),
-    (UnicodeError, Cause.PROTOCOL, False),  # a host name that IDNA refuses
-    (NoAddress, Cause.DNS, False),
-    (AddressRefused, Cause.ADDRESS, False),
-    (inflate.TooLarge, Cause.TOO_LARGE, False),
-    (inflate.UnknownCoding, Cause.CODING, False),
-    (inflate.BrokenCoding, Cause.CODING, True),
 )
+
+
+class Answering(Protocol):
+    """An answer whose head is there: ours, or one of httpx."""
+
+    status: int
+    fields: list[tuple[str, str]]
+
+    async def read(self) -> bytes:
+        """More of the body; nothing at its end."""
+        ...
+
+    async def close(self) -> None:
+        """The rest is not wanted."""
+        ...
 
 
 class HttpFetcher:
@@ -53,15 +84,15 @@ class HttpFetcher:
         connections: int = 16,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`transport` stands in for the network, in tests. Raises `ConfigError` for an unusable setting."""
+        """`transport`, any of httpx, takes the place of our own. Raises `ConfigError` for an unusable setting."""
         self._chosen, self._identity = chosen, identity
-        self._client = httpx.AsyncClient(
-            transport=transport or _direct(chosen, guard, connections),
-            mounts=_proxied(chosen, connections) if transport is None else None,
-            timeout=httpx.Timeout(chosen.timeout),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none are kept
-            follow_redirects=False,
-            trust_env=False,
+        proxies = _Proxies(chosen)
+        if transport is None and (chosen.http2 or proxies.foreign):
+            transport = _stock(chosen, guard, connections, proxies.foreign or proxies.any)
+        self._way: _OverPool | _OverHttpx = (
+            _OverHttpx(transport)
+            if transport
+            else _OverPool(Pool(guard, _Trust(chosen), connections), proxies)
         )
 
     async def __aenter__(self) -> Self:
@@ -73,38 +104,52 @@ class HttpFetcher:
     ) -> None:
         """Close every connection."""
         with anyio.CancelScope(shield=True):
-            await self._client.aclose()
+            await self._way.close()
 
     async def fetch(self, request: Request) -> Reply:
         """See `ports.Fetcher.fetch`."""
         seconds = self._chosen.total_timeout if request.seconds is None else request.seconds
-        try:
-            with anyio.fail_after(seconds):
-                return await self._exchange(request)
-        except TimeoutError:
-            return Broken(Cause.TIMEOUT, f"no complete answer in {seconds:.0f} s", transient=True)
-        except Exception as error:
-            for kind, cause, transient in _CAUSES:
-                if isinstance(error, kind):
-                    return _broken(error, cause, transient=transient)
-            raise
+        with anyio.CancelScope() as scope:
+            patience = _Patience(scope, seconds, self._chosen.timeout)
+            try:
+                return await self._exchange(request, patience.heard)
+            except Exception as error:
+                for kind, cause, transient in _CAUSES:
+                    if isinstance(error, kind):
+                        return _broken(error, cause, transient=transient)
+                raise
+        return Broken(Cause.TIMEOUT, patience.says(), transient=True)
 
-    async def _exchange(self, request: Request) -> Reply:
+    async def _exchange(self, request: Request, heard: Callable[[], None]) -> Reply:
+        limit = self._chosen.max_body if request.limit is None else request.limit
         headers = self._identity.headers(request.url) | conditions(request)
-        # The path exactly as the URL Standard spells it: httpx would write a few characters its own way.
-        target = urls.target(request.url).encode("ascii")
-        question = self._client.build_request(
-            "GET", request.url, headers=headers, extensions={"target": target}
-        )
-        answer = await self._client.send(question, stream=True)
+        answer = await self._way.ask(request.url, headers, OVERHEAD * limit + MARGIN, heard)
         try:
-            fields = Headers(answer.headers.multi_items())
-            if request.wants_body and not request.wants_body(answer.status_code, fields):
-                return Response(answer.status_code, fields)
-            limit = self._chosen.max_body if request.limit is None else request.limit
-            return Response(answer.status_code, fields, await _body(answer, fields, limit))
+            fields = Headers(answer.fields)
+            if request.wants_body and not request.wants_body(answer.status, fields):
+                return Response(answer.status, fields)
+            return Response(answer.status, fields, await _body(answer, fields, limit))
         finally:
-            await answer.aclose()
+            await answer.close()
+
+
+class _Patience:
+    """Two limits in one scope: the whole exchange, and the silence in it."""
+
+    def __init__(self, scope: anyio.CancelScope, total: float, silence: float) -> None:
+        self._scope, self._total, self._silence = scope, total, silence
+        self._end = anyio.current_time() + total
+        self.heard()
+
+    def heard(self) -> None:
+        """Bytes moved: the silence begins again."""
+        self._scope.deadline = min(self._end, anyio.current_time() + self._silence)
+
+    def says(self) -> str:
+        """What ran out."""
+        if self._scope.deadline >= self._end:
+            return f"no complete answer in {self._total:.0f} s"
+        return f"silent for {self._silence:.0f} s"
 
 
 def conditions(request: Request) -> dict[str, str]:
@@ -113,11 +158,15 @@ def conditions(request: Request) -> dict[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
-async def _body(answer: httpx.Response, fields: Headers, limit: int) -> bytes:
+async def _body(answer: Answering, fields: Headers, limit: int) -> bytes:
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
     decoder = inflate.decoder([word for word in codings if word], limit)
     pieces: list[bytes] = []
-    async for chunk in answer.aiter_raw():
+    received = 0
+    while chunk := await answer.read():
+        received += len(chunk)
+        if received > limit:
+            raise inflate.TooLarge(f"more than {limit:,} bytes, coded")
         pieces.extend(decoder.feed(chunk))
     decoder.finish()
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -128,59 +177,152 @@ def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
     chain: BaseException | None = error
     while chain is not None:
         if isinstance(chain, ssl.SSLError):
-            return Broken(Cause.TLS, str(chain.reason or text), transient=False)
+            return Broken(Cause.TLS, _tls(chain) or text, transient=False)
         chain = chain.__cause__ or chain.__context__
     if isinstance(error, NoAddress):
         transient = error.passing
     return Broken(cause, text, transient=transient)
 
 
-def _direct(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncHTTPTransport:
-    transport = _transport(chosen, connections)
-    # The pool's connector cannot be handed to httpx's transport; the attribute is the same in all of 0.28.
-    transport._pool._network_backend = GuardedBackend(guard)  # noqa: SLF001
-    return transport
+def _tls(error: ssl.SSLError) -> str:
+    return getattr(error, "verify_message", "") or str(error.reason or "")
 
 
-def _proxied(chosen: Http, connections: int) -> Mapping[str, httpx.AsyncHTTPTransport | None] | None:
-    """A proxy resolves names itself: the guard sees only what goes out directly."""
-    if chosen.proxy is None:
-        return None
-    if chosen.proxy != "env":
-        return {"all://": _transport(chosen, connections, chosen.proxy)}
-    proxies = urllib.request.getproxies()
-    mounts: dict[str, httpx.AsyncHTTPTransport | None] = {
-        f"{scheme}://": _transport(chosen, connections, proxies[scheme])
-        for scheme in ("http", "https", "all")
-        if proxies.get(scheme)
-    }
-    direct = [host.strip().lstrip(".") for host in proxies.get("no", "").split(",")]
-    return mounts | {f"all://*{host}": None for host in direct if host}
+# -- over our own connections ------------------------------------------------------------------------------
 
 
-def _transport(chosen: Http, connections: int, proxy: str | None = None) -> httpx.AsyncHTTPTransport:
+class _OverPool:
+    """Requests over `Pool`, each written in one piece."""
+
+    def __init__(self, pool: Pool, proxies: "_Proxies") -> None:
+        self._pool = pool
+        self._place = lru_cache(1_000)(proxies.place)
+
+    async def ask(
+        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[], None]
+    ) -> Answering:
+        """Send a GET."""
+        site = urls.origin(url)
+        place = self._place(site)
+        # The path exactly as the URL Standard spells it. Through a proxy, an http URL is named whole (RFC 9112 3.2.2).
+        target = url if place.proxy and place.scheme == "http" else urls.target(url)
+        lines = [f"GET {target} HTTP/1.1\r\nHost: {urls.netloc(site)}\r\n"]
+        lines += [f"{name}: {value}\r\n" for name, value in headers.items()]
+        if place.proxy and place.proxy.authorization and place.scheme == "http":
+            lines.append(f"Proxy-Authorization: {place.proxy.authorization}\r\n")
+        head = "".join([*lines, "\r\n"]).encode("latin-1", "replace")
+        return await self._pool.ask(place, head, allowance, heard)
+
+    async def close(self) -> None:
+        """Close what is idle."""
+        self._pool.close()
+
+
+class _Proxies:
+    """Which proxy serves an origin. A proxy resolves names itself: the guard sees only what goes out directly."""
+
+    def __init__(self, chosen: Http) -> None:
+        self._from_environment = chosen.proxy == "env"
+        if chosen.proxy is None:
+            self._urls: dict[str, str] = {}
+        elif self._from_environment:
+            self._urls = urllib.request.getproxies()
+        else:
+            self._urls = {"all": chosen.proxy}
+        named = {url for scheme, url in self._urls.items() if scheme in {"http", "https", "all"}}
+        self.any = next(iter(named), None)
+        self.foreign = next((url for url in named if not url.startswith("http://")), None)
+        try:
+            self._proxies = {} if self.foreign else {url: Proxy.of(url) for url in named}
+        except ValueError as error:
+            raise ConfigError("--proxy: is not a proxy URL that can be used.") from error
+
+    def place(self, site: str) -> Place:
+        """Where a request to an origin goes."""
+        parts = urlsplit(site)
+        host = parts.hostname or ""
+        url = self._urls.get(parts.scheme) or self._urls.get("all")
+        if url and self._from_environment and urllib.request.proxy_bypass(host):
+            url = None
+        return Place(
+            parts.scheme, host, parts.port or PORTS[parts.scheme], self._proxies[url] if url else None
+        )
+
+
+class _Trust:
+    """The certificates we believe, read when the first is to be checked. A bad file is told at once."""
+
+    def __init__(self, chosen: Http) -> None:
+        self._insecure, self._file = chosen.insecure, chosen.ca_file
+        if self._file is not None:
+            _ = self._context
+
+    def __call__(self) -> ssl.SSLContext:
+        return self._context
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        if self._insecure:
+            return httpx.create_ssl_context(verify=False, trust_env=False)
+        if self._file is None:
+            return httpx.create_ssl_context(trust_env=False)
+        try:
+            return ssl.create_default_context(cafile=self._file)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"--ca-file: {self._file} holds no certificates that can be read.") from error
+
+
+# -- over httpx --------------------------------------------------------------------------------------------
+
+
+class _OverHttpx:
+    """Requests over a transport of httpx, through its client."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._client = httpx.AsyncClient(
+            transport=transport,
+            timeout=None,  # noqa: S113 - the exchange has its own
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none are kept
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    async def ask(
+        self, url: str, headers: Mapping[str, str], _allowance: int, heard: Callable[[], None]
+    ) -> Answering:
+        """Send a GET."""
+        target = urls.target(url).encode("ascii")
+        question = self._client.build_request(
+            "GET", url, headers=dict(headers), extensions={"target": target}
+        )
+        answer = await self._client.send(question, stream=True)
+        heard()
+        return HttpxAnswer(answer, heard)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._client.aclose()
+
+
+def _stock(
+    chosen: Http, guard: AddressGuard, connections: int, proxy: str | None
+) -> httpx.AsyncBaseTransport:
+    """Httpx's own transport: for HTTP/2, and for proxies that are not plain HTTP."""
     try:
-        return httpx.AsyncHTTPTransport(
-            verify=_trust(chosen),
+        transport = httpx.AsyncHTTPTransport(
+            verify=_Trust(chosen)(),
             http2=chosen.http2,
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             proxy=proxy,
             trust_env=False,
         )
     except ImportError as error:
-        raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.") from error
+        need = "--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'."
+        raise ConfigError(
+            need if chosen.http2 else "--proxy: a SOCKS proxy needs the package socksio."
+        ) from error
     except (ValueError, httpx.InvalidURL) as error:
         raise ConfigError(
             f"--proxy: is not a proxy URL that can be used ({type(error).__name__})."
         ) from error
-
-
-def _trust(chosen: Http) -> ssl.SSLContext | bool:
-    if chosen.insecure:
-        return False
-    if chosen.ca_file is None:
-        return True
-    try:
-        return ssl.create_default_context(cafile=chosen.ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"--ca-file: {chosen.ca_file} holds no certificates that can be read.") from error
+    return transport if proxy else guarded(transport, guard)

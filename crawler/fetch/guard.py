@@ -8,18 +8,20 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Any, Final
+from typing import Final
 
 import anyio
-import httpcore
-from httpcore._backends.anyio import AnyIOBackend  # no public way to it; the httpx 0.28 line keeps the name
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 MEMORY: Final = 60.0  # seconds that a resolved name is remembered
 TRIED: Final = 4  # addresses of one name that are tried
-_NAT64: Final = ip_network("64:ff9b::/96")
+# Networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052, RFC 8215), IPv4-compatible (RFC 4291), translated (RFC 2765).
+_WRAPPED: Final = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+# Not global, which the standard library does not know of: site-local (RFC 3879), documentation (RFC 9637), segment
+# routing (RFC 9602), 6to4 relays (RFC 7526).
+_INNER: Final = tuple(map(ip_network, ("fec0::/10", "3fff::/20", "5f00::/16", "192.88.99.0/24")))
 
 
 class AddressRefused(Exception):  # noqa: N818 - becomes Cause.ADDRESS where it is caught
@@ -35,14 +37,16 @@ class NoAddress(Exception):  # noqa: N818 - becomes Cause.DNS where it is caught
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is globally routable, also that inside of a mapped, 6to4, Teredo or NAT64 one."""
+    """Whether the address is globally routable, also the one that is wrapped in it (mapped, 6to4, Teredo, NAT64…)."""
     if isinstance(address, IPv6Address):
         for inner in (address.ipv4_mapped, address.sixtofour, *(address.teredo or ())):
             if inner is not None:
                 return is_public(inner)
-        if address in _NAT64:
+        if any(address in network for network in _WRAPPED):
             return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
-    return address.is_global and not address.is_multicast
+    if address.is_multicast or any(address in network for network in _INNER):
+        return False
+    return address.is_global
 
 
 class AddressGuard:
@@ -81,7 +85,7 @@ class AddressGuard:
         kept = self._remembered.get((host, port))
         if kept and kept[0] > self._clock():
             return kept[1]
-        found = await _look_up(host, port)
+        found = await _addresses(host, port)
         if host.lower() in self._unseen:
             self._unseen.discard(host.lower())
             self._exempt.update(found)
@@ -93,8 +97,24 @@ class AddressGuard:
         self._remembered[host, port] = (self._clock() + MEMORY, addresses[:TRIED])
         return addresses[:TRIED]
 
+    def check_literal(self, host: str) -> None:
+        """Refuse an address that somebody else, a proxy, would connect to. A name is theirs to resolve.
 
-async def _look_up(host: str, port: int) -> list[Address]:
+        Raises `AddressRefused`.
+        """
+        try:
+            address = ip_address(host.partition("%")[0])
+        except ValueError:
+            return
+        if host.lower() not in self._unseen and not self.permits(address):
+            raise AddressRefused(f"{host} is {address}")
+
+    async def look_up(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that was named by the user, a proxy, whatever they are. Raises `NoAddress`."""
+        return [str(address) for address in await _addresses(host, port)][:TRIED]
+
+
+async def _addresses(host: str, port: int) -> list[Address]:
     try:
         return [ip_address(host.partition("%")[0])]
     except ValueError:
@@ -106,22 +126,3 @@ async def _look_up(host: str, port: int) -> list[Address]:
     except UnicodeError as error:
         raise NoAddress(f"{host}: not a host name", passing=False) from error
     return list(dict.fromkeys(ip_address(str(info[4][0]).partition("%")[0]) for info in infos))
-
-
-class GuardedBackend(AnyIOBackend):
-    """httpcore's connector, behind the guard."""
-
-    def __init__(self, guard: AddressGuard) -> None:
-        self._guard = guard
-
-    async def connect_tcp(  # type: ignore[override]  # options are passed on, whatever they are
-        self, host: str, port: int, **options: Any
-    ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of `host` that is permitted and answers."""
-        *others, last = await self._guard.resolve(host, port)
-        for address in others:
-            try:
-                return await super().connect_tcp(address, port, **options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                continue
-        return await super().connect_tcp(last, port, **options)

@@ -15,7 +15,7 @@ from crawler.errors import ConfigError
 from crawler.settings import Http
 
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-CODINGS: Final = "gzip, deflate"
+CODINGS: Final = "gzip, deflate, br, zstd"
 
 
 class Identity:

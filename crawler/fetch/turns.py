@@ -14,16 +14,20 @@ KEPT: Final = 0.98  # of the distance of two slots; below 1, so that what was lo
 
 
 class Turns:
-    """A `ports.Turn`."""
+    """A `ports.Turns`."""
 
     def __init__(
         self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], *, far: float = FAR
     ) -> None:
         """`clock`: seconds since the epoch. No slot lies more than `far` seconds ahead: then the clock went back."""
         self._clock, self._sleep, self._far = clock, sleep, far
-        self._last: dict[
-            str, tuple[float, float]
-        ] = {}  # by origin: the last slot, and when it was really taken
+        # By origin: the last slot, and when it was really taken.
+        self._last: dict[str, tuple[float, float]] = {}
+        self._gaps: dict[str, float] = {}
+
+    def pace(self, origin: str, gap: float) -> None:
+        """See `ports.Turns.pace`. Slots may be farther apart than that, and then only they are kept."""
+        self._gaps[origin] = gap
 
     async def __call__(self, origin: str, at: float) -> None:
         """Wait for the turn of the slot `at` of an origin."""
@@ -35,4 +39,5 @@ class Turns:
         slot, taken = self._last.get(origin, (at, 0.0))
         if taken > self._clock() + JUMP:  # the clock went back
             return at
-        return max(at, taken + KEPT * max(0.0, at - slot))
+        apart = min(at - slot, self._gaps.get(origin, at - slot))
+        return max(at, taken + KEPT * max(0.0, apart))

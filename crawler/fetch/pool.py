@@ -1,0 +1,203 @@
+"""Connections, kept alive by place: opened behind the address guard, through TLS or a proxy, and handed out again.
+
+The newest idle connection of a place is asked first, nothing is ever scanned, and one that the server closed in
+the meantime costs no try (RFC 9112 9.3.1). Not a transport with an API of its own: `exchange` asks it.
+"""
+
+import base64
+import os
+import socket
+import ssl
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import anyio
+
+from crawler.fetch.connection import Answer, BrokenAnswer, ClosedEarly, CutShort, Wire
+from crawler.fetch.guard import AddressGuard
+
+PORTS: Final = {"http": 80, "https": 443}
+CONNECTING: Final = 5.0  # seconds for one address, while there is another
+MAX_PROXY_WORDS: Final = 65_536  # bytes of a proxy's answer to CONNECT
+
+
+class NoConnection(Exception):  # noqa: N818 - becomes a value where it is caught
+    """No address of the host took a connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy that we speak to in the clear."""
+
+    host: str
+    port: int
+    authorization: str | None = None
+
+    @classmethod
+    def of(cls, url: str) -> "Proxy":
+        """Read `http://user:password@host:port`. Raises `ValueError`."""
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise ValueError("not an http proxy")
+        secret = None
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            secret = "Basic " + base64.b64encode(pair.encode()).decode()
+        return cls(parts.hostname, parts.port or 80, secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What one connection serves."""
+
+    scheme: str
+    host: str  # an IPv6 address without brackets
+    port: int
+    proxy: Proxy | None = None
+
+
+class Pool:
+    """Connections to many places."""
+
+    def __init__(self, guard: AddressGuard, trust: Callable[[], ssl.SSLContext], kept: int) -> None:
+        """`kept`: idle connections at most."""
+        self._guard, self._trust, self._kept = guard, trust, kept
+        self._idle: dict[Place, list[Wire]] = {}
+        self._order: OrderedDict[Wire, Place] = OrderedDict()  # the idle, oldest first
+
+    async def ask(self, place: Place, head: bytes, allowance: int, heard: Callable[[], None]) -> Answer:
+        """Send a request, and read the head of the answer.
+
+        `allowance`: bytes of answer; `heard` is called whenever bytes moved. Raises what `Answer.begin` does, and
+        `NoConnection`, `NoAddress`, `AddressRefused`, `ssl.SSLError`.
+        """
+        while (wire := self._take(place)) is not None:
+            wire.heard = heard
+            try:
+                return await self._exchange(wire, place, head, allowance)
+            except ClosedEarly:
+                continue  # it was closed while it was idle
+        return await self._exchange(await self._open(place, heard), place, head, allowance)
+
+    async def _exchange(self, wire: Wire, place: Place, head: bytes, allowance: int) -> Answer:
+        answer = Answer(wire, allowance, lambda wire, keeps: self._give_back(wire, place, keeps=keeps))
+        try:
+            try:
+                await wire.write(head)
+            except CutShort as error:
+                raise ClosedEarly(str(error)) from error
+            await answer.begin()
+        except BaseException:
+            answer.drop()
+            raise
+        return answer
+
+    def _take(self, place: Place) -> Wire | None:
+        idle = self._idle.get(place)
+        while idle:
+            wire = idle.pop()
+            del self._order[wire]
+            if wire.is_quiet():
+                return wire
+            wire.close()
+        return None
+
+    def _give_back(self, wire: Wire, place: Place, *, keeps: bool) -> None:
+        if not keeps:
+            wire.close()
+            return
+        self._idle.setdefault(place, []).append(wire)
+        self._order[wire] = place
+        if len(self._order) > self._kept:
+            oldest, where = self._order.popitem(last=False)
+            self._idle[where].remove(oldest)
+            if not self._idle[where]:
+                del self._idle[where]
+            oldest.close()
+
+    def close(self) -> None:
+        """Close what is idle."""
+        for wire in self._order:
+            wire.close()
+        self._order.clear()
+        self._idle.clear()
+
+    # -- opening -------------------------------------------------------------------------------------------
+
+    async def _open(self, place: Place, heard: Callable[[], None]) -> Wire:
+        if place.proxy:
+            self._guard.check_literal(place.host)  # names are the proxy's to resolve
+            addresses, port = await self._guard.look_up(place.proxy.host, place.proxy.port), place.proxy.port
+        else:
+            addresses, port = await self._guard.resolve(place.host, place.port), place.port
+        wire = Wire(await _connect(addresses, port), heard)
+        try:
+            if place.proxy and place.scheme == "https":
+                await _tunnel(wire, place, place.proxy)
+            if place.scheme == "https":
+                await wire.secure(self._trust(), place.host)
+        except BaseException:
+            wire.close()
+            raise
+        return wire
+
+
+async def _connect(addresses: list[str], port: int) -> socket.socket:
+    """The first address that answers. Raises `NoConnection`."""
+    *others, last = addresses
+    for address in others:
+        with anyio.move_on_after(CONNECTING):
+            try:
+                return await _connect_to(address, port)
+            except OSError:
+                continue
+    try:
+        return await _connect_to(last, port)
+    except OSError as error:
+        raise NoConnection(error.strerror or str(error)) from error
+
+
+async def _connect_to(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            made.connect((address, port))
+        except BlockingIOError:
+            await anyio.wait_writable(made)
+            _check(made)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _check(connecting: socket.socket) -> None:
+    """Raises `OSError` if the connection failed."""
+    if number := connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        raise OSError(number, os.strerror(number))
+
+
+async def _tunnel(wire: Wire, place: Place, proxy: Proxy) -> None:
+    """Have the proxy connect us through (RFC 9110 9.3.6). Raises `NoConnection`, `BrokenAnswer`, `CutShort`."""
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    secret = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
+    await wire.write(
+        f"CONNECT {host}:{place.port} HTTP/1.1\r\nHost: {host}:{place.port}\r\n{secret}\r\n".encode()
+    )
+    words = b""
+    while b"\r\n\r\n" not in words:
+        data = await wire.read()
+        words += data
+        if not data or len(words) > MAX_PROXY_WORDS:
+            raise NoConnection("the proxy did not answer CONNECT")
+    version, _, rest = words.partition(b"\r\n")[0].partition(b" ")
+    if not version.startswith(b"HTTP/1.") or not words.endswith(b"\r\n\r\n"):
+        raise BrokenAnswer("the proxy's answer to CONNECT is no HTTP")
+    if not rest.startswith(b"2"):
+        raise NoConnection(f"the proxy refused: {rest[:60].decode('latin-1')}")
