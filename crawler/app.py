@@ -16,10 +16,11 @@ from typing import Final
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler import urls
+from crawler import fetch, urls
+from crawler.apart import Apart
 from crawler.crawl import Crawl, Ending, Limits
 from crawler.errors import ConfigError, FrontierError, PublishRefused, first_of
-from crawler.fetch import AddressGuard, HttpFetcher, Retrying, Turns
+from crawler.fetch import AddressGuard, HttpFetcher, Retrying
 from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
@@ -27,7 +28,7 @@ from crawler.frontier.ledger import FAR
 from crawler.judge import TYPES, Judge, Rules
 from crawler.lastmod import LADDERS
 from crawler.model import Moved, Settlement
-from crawler.ports import Fetcher, Run, Sink, Turn
+from crawler.ports import Fetcher, Reader, Run, Sink, Turn, Turns
 from crawler.publish import Published, publish
 from crawler.report.tally import Tally
 from crawler.robots import Robots
@@ -156,6 +157,7 @@ class Job:
     tally: Tally
     fetcher: Fetcher
     turn: Turns
+    reader: Reader
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
@@ -267,6 +269,7 @@ class Job:
             scope=Scope.of(self.starts, settings.scope),
             tally=self.tally,
             turn=self.turn,
+            reader=self.reader,
             limits=Limits(
                 concurrency=pace.concurrency,
                 gap=1 / pace.rate if pace.rate else 0.0,
@@ -354,7 +357,7 @@ async def open_job(
         )
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
-        turn = Turns(time.time, anyio.sleep, far=far_of(settings))
+        turn = fetch.Turns(time.time, anyio.sleep, far=far_of(settings))
         fetcher = Retrying(
             plain,
             frontier,
@@ -366,4 +369,5 @@ async def open_job(
             strained=tally.strained,
         )
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
-        yield Job(settings, starts, frontier, run, tally, fetcher, turn, inputs, list(sinks))
+        reader = await stack.enter_async_context(Apart().running())
+        yield Job(settings, starts, frontier, run, tally, fetcher, turn, reader, inputs, list(sinks))

@@ -24,6 +24,7 @@ from crawler.errors import StartForbidden, StartUnreachable, first_of
 from crawler.judge import Judge
 from crawler.lastmod import lie
 from crawler.model import (
+    Broken,
     Failed,
     Lease,
     Link,
@@ -32,7 +33,6 @@ from crawler.model import (
     Outcome,
     Permit,
     Reply,
-    Response,
     Settlement,
     Unlisted,
     Validators,
@@ -40,12 +40,11 @@ from crawler.model import (
     Visit,
     Why,
 )
-from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns
+from crawler.ports import Batch, Fetcher, Frontier, Permits, Reader, Request, Sink, Turns
 from crawler.scope import Scope
 from crawler.urls import Url, netloc, origin
 
 GROUP: Final = 64  # settlements in one transaction
-LARGE: Final = 256 * 1024  # bytes from which a page is parsed in a thread of its own (Lexbor frees the lock)
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
@@ -108,6 +107,7 @@ class Crawl:
     scope: Scope
     tally: Counters
     turn: Turns
+    reader: Reader
     limits: Limits = Limits()
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
@@ -394,9 +394,18 @@ class Crawl:
 
     async def _judge(self, lease: Lease, reply: Reply) -> Verdict:
         now = datetime.fromtimestamp(self.clock(), UTC)
-        if isinstance(reply, Response) and len(reply.body) > LARGE:
-            return await anyio.to_thread.run_sync(self.judge, lease, reply, now)
-        return self.judge(lease, reply, now)
+        markup = self.judge.markup(lease.visit.url, reply)
+        # Whoever visited this page before may have died of it.
+        if markup is None or not (markup.is_risky or lease.attempt > 1):
+            return self.judge(lease, reply, now)
+        page = await self.reader.read(markup)
+        if isinstance(page, Broken):
+            return self.judge(lease, page, now)
+        if page.truncated:
+            log.warning(
+                "a page has more links than are looked at", extra={"fields": {"url": lease.visit.url}}
+            )
+        return await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
 
     async def _start_moved(self, start: Url, to: Url) -> None:
         self._admit(start, to)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from crawler import extract, fields, lastmod, patience
+from crawler.extract import Markup, Page
 from crawler.fields import Directives
 from crawler.model import (
     Broken,
@@ -42,6 +43,7 @@ SCOPED: Final = frozenset(
 )  # reasons that the scope gives, not the page
 PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
 
+PDF: Final = b"%PDF-"
 _HTML_STARTS: Final = tuple(
     b"<!doctype html|<html|<head|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<body|<br|<p|<!--".split(
         b"|"
@@ -80,12 +82,22 @@ class Judge:
         essence = fields.content_type(headers.get("content-type"))[0]
         return status in PAGE and (essence is None or essence in HTML)
 
-    def __call__(self, lease: Lease, reply: Reply, now: datetime) -> Verdict:
-        """What becomes of the URL."""
+    def markup(self, url: Url, reply: Reply) -> Markup | None:
+        """What there is to be read of a reply, if it is a page."""
+        if not isinstance(reply, Response) or reply.status not in PAGE or not reply.body.strip():
+            return None
+        essence, charset = _type(reply)
+        if essence not in HTML or reply.body.startswith(PDF):
+            return None
+        ladder = self._rules.ladder
+        return Markup(reply.body, url, charset, Source.PAGE in ladder, Source.HISTORY in ladder)
+
+    def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
+        """What becomes of the URL. `page`: what its markup says, if that was read already."""
         if isinstance(reply, Broken):
             return Verdict(Failed(reply.cause, reply.detail))
         if reply.status in PAGE:
-            return self._page(lease.visit.url, reply, now)
+            return self._page(lease.visit.url, reply, now, page)
         if reply.status == 304 and lease.prior:
             return Verdict(_unscoped(lease.prior), lease.prior.facts, unchanged=True)
         if reply.status in REDIRECTS:
@@ -119,26 +131,20 @@ class Judge:
             return Unlisted(Why.EMPTY, str(status))
         return Failed(_cause_of(status), str(status))
 
-    def _page(self, url: Url, reply: Response, now: datetime) -> Verdict:
+    def _page(self, url: Url, reply: Response, now: datetime, page: Page | None) -> Verdict:
         validators = Validators(reply.headers.get("etag"), reply.headers.get("last-modified"))
         header = lastmod.from_header(reply.headers, now)
         fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
         facts = self._dated(Facts(reply.status, validators, header=header, fresh=fresh))
-        essence, charset = fields.content_type(reply.headers.get("content-type"))
-        if essence is None:
-            essence = "text/html" if _looks_like_html(reply.body) else "application/octet-stream"
+        essence, _ = _type(reply)
         if essence not in HTML:
             return self._document(url, reply, facts, essence)
         if not reply.body.strip():
             return Verdict(Unlisted(Why.EMPTY), facts)
-        if reply.body.startswith(b"%PDF-"):
+        if reply.body.startswith(PDF):
             return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
-        if extract.too_costly(reply.body):
-            return Verdict(Failed(Cause.PARSE, "nested or crowded markup"), facts)
-        ladder = self._rules.ladder
-        page = extract.extract(
-            reply.body, url, charset=charset, dated=Source.PAGE in ladder, printed=Source.HISTORY in ladder
-        )
+        markup = self.markup(url, reply)
+        page = page or (markup.read() if markup else Page(url))
         stated = lastmod.from_page(page.dates, now)
         return self._html(url, reply, self._dated(replace(facts, stated=stated, content=page.content)), page)
 
@@ -153,7 +159,7 @@ class Judge:
             return Verdict(Unlisted(Why.TYPE, essence), facts, links)
         return Verdict(self._indexable(url, self._header_directives(reply), canonical, facts), facts, links)
 
-    def _html(self, url: Url, reply: Response, facts: Facts, page: extract.Page) -> Verdict:
+    def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
         rules = self._rules
         refresh = rules.normalise(page.refresh[1], page.base) if page.refresh else None
         said = self._header_directives(reply)
@@ -191,7 +197,7 @@ class Judge:
         return distinct.pop() if len(distinct) == 1 else None
 
     def _links(
-        self, url: Url, reply: Response, page: extract.Page, said: Directives, more: Iterable[Url | None]
+        self, url: Url, reply: Response, page: Page, said: Directives, more: Iterable[Url | None]
     ) -> tuple[Link, ...]:
         followed, avoided = extract.resolve(page, self._rules.normalise)
         from_header = (
@@ -228,6 +234,14 @@ def _cause_of(status: int) -> Cause:
     if 400 <= status < 500:
         return Cause.CLIENT_ERROR
     return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS
+
+
+def _type(reply: Response) -> tuple[str, str | None]:
+    """Media type and charset; where none is said, what the bytes look like."""
+    essence, charset = fields.content_type(reply.headers.get("content-type"))
+    if essence is None:
+        return "text/html" if _looks_like_html(reply.body) else "application/octet-stream", charset
+    return essence, charset
 
 
 def _looks_like_html(body: bytes) -> bool:

@@ -79,6 +79,7 @@ class Cause(Reason):
     CODING = "coding", "the content coding is unknown or broken"
     TOO_LARGE = "too-large", "larger than --max-body"
     PARSE = "parse", "the markup could not be read in time"
+    CRASHED = "crashed", "the markup made the parser crash"
 
 
 class Source(Reason):

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
+from crawler.extract import Markup, Page
 from crawler.model import (
     Balance,
+    Broken,
     Entry,
     Evidence,
     Facts,
@@ -232,6 +234,14 @@ class Frontier(Pacer, Protocol):
 
     async def close(self) -> None:
         """Let go of files and connections."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads the markup that may hurt whoever reads it."""
+
+    async def read(self, markup: Markup) -> Page | Broken:
+        """What the page says, or why that cannot be told. Never raises for what the page does."""
         ...
 
 

@@ -155,19 +155,29 @@ def test_links_are_counted_and_the_cut_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "costly"),
+    ("body", "risky"),
     [
         (b"<div>" * 100_000, True),
-        (b"<div>x</div>" * 100_000, False),
+        (b"<div></x>" * 2_501, True),
         (b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">", True),
+        (b"".join(b"<b %d>" % n for n in range(1_000)) + b"x</b>" * 200, True),
+        (b"".join(b"<B\n%d>" % n for n in range(1_000)) + b"x</b>" * 200, True),
+        (b"<b>" * 4_000, False),
         (b"<p title='" + b"long " * 100 + b"'>", False),
-        (b"<b n>" * 8_000, False),
-        (b"<br>" * 10_000, False),
+        (b"<p>text</p>" * 2_000, False),
+        (b"x" * 65_537, True),
         (b"", False),
     ],
 )
-def test_what_would_stall_the_parser_is_told_before(body: bytes, costly: bool) -> None:
-    assert extract.too_costly(body) is costly
+def test_what_may_stall_the_parser_is_told_before(body: bytes, risky: bool) -> None:
+    assert extract.Markup(body, URL).is_risky is risky
+
+
+def test_a_page_of_too_many_tags_is_read_up_to_there() -> None:
+    body = b"<a href=1>" + b"<b>" * extract.MAX_ELEMENTS + b"<a href=2>"
+    found = extract.extract(body, URL, charset="utf-8")
+    assert (found.followed, found.truncated) == (("1",), True)
+    assert not extract.extract(body[10:-10], URL, charset="utf-8").truncated
 
 
 HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(

@@ -1,9 +1,11 @@
 """What becomes of a URL: one table for each thing a server or a page can say."""
 
 from datetime import UTC, datetime
+from urllib.parse import urljoin
 
 import pytest
 
+from crawler.extract import Page
 from crawler.judge import Judge, Rules
 from crawler.model import (
     Broken,
@@ -345,7 +347,26 @@ def test_bodies_that_say_nothing_are_not_read(status: int, content_type: str | N
     assert Judge(Rules("x", Normaliser())).wants_body(status, headers) is wanted
 
 
-def test_markup_that_would_stall_the_parser_is_not_parsed() -> None:
-    outcome = judged(html=b"<div>" * 100_000).outcome
-    assert isinstance(outcome, Failed)
-    assert outcome.cause is Cause.PARSE
+def test_a_page_that_was_read_already_is_not_read_again() -> None:
+    judge = Judge(Rules("x", Normaliser()))
+    reply = Response(200, Headers([("content-type", "text/html; charset=gbk")]), b"<a href=/here>")
+    markup = judge.markup(URL, reply)
+    assert markup
+    assert (markup.body, markup.url, markup.charset) == (reply.body, URL, "gbk")
+    verdict = judge(Lease(1, 1, Visit(URL)), reply, NOW, Page(URL, ("/there",)))
+    assert [link.url for link in verdict.links] == [urljoin(URL, "/there")]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (404, "text/html", b"<p>"),
+        (200, "text/plain", b"<p>"),
+        (200, "text/html", b" "),
+        (200, "text/html", b"%PDF-"),
+    ],
+)
+def test_what_is_no_page_is_not_read(status: int, kind: str, body: bytes) -> None:
+    judge = Judge(Rules("x", Normaliser()))
+    assert judge.markup(URL, Response(status, Headers([("content-type", kind)]), body)) is None
+    assert judge.markup(URL, Broken(Cause.TLS)) is None

@@ -1,0 +1,179 @@
+"""Pages that may stall or crash the HTML parser, read in a process of their own: `Apart` here, `serve` there.
+
+Lexbor is quick on what people write and quadratic, or worse, on what some write to hurt. A page that `extract`
+calls risky goes to a child, which is killed when it takes too long and replaced when it dies: that costs the page,
+not the crawl. What comes back is plain JSON, as a process that parsed hostile bytes is not trusted either.
+"""
+
+import json
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from typing import Any, BinaryIO, Final
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from crawler.extract import Markup, Page
+from crawler.model import Broken, Cause
+
+DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
+SHORTEST: Final = 1.0
+TRIES: Final = 3  # of a page that the parser dies on
+CHILDREN: Final = 2  # processes at most
+MEMORY: Final = 1 << 30  # bytes of address space that a child may have
+ORPHANED: Final = 30  # seconds of processor time for one page, in case nobody is left to kill the child
+MAX_FRAME: Final = 64_000_000  # bytes of an answer
+
+_SIZE: Final = struct.Struct("!I")
+# The child finds the program where we do, wherever it was started from.
+_CODE: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.apart import serve; serve()"
+)
+
+
+class Apart:
+    """A `ports.Reader`. Children are started when they are first needed, and end with `running`."""
+
+    def __init__(self, command: list[str] | None = None, *, deadline: float = DEADLINE) -> None:
+        """`command` starts a child, `deadline` is in seconds: for tests."""
+        self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
+        self._deadline, self._stuck = deadline, 0
+        self._free: list[_Child] = []
+        self._places = anyio.CapacityLimiter(CHILDREN)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Apart"]:
+        """Leaves no process behind."""
+        try:
+            yield self
+        finally:
+            with anyio.CancelScope(shield=True):
+                while self._free:
+                    await self._free.pop().end()
+
+    async def read(self, markup: Markup) -> Page | Broken:
+        """What the page says, or why that cannot be told. Never raises for what the page does."""
+        async with self._places:
+            for _ in range(TRIES):
+                patience = max(SHORTEST, self._deadline / (1 + self._stuck))
+                with anyio.move_on_after(patience):
+                    page = await self._once(markup)
+                    if page is not None:
+                        return page
+                    continue
+                self._stuck += 1
+                return Broken(Cause.PARSE, f"the parser was not done after {patience:.0f} s")
+        return Broken(Cause.CRASHED, f"the parser died on it {TRIES} times")
+
+    async def _once(self, markup: Markup) -> Page | Broken | None:
+        """Nothing, if the child died."""
+        child = self._free.pop() if self._free else await _Child.start(self._command)
+        try:
+            answer = await child.ask(markup)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await child.end()
+            raise
+        if answer is None:
+            await child.end()
+            return None
+        self._free.append(child)
+        return answer
+
+
+class _Child:
+    def __init__(self, process: Process, said: BufferedByteReceiveStream) -> None:
+        self._process, self._said = process, said
+
+    @classmethod
+    async def start(cls, command: list[str]) -> "_Child":
+        # In a session of its own: Ctrl-C is for us to answer.
+        process = await anyio.open_process(command, stderr=subprocess.DEVNULL, start_new_session=True)
+        if process.stdout is None:
+            raise RuntimeError("a process without the pipe that was asked for")
+        return cls(process, BufferedByteReceiveStream(process.stdout))
+
+    async def ask(self, markup: Markup) -> Page | Broken | None:
+        question = asdict(markup)
+        body: bytes = question.pop("body")
+        head = json.dumps(question).encode()
+        if self._process.stdin is None:
+            return None
+        try:
+            await self._process.stdin.send(_SIZE.pack(len(head)) + head + _SIZE.pack(len(body)))
+            await self._process.stdin.send(body)
+            (size,) = _SIZE.unpack(await self._said.receive_exactly(_SIZE.size))
+            if size > MAX_FRAME:
+                return None
+            return _page(json.loads(await self._said.receive_exactly(size)))
+        except (
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+            anyio.IncompleteRead,
+            anyio.EndOfStream,
+        ):
+            return None
+        except (ValueError, TypeError, KeyError):  # it lost its mind
+            return None
+
+    async def end(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.aclose()
+
+
+def _page(said: dict[str, Any]) -> Page | Broken:
+    if "failed" in said:
+        return Broken(Cause.PARSE, str(said["failed"]))
+    texts = {name: tuple(map(str, said[name])) for name in ("followed", "avoided", "canonicals", "dates")}
+    refresh = said["refresh"]
+    return Page(
+        base=str(said["base"]),
+        **texts,
+        robots=tuple((str(name), str(content)) for name, content in said["robots"]),
+        refresh=None if refresh is None else (float(refresh[0]), str(refresh[1])),
+        encoding=str(said["encoding"]),
+        truncated=bool(said["truncated"]),
+        content=None if said["content"] is None else str(said["content"]),
+    )
+
+
+# -- in the child ------------------------------------------------------------------------------------------
+
+
+def serve(source: BinaryIO = sys.stdin.buffer, sink: BinaryIO = sys.stdout.buffer) -> None:
+    """Read pages until there are no more."""
+    limit = _limiter()
+    while len(size := source.read(_SIZE.size)) == _SIZE.size:
+        question = json.loads(source.read(*_SIZE.unpack(size)))
+        body = source.read(*_SIZE.unpack(source.read(_SIZE.size)))
+        limit()
+        try:
+            said = asdict(Markup(body=body, **question).read())
+        except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
+            said = {"failed": f"the parser gave up ({type(error).__name__})"}
+        answer = json.dumps(said).encode()
+        sink.write(_SIZE.pack(len(answer)) + answer)
+        sink.flush()
+
+
+def _limiter() -> Callable[[], None]:
+    """Bounds memory now, and processor time at each call."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return lambda: None
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, most))
+
+    def limit() -> None:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + ORPHANED, most))
+
+    return limit

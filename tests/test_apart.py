@@ -1,0 +1,145 @@
+"""A page that stalls or kills the parser costs that page only."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import anyio
+import pytest
+
+from crawler.apart import _CODE, Apart
+from crawler.extract import Markup, Page
+from crawler.model import Broken, Cause
+
+pytestmark = pytest.mark.anyio
+
+URL = "http://site.example/page"
+STALLING = {
+    "nested": b"<div>" * 100_000,
+    "attributes": b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">",
+    "formatting": b"".join(b"<b %d>" % n for n in range(10_000))
+    + b"".join(b"<i %d>" % n for n in range(10_000))
+    + b"x</b>" * 10_000,
+}
+
+
+def script(tmp_path: Path, body: str) -> list[str]:
+    """A child that misbehaves: `body` sees `question`, `body`, `say(bytes)` and a folder."""
+    file = tmp_path / "child.py"
+    file.write_text(
+        f"""
+import json, os, signal, struct, sys, time, pathlib
+folder = pathlib.Path({str(tmp_path)!r})
+with (folder / "starts").open("a") as starts:
+    starts.write("x")
+def say(data): sys.stdout.buffer.write(struct.pack("!I", len(data)) + data); sys.stdout.buffer.flush()
+while size := sys.stdin.buffer.read(4):
+    question = json.loads(sys.stdin.buffer.read(*struct.unpack("!I", size)))
+    body = sys.stdin.buffer.read(*struct.unpack("!I", sys.stdin.buffer.read(4)))
+    {body}
+"""
+    )
+    return [sys.executable, str(file)]
+
+
+async def test_a_page_reads_the_same_apart_as_here() -> None:
+    body = "<base href='/b/'><a href=x>ö</a><a href=y rel=nofollow><meta name=robots content=noindex>"
+    body += (
+        "<meta http-equiv=refresh content='3;url=z'><meta property=article:modified_time content=2024-01-02>"
+    )
+    markup = Markup(body.encode("latin-1"), URL, "latin1", dated=True, printed=True)
+    async with Apart().running() as apart:
+        assert await apart.read(markup) == markup.read()
+        assert await apart.read(markup) == markup.read()
+
+
+@pytest.mark.parametrize("kind", STALLING)
+async def test_a_page_that_stalls_the_parser_is_let_go_and_nothing_waits_for_it(kind: str) -> None:
+    pulse: list[float] = []
+
+    async def beat() -> None:
+        while True:
+            pulse.append(time.monotonic())
+            await anyio.sleep(0.005)
+
+    async with Apart(deadline=1.0).running() as apart, anyio.create_task_group() as tasks:
+        tasks.start_soon(beat)
+        stuck = await apart.read(Markup(STALLING[kind], URL))
+        good = await apart.read(Markup(b"<a href=x>", URL))
+        tasks.cancel_scope.cancel()
+    assert stuck == Broken(Cause.PARSE, "the parser was not done after 1 s")
+    assert isinstance(good, Page)
+    assert good.followed == ("x",)
+    assert len(pulse) > 20, "the event loop stood still"
+
+
+async def test_the_more_pages_get_stuck_the_sooner_they_are_let_go(tmp_path: Path) -> None:
+    command = script(tmp_path, "time.sleep(60)")
+    apart = Apart(command, deadline=1.5)
+    async with apart.running():
+        said = [await apart.read(Markup(b"", URL)) for _ in range(2)]
+    assert [reply.detail for reply in said if isinstance(reply, Broken)] == [
+        "the parser was not done after 2 s",
+        "the parser was not done after 1 s",
+    ]
+
+
+async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path) -> None:
+    apart = Apart(script(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)"))
+    async with apart.running():
+        assert await apart.read(Markup(b"x" * 1_000_000, URL)) == Broken(
+            Cause.CRASHED, "the parser died on it 3 times"
+        )
+    assert (tmp_path / "starts").read_text() == "xxx"
+
+
+async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+    page = json.dumps(asdict(Page(URL, ("x",))))
+    once = (
+        "(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); "
+        f"say(json.dumps(json.loads({page!r})).encode())"
+    )
+    apart = Apart(script(tmp_path, once))
+    async with apart.running():
+        assert await apart.read(Markup(b"", URL)) == Page(URL, ("x",))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "say(b'nonsense')",
+        "say(b'{}')",
+        "say(b'[1]')",
+        "sys.stdout.buffer.write(b'\\xff' * 8); sys.stdout.flush()",
+        'say(b\'{"base": 1, "followed": 3}\')',
+    ],
+)
+async def test_a_child_that_lost_its_mind_is_not_believed(said: str, tmp_path: Path) -> None:
+    apart = Apart(script(tmp_path, said))
+    async with apart.running():
+        assert await apart.read(Markup(b"", URL)) == Broken(Cause.CRASHED, "the parser died on it 3 times")
+
+
+async def test_no_child_is_left_behind(tmp_path: Path) -> None:
+    apart = Apart(script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(60)"))
+    async with apart.running():
+        with anyio.move_on_after(1.5):
+            await apart.read(Markup(b"", URL))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_memory_that_runs_out_is_a_page_that_failed() -> None:
+    body = b"<p>text" * 250_000
+    head = json.dumps({"url": URL, "charset": None, "dated": False, "printed": False}).encode()
+    code = f"import crawler.apart as apart; apart.MEMORY = 64 << 20; {_CODE.partition('; ')[2]}"
+    sent = len(head).to_bytes(4) + head + len(body).to_bytes(4) + body
+    run = subprocess.run(
+        [sys.executable, "-c", f"import json, sys; {code}", json.dumps(sys.path)],
+        input=sent, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert json.loads(run.stdout[4:])["failed"].startswith("the parser gave up")
