@@ -35,6 +35,7 @@ from crawler.robots import Robots
 from crawler.scope import Scope
 from crawler.seeds import Lines, Seeds
 from crawler.settings import Settings
+from crawler.traps import Traps
 from crawler.urls import TRACKING, Normaliser, Url
 
 MEMORY: Final = ":memory:"
@@ -59,11 +60,14 @@ def start_url(text: str, normalise: Normaliser) -> Url:
     return url
 
 
-def normaliser(settings: Settings) -> Normaliser:
-    """The identity of URLs under these settings."""
+def normaliser(settings: Settings, sessions: Callable[[str, str], None] = lambda *_: None) -> Normaliser:
+    """The identity of URLs under these settings. `sessions` hears of each session id that goes."""
     chosen = settings.urls
     return Normaliser(
-        TRACKING | set(chosen.strip_param), keep=chosen.keep_param, drop_query=chosen.drop_query
+        TRACKING | set(chosen.strip_param),
+        keep=chosen.keep_param,
+        drop_query=chosen.drop_query,
+        sessions=None if "session" in settings.scope.allow_trap else sessions,
     )
 
 
@@ -105,7 +109,7 @@ def reading(settings: Settings) -> str:
     http = settings.http
     return _digest([
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
-        http.cookie_file,
+        http.cookie_file, settings.scope.allow_trap,
     ])  # fmt: skip
 
 
@@ -158,6 +162,7 @@ class Job:
     fetcher: Fetcher
     turn: Turns
     reader: Reader
+    traps: Traps
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
@@ -252,7 +257,7 @@ class Job:
         judge = Judge(
             Rules(
                 agent=agent,
-                normalise=normaliser(settings),
+                normalise=normaliser(settings, self.traps.session),
                 types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
                 off=frozenset(settings.verdicts.no_rule),
                 ladder=LADDERS[settings.dates.lastmod],
@@ -270,6 +275,7 @@ class Job:
             tally=self.tally,
             turn=self.turn,
             reader=self.reader,
+            traps=self.traps,
             limits=Limits(
                 concurrency=pace.concurrency,
                 gap=1 / pace.rate if pace.rate else 0.0,
@@ -370,4 +376,5 @@ async def open_job(
         )
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
         reader = await stack.enter_async_context(Apart().running())
-        yield Job(settings, starts, frontier, run, tally, fetcher, turn, reader, inputs, list(sinks))
+        traps = Traps(settings.scope.allow_trap)
+        yield Job(settings, starts, frontier, run, tally, fetcher, turn, reader, traps, inputs, list(sinks))

@@ -59,17 +59,26 @@ _STAMP: Final = _noise(
     rf"©|\(c\)\s|\bcopyright\b|\b{_MADE}\b.{{0,100}}\d|\b(?:current|server|local) time\b|\btoday is\b"
     r"|\bpage (?:load|generation|render)\b|\brequest[ -]id\b"
 )
+_DATES: Final = _noise(
+    r"[\d\s.,:/-]{1,1000}|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9}\b"
+    r"|(?<=\d)(?:st|nd|rd|th)\b"
+)
 _DIGIT: Final = re.compile(r"\d")
 _BARE: Final = re.compile(_NUMBER)
 _COUNTING: Final = _noise(rf"(?:\b{_COUNTED}|\b{_MADE}\b.{{0,40}}?)\s?[:=]? #|# {_COUNTED}\b")
 
 
-def fingerprint(tree: LexborHTMLParser) -> str:
-    """Sixteen hex digits. Takes what is not counted out of the tree: read all else from it before."""
+def fingerprint(tree: LexborHTMLParser, *, dateless: bool = False) -> str:
+    """Sixteen hex digits. Takes what is not counted out of the tree: read all else from it before.
+
+    `dateless` counts no numbers, months or days of the week: the pages of an empty calendar then say the same.
+    """
     tree.strip_tags(SILENT)
     title = tree.css_first("title")
     main = tree.css_first("main, [role=main]") or _body(tree)
     said = [" ".join(title.text().split()) if title else "", *(_pieces(main) if main else ())]
+    if dateless:
+        said = [_DATES.sub("", " ".join(said))]
     return blake2b("\n".join(said).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
@@ -20,12 +20,13 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler.errors import StartForbidden, StartUnreachable, first_of
+from crawler import arrival, hindsight
+from crawler.breaker import Breaker
+from crawler.errors import first_of
+from crawler.extract import MAX_LINKS
 from crawler.judge import Judge
-from crawler.lastmod import lie
 from crawler.model import (
     Broken,
-    Failed,
     Lease,
     Link,
     Listed,
@@ -42,7 +43,8 @@ from crawler.model import (
 )
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Reader, Request, Sink, Turns
 from crawler.scope import Scope
-from crawler.urls import Url, netloc, origin
+from crawler.traps import Traps
+from crawler.urls import Url, origin
 
 GROUP: Final = 64  # settlements in one transaction
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
@@ -60,6 +62,7 @@ class Ending(Enum):
     COMPLETE = "complete"
     LIMIT = "limit"  # --max-pages or --max-time
     STOPPED = "stopped"  # somebody asked
+    FAILING = "failing"  # the host only fails
 
 
 class Counters(Protocol):
@@ -108,6 +111,8 @@ class Crawl:
     tally: Counters
     turn: Turns
     reader: Reader
+    traps: Traps = field(default_factory=Traps)
+    breaker: Breaker = field(default_factory=Breaker)
     limits: Limits = Limits()
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
@@ -119,6 +124,7 @@ class Crawl:
     _slowest: float = field(init=False, default=0.0)
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
+    _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
     _nap: anyio.CancelScope | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -136,25 +142,37 @@ class Crawl:
         """
         if self.limits.max_time is not None:
             self._deadline = self.clock() + self.limits.max_time
-        await self._recall_moves()
+        await self._recall()
         try:
             await self._pool()
         except BaseExceptionGroup as group:
             raise first_of(group) from group
         with anyio.CancelScope(shield=True):
             await self.frontier.release(list(self._out.values()))
+            await self.frontier.reopen(list(self._failed))
         if self._ending is None:
-            await self._date()
+            pages = [Url(text) for text in self.traps.withdrawn]
+            await self.frontier.withdraw(pages, Why.TRAP, "shows what its neighbours show")
+            await hindsight.soft_404s(self.frontier, self.judge, self.traps, self.starts, self._peek)
+            await hindsight.date(self.frontier, self.judge.ladder)
+        await self._keep_traps()
+        if self._ending is None:
             await self.frontier.finish()
         return self._ending or Ending.COMPLETE
 
-    async def _date(self) -> None:
-        """What all pages together tell of the dates: whose headers lie, and so which date each page gets."""
-        lies = {found.origin: why for found in await self.frontier.evidence() if (why := lie(found))}
-        for site, why in lies.items():
-            log.warning("Last-Modified is not believed", extra={"fields": {"origin": site, "because": why}})
-        await self.frontier.date(self.judge.ladder, list(lies))
-        await self.frontier.remember("lies", json.dumps(lies))
+    async def _peek(self, url: Url) -> Reply | None:
+        """Ask for a page that is no visit, if that is allowed."""
+        if not (await self.permit(url)).allowed:
+            return None
+        await self.turn(origin(url), await self.frontier.slot(origin(url)))
+        return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
+
+    async def _keep_traps(self) -> None:
+        for trap in self.traps.news():
+            fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
+            log.warning("a space without end is not gone into", extra={"fields": fields})
+        if self.traps.is_dirty:
+            await self.frontier.remember("traps", json.dumps(self.traps.saved()))
 
     # -- the steward --------------------------------------------------------------------------------------
 
@@ -177,7 +195,7 @@ class Crawl:
         await self._drain(give, done, depth=0)
         if self._ending:
             return
-        await self._check_arrival()
+        await arrival.check(self.frontier, self.scope.starts)
         await self._seed()
         self.tally.phase = "crawling"
         # A level is finished before the next begins: what lies within the limit must not depend on timing.
@@ -239,10 +257,22 @@ class Crawl:
             self.tally.found(await self.frontier.settle(settlements))
             for sink in self.sinks:
                 await sink.settled(settlements)
+        await self._keep_traps()
         if unused:
             await self.frontier.release(unused)
+        await self._watch(settlements)
         for item in group:
             self._out.pop(item.id if isinstance(item, Lease) else item.lease.id, None)
+
+    async def _watch(self, settlements: Sequence[Settlement]) -> None:
+        """A host that only fails ends the run; what failed on the way there is asked for again when it goes on."""
+        sites = {origin(url) for url in self.starts}
+        for settlement in settlements:
+            url = settlement.lease.visit.url
+            row = self.breaker.note(url, settlement.verdict) if origin(url) in sites else None
+            if row:
+                self._failed.update(dict.fromkeys(row))
+                self._end(Ending.FAILING, f"{origin(url)} only fails")
 
     def _is_ending(self) -> bool:
         if self._ending is None and self.clock() >= self._deadline:
@@ -261,38 +291,6 @@ class Crawl:
 
     # -- arriving -----------------------------------------------------------------------------------------
 
-    async def _check_arrival(self) -> None:
-        """At least one start URL must have led to a page, or there is no site."""
-        ends = [await self._end_of(url) for url in self.scope.starts]
-        if any(isinstance(end, Listed) or _is_page(end) for _, end in ends):
-            return
-        await self.frontier.conclude()
-        url, end = ends[0]
-        if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
-            file = await self.frontier.robots(origin(url))
-            if file and file.status == "unreachable":
-                raise StartUnreachable(f"{url}: {file.detail}.")
-        if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
-            line = f" ({end.detail})" if end.detail else ""
-            raise StartForbidden(f"{url}: {end.why.says}{line}. See the robots command, or --ignore-robots.")
-        if isinstance(end, Unlisted) and end.why is Why.OFFSITE:
-            raise StartUnreachable(
-                f"{self.scope.starts[0]} redirects to {url}, another site: start there, "
-                f"or add --allow-host {netloc(url)}."
-            )
-        reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page came"
-        raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
-
-    async def _end_of(self, url: Url) -> tuple[Url, Outcome | None]:
-        """Where the redirects of a start URL end."""
-        for _ in range(100):
-            record = await self.frontier.record(url)
-            outcome = record.outcome if record else None
-            if not isinstance(outcome, Moved):
-                return url, outcome
-            url = outcome.to
-        return url, None
-
     async def _seed(self) -> None:
         if self.seeding is None or await self.frontier.recall("seeded"):
             return
@@ -303,7 +301,9 @@ class Crawl:
                 return
         await self.frontier.remember("seeded", "yes")
 
-    async def _recall_moves(self) -> None:
+    async def _recall(self) -> None:
+        """What this run learned before it was interrupted."""
+        self.traps.restore(json.loads(await self.frontier.recall("traps") or "{}"))
         for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
             self._admit(Url(start), Url(to))
 
@@ -328,6 +328,8 @@ class Crawl:
         permit = self.permits.permit(url)
         if not permit.allowed:
             return Settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
+        if self.traps.bars(url, lease.visit.depth) and url not in self.starts:
+            return Settlement(lease, Verdict(Unlisted(Why.TRAP)))
         if self.scope.unfetched(url):
             return Settlement(lease, Verdict(self._listable(url, Listed())))
         await self.turn(origin(url), lease.at)
@@ -338,7 +340,12 @@ class Crawl:
         links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
-        return self._settlement(lease, verdict, links)
+        return self._settlement(lease, self._unless_trapped(url, verdict, links), links)
+
+    def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Verdict:
+        content = verdict.facts.content if verdict.facts else None
+        outcome = self.traps.note(url, verdict.outcome, content, (link.url for link in links))
+        return verdict if outcome is verdict.outcome else replace(verdict, outcome=outcome)
 
     async def _met_stranger(self, lease: Lease) -> bool:
         """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""
@@ -402,9 +409,7 @@ class Crawl:
         if isinstance(page, Broken):
             return self.judge(lease, page, now)
         if page.truncated:
-            log.warning(
-                "a page has more links than are looked at", extra={"fields": {"url": lease.visit.url}}
-            )
+            self.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
         return await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
 
     async def _start_moved(self, start: Url, to: Url) -> None:
@@ -437,10 +442,6 @@ class Crawl:
     ) -> Visit:
         """A URL that was found: a visit, or known and set aside."""
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
+        if aside is None and self.traps.bars(url, depth):
+            aside = Why.TRAP
         return Visit(url, depth, via, hops, aside)
-
-
-def _is_page(outcome: Outcome | None) -> bool:
-    """Unlisted, but answered by the site itself: its links count."""
-    unasked = {Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.EXCLUDED, Why.TYPE}
-    return isinstance(outcome, Unlisted) and outcome.why not in unasked

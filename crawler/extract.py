@@ -57,10 +57,18 @@ class Markup:
     charset: str | None = None  # of Content-Type
     dated: bool = False  # look for the dates that it states
     printed: bool = False  # take the fingerprint of its content
+    dateless: bool = False  # whatever the numbers and months in it
 
     def read(self) -> Page:
         """What it says."""
-        return extract(self.body, self.url, charset=self.charset, dated=self.dated, printed=self.printed)
+        return extract(
+            self.body,
+            self.url,
+            charset=self.charset,
+            dated=self.dated,
+            printed=self.printed,
+            dateless=self.dateless,
+        )
 
     @property
     def is_risky(self) -> bool:
@@ -81,10 +89,12 @@ def extract(
     max_links: int = MAX_LINKS,
     dated: bool = False,
     printed: bool = False,
+    dateless: bool = False,
 ) -> Page:
     """Read a page found at `url`. `charset` is that of Content-Type. Never raises on any bytes.
 
-    `dated` looks for the dates that the page states, `printed` takes the fingerprint of its content.
+    `dated` looks for the dates that the page states, `printed` takes the fingerprint of its content, the same for
+    all numbers and months if `dateless`.
     """
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
@@ -92,7 +102,7 @@ def extract(
     for node in tree.css(WANTED):
         reading.take(node)
     dates = tuple(stated.dates(tree)) if dated else ()
-    return reading.page(dates, content.fingerprint(tree) if printed else None)
+    return reading.page(dates, content.fingerprint(tree, dateless=dateless) if printed else None)
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:

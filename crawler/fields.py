@@ -148,3 +148,13 @@ def robots_tag(values: Iterable[str], agent: str) -> Directives:
             if addressed:
                 said |= directives(rule)
     return said
+
+
+def text_of(value: str) -> str:
+    """A field that is a URL: its bytes are mostly UTF-8, whatever RFC 9110 5.5 says. They come as Latin-1."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

@@ -33,14 +33,15 @@ from crawler.model import (
     Verdict,
     Why,
 )
+from crawler.traps import calendar_of, space_of
 from crawler.urls import Normaliser, Url
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 SCOPED: Final = frozenset(
-    {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG}
-)  # reasons that the scope gives, not the page
+    {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404}
+)  # reasons that the scope gives, or the other pages, not this one
 PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
 
 PDF: Final = b"%PDF-"
@@ -90,7 +91,9 @@ class Judge:
         if essence not in HTML or reply.body.startswith(PDF):
             return None
         ladder = self._rules.ladder
-        return Markup(reply.body, url, charset, Source.PAGE in ladder, Source.HISTORY in ladder)
+        dateless = calendar_of(url) is not None
+        printed = Source.HISTORY in ladder or space_of(url) is not None
+        return Markup(reply.body, url, charset, Source.PAGE in ladder, printed, dateless)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
         """What becomes of the URL. `page`: what its markup says, if that was read already."""
@@ -105,16 +108,14 @@ class Judge:
         return Verdict(self._refusal(lease, reply, now), Facts(reply.status))
 
     def _redirect(self, lease: Lease, reply: Response) -> Verdict:
-        location = reply.headers.get("location")
+        location = fields.text_of(reply.headers.get("location") or "")
         to = self._rules.normalise(location, lease.visit.url) if location else None
-        return self._moved(lease, to, reply.status, location or "no Location")
-
-    def _moved(self, lease: Lease, to: Url | None, status: int, shown: str) -> Verdict:
-        facts = Facts(status)
+        facts, shown = Facts(reply.status), location or "no Location"
+        wants = " with a cookie: see --cookie-file" if reply.headers.get("set-cookie") else ""
         if to is None:
             return Verdict(Failed(Cause.REDIRECT, shown), facts)
         if to == lease.visit.url:
-            return Verdict(Failed(Cause.REDIRECT_LOOP, shown), facts)
+            return Verdict(Failed(Cause.REDIRECT_LOOP, f"{shown}{wants}"), facts)
         if lease.visit.hops >= self._rules.max_redirects:
             return Verdict(Failed(Cause.REDIRECTS, to), facts)
         return Verdict(Moved(to), facts, (Link(to),))

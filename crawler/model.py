@@ -18,6 +18,7 @@ from crawler.urls import Url
 MAX_ENTRIES = 50_000  # URLs in a sitemap, sitemaps in an index
 MAX_BYTES = 52_428_800  # bytes of one file before compression
 MAX_LOC = 2_047  # characters of a loc: "less than 2,048"
+TRAPS = ("calendar", "depth", "path", "query", "session", "soft-404")  # kinds of spaces without end
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
@@ -54,6 +55,8 @@ class Why(Reason):
     NO_LIST = "no-list", "left out by --no-list"
     SCHEME = "scheme", "answers under http where the site is https, or the reverse"
     TOO_LONG = "too-long", "longer than the 2,047 characters of a sitemap loc"
+    TRAP = "trap", "in a space without end (see --allow-trap)"
+    SOFT_404 = "soft-404", "shows what the site answers for a page that cannot be"
     EMPTY = "empty", "answered without content"
 
 
@@ -307,6 +310,16 @@ class Entry:
 
     url: Url
     lastmod: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Listed pages of one origin that say the same."""
+
+    origin: str
+    content: str  # their fingerprint
+    count: int
+    example: Url
 
 
 def code(outcome: Outcome) -> str:

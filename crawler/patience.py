@@ -13,6 +13,8 @@ from crawler.model import Headers
 QUICK: Final = 5.0
 """Seconds that a task waits itself."""
 
+TOO_MANY: Final = 429
+
 OVERLOADED: Final = frozenset({429, 503})
 """Statuses that say: too much, come back (RFC 6585 4, RFC 9110 15.6.4)."""
 

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from crawler.extract import Markup, Page
 from crawler.model import (
+    Alike,
     Balance,
     Broken,
     Entry,
@@ -27,6 +28,7 @@ from crawler.model import (
     Source,
     Validators,
     Visit,
+    Why,
 )
 from crawler.urls import Url
 
@@ -206,6 +208,18 @@ class Frontier(Pacer, Protocol):
 
         The headers of the `lying` origins, and those that moved while the content did not, are no rung.
         """
+        ...
+
+    async def alike(self, least: int) -> Sequence[Alike]:
+        """Groups of at least that many listed pages with the same content; the largest twenty."""
+        ...
+
+    async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+        """Listed pages of this run that are not to be listed after all."""
+        ...
+
+    async def reopen(self, pages: Sequence[Url]) -> None:
+        """Pages of this run that failed, to be asked for again."""
         ...
 
     async def finish(self) -> None:

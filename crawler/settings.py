@@ -27,7 +27,7 @@ from crawler.kinds import (
     WEB_ADDRESS,
     Kind,
 )
-from crawler.model import MAX_BYTES, MAX_ENTRIES
+from crawler.model import MAX_BYTES, MAX_ENTRIES, TRAPS
 
 USER_AGENT = "sitemap-crawler"
 RULES = ("noindex", "canonical", "x-robots-tag", "nofollow")
@@ -70,6 +70,9 @@ class Scope:
     )
     max_pages: int | None = option(None, "pages to ask for, then stop (exit 7)", ABSENT(COUNT(1)))
     max_time: float | None = option(None, "how long to crawl, then stop (exit 7)", ABSENT(DURATION))
+    allow_trap: tuple[str, ...] = option(
+        (), "a kind of space without end to go into all the same", LIST(CHOICE(*TRAPS))
+    )
     input: tuple[str, ...] = option((), "a file with one URL a line to add; - reads stdin", LIST(TEXT), "-i")
     seed_sitemaps: str = option(
         "auto", "sitemaps to take URLs from: those robots.txt names (auto), a URL, or off", TEXT

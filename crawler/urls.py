@@ -6,7 +6,7 @@ looks at raw links. Nothing here touches the network, and nothing but this file 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NewType
 from urllib.parse import unquote_plus
@@ -60,6 +60,13 @@ TRACKING = frozenset(
 )
 """Query parameters that name a campaign or a click, never a page. `*` ends a prefix."""
 
+# Session ids: names that mean nothing else, and names that do, whose value then must look like one.
+_SESSIONS = frozenset({"phpsessid", "jsessionid", "oscsid", "zenid", "cftoken"})
+_MAYBE_SESSIONS = frozenset({"sid", "sess", "session", "sessid", "sessionid", "session_id", "cfid"})
+_SESSION_VALUE = re.compile(r"(?=[^&]*\d)(?=[^&]*[A-Za-z])[\w.~-]{8,}|\w{16,}", re.ASCII)
+_FORUM_SESSION = re.compile(r"s=[0-9a-f]{32}", re.IGNORECASE)
+_PATH_SESSION = re.compile(r";(jsessionid|phpsessid|sessionid|session_id|sid)=[^/?;]*", re.IGNORECASE)
+
 # Escapes, and what the URL Standard leaves bare though RFC 3986, and so sitemaps.org, wants it escaped.
 _RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -70,17 +77,25 @@ class Normaliser:
 
     Beyond the standard it drops the fragment, credentials, an empty query and the query parameters named in
     `strip` (`*` at the end makes a prefix), and writes percent-escapes in capitals, undoing those of
-    unreserved characters (RFC 3986 6.2.2). Path case, slashes and the order of parameters are never touched.
+    unreserved characters (RFC 3986 6.2.2). Session ids go, too, from query and path. Path case, slashes and the order
+    of parameters are never touched.
     """
 
     def __init__(
-        self, strip: Iterable[str] = TRACKING, keep: Iterable[str] = (), *, drop_query: bool = False
+        self,
+        strip: Iterable[str] = TRACKING,
+        keep: Iterable[str] = (),
+        *,
+        drop_query: bool = False,
+        sessions: Callable[[str, str], None] | None = lambda *_: None,
     ) -> None:
+        """`sessions` hears of each session id that goes: its name, and the URL. With None they stay."""
         names = {name.lower() for name in strip}
         self._names = frozenset(n for n in names if not n.endswith("*"))
         self._prefixes = tuple(n[:-1] for n in names if n.endswith("*"))
         self._keep = frozenset(name.lower() for name in keep)
         self._drop_query = drop_query
+        self._sessions = sessions
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
         """The identity of `text`, read relative to `base` (an absolute URL)."""
@@ -94,20 +109,36 @@ class Normaliser:
             start = _path_start(href)  # an IPv6 address keeps its brackets
             href = href[:start] + _RESPELLED.sub(_respell, href[start:])
         path, mark, query = href.partition("?")
+        if ";" in path and self._sessions and (found := _PATH_SESSION.search(path)):
+            self._sessions(found[1].lower(), href)
+            path = _PATH_SESSION.sub("", path)
         if not mark or self._drop_query:
             return Url(path)
-        query = self._strip(query)
+        query = self._strip(query, href)
         return Url(f"{path}?{query}") if query else Url(path)
 
-    def _strip(self, query: str) -> str:
-        kept = [part for part in query.split("&") if not self._is_stripped(part)]
+    def _strip(self, query: str, href: str) -> str:
+        kept = [part for part in query.split("&") if not self._is_stripped(part, href)]
         return query if len(kept) == query.count("&") + 1 else "&".join(kept)
 
-    def _is_stripped(self, part: str) -> bool:
-        name = part.partition("=")[0].lower()
+    def _is_stripped(self, part: str, href: str) -> bool:
+        name, _, value = part.partition("=")
+        name = name.lower()
         if "%" in name or "+" in name:
             name = unquote_plus(name)
-        return (name in self._names or name.startswith(self._prefixes)) and name not in self._keep
+        if name in self._keep:
+            return False
+        if name in self._names or name.startswith(self._prefixes):
+            return True
+        if self._sessions and (
+            name in _SESSIONS
+            or name.startswith("aspsessionid")
+            or (name in _MAYBE_SESSIONS and _SESSION_VALUE.fullmatch(value))
+            or _FORUM_SESSION.fullmatch(part)
+        ):
+            self._sessions(name, href)
+            return True
+        return False
 
 
 def _without_credentials(href: str) -> str:

@@ -55,6 +55,7 @@ def _toml(key: Key) -> str:
 
 # What a setting without a default may look like.
 _SAMPLES = {
+    "allow_trap": "calendar",
     "start": "https://example.com/",
     "allow_host": "static.example.com",
     "include": "/blog/*",

@@ -510,3 +510,14 @@ async def test_a_state_of_a_killed_run_is_published_without_crawling_again(tmp_p
         assert len(site.log) == asked
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest
+
+
+async def test_a_start_page_that_include_leaves_out_still_leads_on(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/blog/a", "/other"])
+    site.page("/blog/a")
+    site.page("/other")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, include=("/blog/*",)))
+    assert result.listed == ["/blog/a"]
+    assert site.requests("/other") == 0

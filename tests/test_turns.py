@@ -68,3 +68,14 @@ async def test_slots_farther_apart_than_the_pace_hold_nobody_up() -> None:
     for slot in (1_000.5, 1_003.0, 1_009.0, 1_010.0):
         await turns("https://a.example", slot)
     assert world.now == 1_010.5
+
+
+@pytest.mark.anyio
+async def test_a_slot_that_was_booked_long_ago_is_no_reason_to_hurry() -> None:
+    """A task that was held up elsewhere comes with an old slot, right after another request."""
+    world = World([])
+    turns = Turns(lambda: world.now, world.sleep)
+    turns.pace("https://a.example", 1.0)
+    await turns("https://a.example", 1_005.0)
+    await turns("https://a.example", 1_001.0)
+    assert world.now == pytest.approx(1_005.98)

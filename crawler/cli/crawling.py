@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import anyio
 from rich.console import Console
 
-from crawler import urls
+from crawler import traps, urls
 from crawler.app import MEMORY, Job, home_of, normaliser, open_frontier, open_job, start_url, state_path
 from crawler.cli import progress, summary
 from crawler.crawl import Ending
@@ -58,7 +58,7 @@ async def crawl_site(settings: Settings) -> Exit:
         return refused.exit
     if ending is Ending.STOPPED:
         return left.exit
-    return Exit.PARTIAL if ending is Ending.LIMIT else Exit.OK
+    return Exit.OK if ending is Ending.COMPLETE else Exit.PARTIAL
 
 
 @dataclass
@@ -147,6 +147,7 @@ async def _closing(frontier: SqliteFrontier, published: Published | None) -> sum
         examples=await _examples(frontier, balance),
         dated=await frontier.dated(),
         lies=json.loads(await frontier.recall("lies") or "{}"),
+        traps=traps.read(json.loads(await frontier.recall("traps") or "{}")),
     )
 
 

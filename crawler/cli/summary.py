@@ -6,7 +6,7 @@ made printable and stands in `rich.text.Text` only, never in markup.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console, RenderableType
@@ -17,12 +17,14 @@ from rich.text import Text
 from crawler.model import Balance, Source, says
 from crawler.printable import printable
 from crawler.report.lines import duration
+from crawler.traps import Trap
 
 PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns; numbers farther off are hard to match with their words
 LABEL: Final = 11  # columns
 EXAMPLES: Final = 3  # for each way to fail
 FILES: Final = 6  # shown by name
+TRAPS_SHOWN: Final = 8
 
 KINDS: Final = (
     ("listed", "listed", "green"),
@@ -66,6 +68,7 @@ class Closing:
     lies: Mapping[str, str] = field(
         default_factory=dict
     )  # origins whose Last-Modified is not believed, and why
+    traps: Sequence[Trap] = ()  # spaces without end that were not gone into
     state: str | None = None  # where the state is; None: it was not kept
     resume: str | None = None  # how to go on, when the run is not complete
     refused: str | None = None  # why the guard kept the published sitemap
@@ -174,6 +177,7 @@ def _total(balance: Balance) -> Text:
 
 def _facts(told: Closing, width: int) -> Table:
     facts: dict[str, RenderableType | None] = {
+        "traps": _traps(told.traps),
         "dates": _dates(told),
         "files": _files(told.files) if told.files else None,
         "folder": Text(printable(told.folder)) if told.folder else None,
@@ -196,6 +200,13 @@ def _dates(told: Closing) -> Text:
     lines = [words, *(sources if set(told.dated) - {"header"} else [])]
     lines += [f"Last-Modified of {site} is not believed: {why}" for site, why in told.lies.items()]
     return Text("\n".join(printable(line, 300) for line in lines))
+
+
+def _traps(traps: Sequence[Trap]) -> Text | None:
+    lines = [printable(str(trap), 300) for trap in traps[:TRAPS_SHOWN]]
+    if len(traps) > TRAPS_SHOWN:
+        lines.append(f"and {len(traps) - TRAPS_SHOWN:,} more: see --log-format json")
+    return Text("\n".join(lines)) if lines else None
 
 
 def _files(files: Sequence[FileLine]) -> Table:
@@ -294,6 +305,7 @@ def closing_json(told: Closing) -> dict[str, Any]:
         "outcomes": dict(balance.outcomes),
         "dated": dict(told.dated),
         "lies": dict(told.lies),
+        "traps": [asdict(trap) | {"flag": trap.flag} for trap in told.traps],
         "files": [file._asdict() for file in told.files],
         "folder": told.folder,
         "robots_line": told.robots_line,

@@ -16,6 +16,7 @@ from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
 from tenacity.wait import wait_base, wait_exponential_jitter
 
 from crawler import patience
+from crawler.fetch.strain import Strain
 from crawler.model import Broken, Cause, Reply, Response
 from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.urls import origin
@@ -40,10 +41,11 @@ class Retrying:
     ) -> None:
         """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch.
 
-        `strained` hears of every answer that asks for patience, with the seconds it asks for.
+        `strained` hears of every answer that shows that the host had enough, with the seconds it asks for.
         """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
         self._clock, self._sleep, self._turn, self._strained = clock, sleep, turn, strained
+        self._strain = Strain()
 
     async def fetch(self, request: Request) -> Reply:
         """Ask until the answer stands, the tries are used up, or the time is."""
@@ -69,12 +71,13 @@ class Retrying:
         return await self._once(request, budget)
 
     async def _once(self, request: Request, budget: "_Budget") -> Reply:
+        began, site = self._clock(), origin(request.url)
         with budget:
             reply = await self._fetcher.fetch(replace(request, seconds=budget.left))
-        if isinstance(reply, Response) and reply.status in patience.OVERLOADED:
-            wait = patience.retry_after(reply.headers, self._now()) or 0.0
+        wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
+        if wait is not None:
             self._strained(wait)
-            await self._pacer.slow(origin(request.url), self._clock() + min(wait, LONGEST_PAUSE))
+            await self._pacer.slow(site, self._clock() + min(wait, LONGEST_PAUSE))
         return reply
 
     def _may_pass(self, reply: Reply, budget: "_Budget") -> bool:

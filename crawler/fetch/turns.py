@@ -26,7 +26,7 @@ class Turns:
         self._gaps: dict[str, float] = {}
 
     def pace(self, origin: str, gap: float) -> None:
-        """See `ports.Turns.pace`. Slots may be farther apart than that, and then only they are kept."""
+        """See `ports.Turns.pace`. Until it is known, requests are as far apart as their slots."""
         self._gaps[origin] = gap
 
     async def __call__(self, origin: str, at: float) -> None:
@@ -39,5 +39,5 @@ class Turns:
         slot, taken = self._last.get(origin, (at, 0.0))
         if taken > self._clock() + JUMP:  # the clock went back
             return at
-        apart = min(at - slot, self._gaps.get(origin, at - slot))
-        return max(at, taken + KEPT * max(0.0, apart))
+        apart = self._gaps.get(origin, max(0.0, at - slot))
+        return max(at, taken + KEPT * apart)

@@ -15,6 +15,7 @@ from crawler.frontier.known import Known
 from crawler.frontier.rows import facts_of, moment, outcome_of, settled_row
 from crawler.model import (
     Balance,
+    Failed,
     Later,
     Lease,
     Prior,
@@ -30,9 +31,12 @@ LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
 HORIZON: Final = 2.0  # seconds ahead that slots are booked by leases
 FAR: Final = 1_200.0  # seconds; unless told otherwise, no slot and no patience reaches so far
 ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
-CALM: Final = 0.1  # how much of the strain on a host one good answer takes away
-STRAIN_LIMIT: Final = 64.0
-STRAINED_GAP: Final = 0.2  # seconds: the gap that strain multiplies where the host is not paced
+CALM: Final = 0.93  # what one good answer leaves of the strain on a host
+STRAIN_LIMIT: Final = 8.0
+STRAIN_PAUSE: Final = (
+    1.0  # seconds in which strain doubles once: answers that were in flight together say one thing
+)
+STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
 
 _NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
@@ -223,9 +227,8 @@ class Ledger:
         if done:
             rows = json.dumps([settled_row(s, self._link_ids(s)) for s in done])
             self._db.execute(schema.SETTLE, {"rows": rows, "run": self.run, "now": self._clock()})
-            self._db.execute(
-                "UPDATE host SET strain = max(1, strain - ?) WHERE strain > 1", (CALM * len(done),)
-            )
+            good = sum(not isinstance(s.verdict.outcome, Failed) for s in done)
+            self._db.execute("UPDATE host SET strain = max(1, strain * ?) WHERE strain > 1", (CALM**good,))
         if late:
             self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
         return new
@@ -275,9 +278,12 @@ class Ledger:
 
     def slow(self, name: str, until: float) -> None:
         """See `ports.Pacer.slow`."""
+        number, now = self._host(name), self._clock()
+        self._db.execute("UPDATE host SET next = max(next, ?) WHERE id = ?", (until, number))
         self._db.execute(
-            "UPDATE host SET next = max(next, ?), strain = min(strain * 2, ?) WHERE id = ?",
-            (until, STRAIN_LIMIT, self._host(name)),
+            """UPDATE host SET strain = min(strain * 2, :limit), strained = :now
+               WHERE id = :id AND NOT strained BETWEEN :now - :pause AND :now""",
+            {"limit": STRAIN_LIMIT, "now": now, "id": number, "pause": STRAIN_PAUSE},
         )
 
     def balance(self) -> Balance:

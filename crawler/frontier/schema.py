@@ -5,7 +5,7 @@ database is never touched and an old form is told apart from a damaged file.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 3
+VERSION = 4
 
 # url.state
 QUEUED, WAITING, LEASED, SETTLED = range(4)
@@ -31,6 +31,7 @@ CREATE TABLE host (
     origin TEXT NOT NULL UNIQUE,
     gap REAL NOT NULL,                     -- seconds from slot to slot
     strain REAL NOT NULL DEFAULT 1,        -- how many times longer, while the host backs off
+    strained REAL NOT NULL DEFAULT 0,      -- when that grew last
     next REAL NOT NULL DEFAULT 0,          -- the next free slot
     asked REAL NOT NULL DEFAULT 0,         -- until then somebody is reading robots.txt
     met REAL,                              -- when robots.txt was read
@@ -191,4 +192,23 @@ SELECT count(*) FROM url AS p WHERE p.run = :run AND EXISTS
 ENTRIES = """
 SELECT url, lastmod FROM url INDEXED BY sqlite_autoindex_url_1
 WHERE url > :after AND run = :run AND state = 3 AND outcome = 'listed' ORDER BY url LIMIT :limit
+"""
+
+ALIKE = """
+SELECT h.origin, u.content, count(*), min(u.url) FROM url AS u JOIN host AS h ON h.id = u.host
+WHERE u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL
+GROUP BY u.host, u.content HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 20
+"""
+WITHDRAW = """
+UPDATE url SET outcome = 'unlisted:' || :why, detail = :detail
+WHERE run = :run AND outcome = 'listed' AND url IN (SELECT value FROM json_each(:urls))
+"""
+WITHDRAW_ALIKE = """
+UPDATE url SET outcome = 'unlisted:' || :why, detail = :detail
+WHERE run = :run AND outcome = 'listed' AND content = :content
+AND host = (SELECT id FROM host WHERE origin = :origin)
+"""
+REOPEN = """
+UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
+WHERE run = :run AND outcome LIKE 'failed:%' AND host IS NOT NULL AND url IN (SELECT value FROM json_each(:urls))
 """

@@ -21,6 +21,7 @@ from crawler.frontier import schema
 from crawler.frontier.files import Lock, failure, open_state
 from crawler.frontier.ledger import FAR, ROBOTS_DAY, Ledger
 from crawler.model import (
+    Alike,
     Balance,
     Entry,
     Evidence,
@@ -30,6 +31,7 @@ from crawler.model import (
     Settlement,
     Source,
     Visit,
+    Why,
 )
 from crawler.ports import Batch, Record, Run
 from crawler.urls import Url
@@ -147,6 +149,26 @@ class SqliteFrontier:
         rungs = {source.value: source in ladder for source in Source}
         given = {"run": self._ledger.run, "lying": json.dumps(list(lying)), **rungs}
         await self._call(self._ledger.do, schema.DATE, given)
+
+    async def alike(self, least: int) -> Sequence[Alike]:
+        """See `ports.Frontier.alike`."""
+        rows = await self._call(self._ledger.all, schema.ALIKE, {"run": self._ledger.run, "least": least})
+        return [Alike(name, content, count, Url(example)) for name, content, count, example in rows]
+
+    async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+        """See `ports.Frontier.withdraw`."""
+        given = {"run": self._ledger.run, "why": why.value, "detail": detail}
+        if isinstance(pages, Alike):
+            alike = given | {"content": pages.content, "origin": pages.origin}
+            await self._call(self._ledger.do, schema.WITHDRAW_ALIKE, alike)
+        else:
+            await self._call(self._ledger.do, schema.WITHDRAW, given | {"urls": json.dumps(pages)})
+
+    async def reopen(self, pages: Sequence[Url]) -> None:
+        """See `ports.Frontier.reopen`."""
+        if pages:
+            given = {"run": self._ledger.run, "urls": json.dumps(pages)}
+            await self._call(self._ledger.do, schema.REOPEN, given)
 
     async def finish(self) -> None:
         """See `ports.Frontier.finish`."""

@@ -1,0 +1,264 @@
+"""Spaces without end: URLs that a site makes up faster than anybody could crawl them, recognised and cut off.
+
+Some show by their text: a path that repeats or deepens, a query that grows. The others show by what they bring: a
+space (a calendar, or all queries of one path) in which page after page shows nothing new, neither content that this
+space has not shown, nor a link out of it, is closed. What lies beside it is crawled on. Pure; the engine asks.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from crawler import urls
+from crawler.model import TRAPS, Listed, Outcome, Unlisted, Why
+from crawler.urls import Url
+
+SAYS: Final = {
+    "calendar": "a calendar without end",
+    "depth": "pages too deep to be found by a person",
+    "path": "paths that repeat or grow",
+    "query": "queries without end",
+    "session": "session ids in URLs",
+    "soft-404": "an error page that answers 200",
+    "links": "a page with more links than are looked at",
+}
+
+ROW: Final = 150  # pages in a row that show nothing new, until a space is closed
+SAME_SEGMENTS: Final = 5  # times that one path segment may occur
+SEGMENTS: Final = 25
+PARAMETERS: Final = 20
+SAME_PARAMETERS: Final = 10
+DEEPEST: Final = 2_000  # links from the start
+ALIKE: Final = 10  # listed pages with the same content, from which a site is asked for a page that cannot be
+KEPT: Final = 20_000  # links and fingerprints remembered of one space
+SPACES: Final = 1_000  # spaces remembered
+SAVED_EVERY: Final = 25  # pages in a row, after which they are worth writing down
+
+_YEAR: Final = r"(?:1[5-9]|2\d)\d\d"
+_MONTH: Final = r"(?:0?[1-9]|1[0-2])"
+_DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
+_DATE_PATH: Final = re.compile(
+    rf"(?<=[/_.-]){_YEAR}(?:([-/])(?:{_MONTH}(?:\1{_DAY})?|W\d\d))(?=/?(?:\.[a-z]{{1,5}})?$)", re.IGNORECASE
+)
+_CALENDAR_PATH: Final = re.compile(r"/[^/?]*calend[^/?]*/(?:[^/?]*/)*?[^/?]*\d", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"\d+")
+_DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
+_DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
+_SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A space that is not gone into, in words for a report."""
+
+    kind: str  # a key of SAYS
+    pattern: str
+    example: str
+
+    @property
+    def flag(self) -> str:
+        """What would let it through."""
+        return f"--allow-trap {self.kind}" if self.kind in TRAPS else ""
+
+    def __str__(self) -> str:
+        way = f" ({self.flag} goes in)" if self.flag else ""
+        return f"{SAYS[self.kind]}: {self.pattern}, as in {self.example}{way}"
+
+
+def calendar_of(url: str) -> str | None:
+    """The pattern of the calendar that a URL is a leaf of; nothing when it is none."""
+    path, _, query = url.partition("?")
+    if query and (named := _calendar_query(query)):
+        return f"{path}?{named}"
+    site, target = urls.origin(path), urls.target(path)
+    if found := _DATE_PATH.search(target):
+        return f"{site}{target[: found.start()]}{{date}}{target[found.end() :]}"
+    if found := _CALENDAR_PATH.match(target):
+        return site + _NUMBER.sub("{n}", target)
+    return None
+
+
+def _calendar_query(query: str) -> str:
+    pairs = [part.partition("=") for part in query.split("&")]
+    names = {name.lower() for name, _, _ in pairs}
+    dated = {name for name, _, value in pairs if _DATE_VALUE.fullmatch(value)}
+    dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and value[:1].isdigit()}
+    if len(names & _SHORT_NAMES) > 1:
+        dated |= {name for name, _, value in pairs if name.lower() in _SHORT_NAMES and value.isdigit()}
+    return "&".join(f"{name}={{date}}" for name in sorted(dated))
+
+
+def space_of(url: str) -> tuple[str, str] | None:
+    """The kind and the pattern of the space that a URL lies in; most lie in none."""
+    if calendar := calendar_of(url):
+        return "calendar", calendar
+    path, mark, _ = url.partition("?")
+    return ("query", f"{path}?…") if mark else None
+
+
+def spelled(url: str, depth: int) -> tuple[str, str] | None:
+    """The kind and the pattern of what shows by the text of a URL alone."""
+    path, _, query = url.partition("?")
+    if path.count("/") > SAME_SEGMENTS + 3:
+        segments = urls.target(path).split("/")
+        most = max(filter(None, segments), key=segments.count, default="")
+        if most and segments.count(most) > SAME_SEGMENTS:
+            return "path", f"{urls.origin(path)}/…/{most}/…/{most}/…"
+        if len(segments) - 1 > SEGMENTS:
+            return "path", f"{urls.origin(path)}/… more than {SEGMENTS} segments"
+    if query.count("&") >= SAME_PARAMETERS:
+        names = [part.partition("=")[0] for part in query.split("&")]
+        most = max(names, key=names.count)
+        if names.count(most) > SAME_PARAMETERS:
+            return "query", f"{path}?{most}=…&{most}=…"
+        if len(names) > PARAMETERS:
+            return "query", f"{path}? more than {PARAMETERS} parameters"
+    if depth > DEEPEST:
+        return "depth", f"more than {DEEPEST:,} links from the start"
+    return None
+
+
+@dataclass(slots=True)
+class _Space:
+    """What a space has shown so far."""
+
+    kind: str
+    links: set[int] = field(default_factory=set)
+    contents: set[str] = field(default_factory=set)
+    row: int = 0  # pages since the last that showed something new
+    listed: list[str] = field(default_factory=list)  # of these, the ones that would be listed
+    closed: bool = False
+    restored: bool = False  # what it showed is forgotten: its next page tells nothing
+
+    def is_new(self, content: str | None, links: Iterable[int]) -> bool:
+        """Whether a page shows what no page before it showed. `content` is that of a listed page."""
+        if content is not None and content not in self.contents:
+            if len(self.contents) >= KEPT:
+                self.contents.clear()  # what is forgotten is new again: the harmless side
+            self.contents.add(content)
+            if len(self.contents) == 1:
+                self.links.update(
+                    links
+                )  # of the first page only: to look at all links of all pages takes long
+            return True
+        fresh = [link for link in links if link not in self.links]
+        if len(self.links) + len(fresh) > KEPT:
+            self.links.clear()
+        self.links.update(fresh)
+        return bool(fresh)
+
+
+def read(saved: Mapping[str, Any]) -> list[Trap]:
+    """The traps in what `Traps.saved` gave."""
+    return [Trap(**trap) for trap in saved.get("found", [])]
+
+
+class Traps:
+    """What one crawl knows of the traps of its site."""
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        """`allowed`: kinds that are gone into all the same."""
+        self._allowed = frozenset(allowed)
+        self._spaces: dict[str, _Space] = {}
+        self._open = True  # no space is closed
+        self.found: dict[str, Trap] = {}  # by pattern
+        self._news: list[Trap] = []
+        self.withdrawn: list[str] = []  # listed, until it showed that they lie in a closed space
+        self.is_dirty = False  # there is something worth writing down
+
+    def allows(self, kind: str) -> bool:
+        """Whether a kind of trap is gone into."""
+        return kind in self._allowed
+
+    def bars(self, url: Url, depth: int = 0) -> bool:
+        """Whether a URL lies in a space without end, and is not to be asked for."""
+        if url.count("/") > SAME_SEGMENTS + 3 or url.count("&") >= SAME_PARAMETERS or depth > DEEPEST:
+            shown = spelled(url, depth)
+            if shown and shown[0] not in self._allowed:
+                self.tell(*shown, url)
+                return True
+        if self._open:
+            return False
+        space = space_of(url)
+        return space is not None and space[1] in self._spaces and self._spaces[space[1]].closed
+
+    def note(self, url: Url, outcome: Outcome, content: str | None, links: Iterable[Url]) -> Outcome:
+        """Learn from a page that was read: what becomes of it. See also `withdrawn`."""
+        where = space_of(url)
+        if where is None or where[0] in self._allowed or not _is_page(outcome):
+            return outcome
+        kind, pattern = where
+        space = self._space(kind, pattern)
+        outside = (hash(link) for link in links if space_of(link) != where)
+        is_listed = isinstance(outcome, Listed)
+        if space.is_new((content or url) if is_listed else None, outside):
+            if not space.closed and not space.restored:
+                space.row, space.listed = 0, []
+            space.restored = False
+            return outcome
+        space.row += 1
+        self.is_dirty |= space.row % SAVED_EVERY == 0
+        if space.row < ROW:
+            space.listed += [url] if is_listed else []
+            return outcome
+        if not space.closed:
+            space.closed, self._open = True, False
+            self.withdrawn += space.listed
+            space.listed = []
+            self.tell(kind, pattern, url)
+        return Unlisted(Why.TRAP, pattern) if is_listed else outcome
+
+    def _space(self, kind: str, pattern: str) -> _Space:
+        space = self._spaces.pop(pattern, None) or _Space(kind)
+        self._spaces[pattern] = space  # the last one used is the last one forgotten
+        if len(self._spaces) > SPACES:
+            oldest = next((name for name, known in self._spaces.items() if not known.closed), pattern)
+            if oldest != pattern:
+                del self._spaces[oldest]
+        return space
+
+    def tell(self, kind: str, pattern: str, example: str) -> None:
+        """A trap was met."""
+        if pattern not in self.found and len(self.found) < SPACES:
+            self.found[pattern] = Trap(kind, pattern, example)
+            self._news.append(self.found[pattern])
+            self.is_dirty = True
+
+    def news(self) -> list[Trap]:
+        """The traps that were met since the last time."""
+        news, self._news = self._news, []
+        return news
+
+    def session(self, name: str, example: str) -> None:
+        """A session id was taken out of a URL."""
+        self.tell("session", f"{name}=…", example)
+
+    def saved(self) -> dict[str, Any]:
+        """All that a crawl must know to go on after a death, ready for JSON."""
+        self.is_dirty = False
+        rows = {
+            pattern: [space.kind, space.row, space.listed, space.closed]
+            for pattern, space in self._spaces.items()
+            if space.row >= SAVED_EVERY
+        }
+        return {
+            "found": [asdict(trap) for trap in self.found.values()],
+            "rows": rows,
+            "withdrawn": self.withdrawn,
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on with what `saved` gave."""
+        self.found |= {trap.pattern: trap for trap in read(saved)}
+        self.withdrawn += saved.get("withdrawn", [])
+        for pattern, (kind, row, listed, closed) in saved.get("rows", {}).items():
+            self._spaces[pattern] = _Space(kind, row=row, listed=listed, closed=closed, restored=True)
+            self._open = self._open and not closed
+
+
+def _is_page(outcome: Outcome) -> bool:
+    """Whether the outcome is that of a page that was read: an error tells nothing of its space."""
+    return isinstance(outcome, Listed) or (
+        isinstance(outcome, Unlisted) and outcome.why in {Why.CANONICAL, Why.NOINDEX, Why.TRAP}
+    )

@@ -1,0 +1,185 @@
+"""Raw sockets that say whatever they are told, one loopback address for each origin, and a log of who asked what.
+
+Standard library only, and deterministic. Nothing here knows a crawler.
+"""
+
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, as it came."""
+
+    path: str
+    at: float
+    headers: dict[str, str]
+    method: str
+    in_flight: int
+
+
+@dataclass
+class Expect:
+    """What is right for one URL. None: either."""
+
+    listed: bool | None = None
+    asked: bool | None = None
+    most: int | None = None  # requests
+    lastmod: str | None = None
+
+
+Answer = bytes | Callable[["Talk"], None]
+
+
+@dataclass
+class Talk:
+    """A connection with a request on it."""
+
+    asked: Asked
+    raw: socket.socket
+    count: int  # the how-manieth request of this path
+    gone: threading.Event  # the server closes
+
+    def say(self, data: bytes) -> None:
+        """Send it."""
+        self.raw.sendall(data)
+
+    def drip(self, data: bytes, pause: float = 0.05, seconds: float = 30.0) -> None:
+        """A byte at a time, again and again."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.gone.is_set():
+            for at in range(len(data)):
+                self.say(data[at : at + 1])
+                if self.gone.wait(pause):
+                    return
+
+    def hold(self, seconds: float = 30.0) -> None:
+        """Say nothing, and keep the connection."""
+        self.gone.wait(seconds)
+
+    def reset(self) -> None:
+        """End it with RST."""
+        self.raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        self.raw.close()
+
+
+@dataclass
+class Origin:
+    """One host: its answers, what is right, and what was asked of it."""
+
+    name: str
+    address: str
+    answers: dict[str, Answer] = field(default_factory=dict)
+    expect: dict[str, Expect] = field(default_factory=dict)
+    spaces: list[tuple[str, Callable[[str], bool], int]] = field(default_factory=list)
+    others: Callable[[str], Answer | None] = lambda _: None
+    log: list[Asked] = field(default_factory=list)
+    in_flight: int = 0
+    port: int = 0
+
+    def put(self, path: str, answer: Answer, **right: object) -> None:
+        """Serve `answer` at `path`; the rest says what is right."""
+        self.answers[path] = answer
+        self.expect[path] = Expect(**right)  # type: ignore[arg-type]
+
+    def space(self, name: str, within: Callable[[str], bool], most: int) -> None:
+        """No more than `most` requests for paths `within`; nothing is said of what of it is listed."""
+        self.spaces.append((name, within, most))
+
+    def counts(self) -> Counter[str]:
+        """Requests by path."""
+        return Counter(asked.path for asked in self.log)
+
+    def url(self, path: str = "/") -> str:
+        """Of a path."""
+        return f"http://{self.address}:{self.port}{path}"
+
+
+def http(body: bytes | str = b"", status: str = "200 OK", **fields: str) -> bytes:
+    """A whole answer. Underscores in names are hyphens; `Content_Length` may lie."""
+    data = body.encode() if isinstance(body, str) else body
+    given = {"Content_Type": "text/html; charset=utf-8", "Content_Length": str(len(data))} | fields
+    lines = [
+        f"HTTP/1.1 {status}",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in given.items() if value),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + data
+
+
+def page(*links: str, head: str = "", text: str = "") -> str:
+    """A page of its own content: no two pages say the same unless `text` says so."""
+    said = text or " ".join(links) or head
+    return f"<!doctype html><title>{said[:60]}</title>{head}<body><p>{said}</p>" + "".join(
+        f'<a href="{link}">link</a>' for link in links
+    )
+
+
+def moved(to: str, status: str = "302 Found") -> bytes:
+    """A redirect."""
+    return http("", status, Location=to)
+
+
+@contextmanager
+def serving(*origins: Origin) -> Iterator[None]:
+    """All of them, each at its own address and all at one port."""
+    gone = threading.Event()
+    with socket.create_server((origins[0].address, 0)) as first:
+        port = first.getsockname()[1]
+        listeners = [first, *(socket.create_server((origin.address, port)) for origin in origins[1:])]
+        for origin, listener in zip(origins, listeners, strict=True):
+            origin.port = port
+            threading.Thread(target=_accept, args=(origin, listener, gone), daemon=True).start()
+        try:
+            yield
+        finally:
+            gone.set()
+            for listener in listeners:
+                with suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
+                listener.close()
+
+
+def _accept(origin: Origin, listener: socket.socket, gone: threading.Event) -> None:
+    while not gone.is_set():
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        connection.settimeout(60)
+        threading.Thread(target=_serve, args=(origin, connection, gone), daemon=True).start()
+
+
+def _serve(origin: Origin, connection: socket.socket, gone: threading.Event) -> None:
+    with suppress(OSError, ValueError), connection:
+        buffer = b""
+        while not gone.is_set():
+            while b"\r\n\r\n" not in buffer:
+                data = connection.recv(65536)
+                if not data:
+                    return
+                buffer += data
+            head, _, buffer = buffer.partition(b"\r\n\r\n")
+            _answer(origin, connection, head, gone)
+
+
+def _answer(origin: Origin, connection: socket.socket, head: bytes, gone: threading.Event) -> None:
+    first, *rest = head.decode("latin-1").split("\r\n")
+    method, path, _ = first.split(" ", 2)
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
+    origin.in_flight += 1
+    try:
+        asked = Asked(path, time.monotonic(), headers, method, origin.in_flight)
+        origin.log.append(asked)
+        answer = origin.answers.get(path) or origin.others(path) or http("gone", "404 Not Found")
+        talk = Talk(asked, connection, origin.counts()[path], gone)
+        if callable(answer):
+            answer(talk)
+        else:
+            talk.say(answer)
+    finally:
+        origin.in_flight -= 1
