@@ -10,7 +10,7 @@ URL. This file knows rules, words and ports; nothing concrete, and no settings.
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -47,6 +47,7 @@ from crawler.traps import Traps
 from crawler.urls import Url, origin
 
 GROUP: Final = 64  # settlements in one transaction
+MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
@@ -340,7 +341,9 @@ class Crawl:
         links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
-        return self._settlement(lease, self._unless_trapped(url, verdict, links), links)
+        if len(links) > MANY_LINKS:
+            return await anyio.to_thread.run_sync(self._settlement, lease, verdict, links)
+        return self._settlement(lease, verdict, links)
 
     def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Verdict:
         content = verdict.facts.content if verdict.facts else None
@@ -417,8 +420,10 @@ class Crawl:
         moves = json.loads(await self.frontier.recall("moved") or "[]")
         await self.frontier.remember("moved", json.dumps([*moves, [start, to]]))
 
-    def _settlement(self, lease: Lease, verdict: Verdict, links: Iterable[Link]) -> Settlement:
-        visit, outcome = lease.visit, verdict.outcome
+    def _settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
+        visit = lease.visit
+        verdict = self._unless_trapped(visit.url, verdict, links)
+        outcome = verdict.outcome
         if isinstance(outcome, Moved):
             found = tuple(
                 self._place(link.url, visit.depth, visit.url, visit.hops + 1)

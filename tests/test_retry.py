@@ -124,7 +124,7 @@ async def test_a_long_retry_after_is_left_to_the_judge() -> None:
     assert len(world.asked) == 1
 
 
-@pytest.mark.parametrize(("value", "pause"), [("2", 2.0), ("3600", 30.0)])
+@pytest.mark.parametrize(("value", "pause"), [("2", 2.0), ("3600", 30.0), ("1" + "0" * 20, 0.0)])
 async def test_an_overloaded_host_is_slowed_for_everybody_but_not_for_ever(value: str, pause: float) -> None:
     world = World([status(503, retry_after=value)])
     await world.ask(retries=0)

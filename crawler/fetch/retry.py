@@ -22,6 +22,7 @@ from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.urls import origin
 
 LONGEST_PAUSE: Final = 30.0  # seconds that one hint may hold a whole host
+ABSURD: Final = 86_400.0  # seconds; who asks for more means "never", and that page only
 
 
 class Retrying:
@@ -77,7 +78,8 @@ class Retrying:
         wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
         if wait is not None:
             self._strained(wait)
-            await self._pacer.slow(site, self._clock() + min(wait, LONGEST_PAUSE))
+            pause = min(wait, LONGEST_PAUSE) if wait <= ABSURD else 0.0
+            await self._pacer.slow(site, self._clock() + pause)
         return reply
 
     def _may_pass(self, reply: Reply, budget: "_Budget") -> bool:
