@@ -109,9 +109,10 @@ class Normaliser:
             start = _path_start(href)  # an IPv6 address keeps its brackets
             href = href[:start] + _RESPELLED.sub(_respell, href[start:])
         path, mark, query = href.partition("?")
-        if ";" in path and self._sessions and (found := _PATH_SESSION.search(path)):
+        if ";" in path and self._sessions and (found := _PATH_SESSION.search(path, _path_start(path))):
             self._sessions(found[1].lower(), href)
-            path = _PATH_SESSION.sub("", path)
+            bare = path[: found.start()] + _PATH_SESSION.sub("", path[found.start() :])
+            path = join(None, bare) or bare  # `/.;sid=1` is a dot segment now
         if not mark or self._drop_query:
             return Url(path)
         query = self._strip(query, href)

@@ -14,6 +14,7 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.known import Known
 from crawler.model import (
+    Alike,
     Cause,
     Entry,
     Facts,
@@ -535,3 +536,55 @@ def test_the_memory_of_known_urls_is_bounded_and_forgets_the_oldest() -> None:
     assert Url("http://x/1") not in known
     assert known.get(Url("http://x/24")) == 25
     assert len(known._young) + len(known._old) <= 20
+
+
+async def test_pages_that_say_the_same_are_found_and_can_be_withdrawn(bench: Bench) -> None:
+    urls = [f"{SITE}/{number}" for number in range(6)]
+    await bench.ready(*urls)
+    for number, lease in enumerate(await bench.leases()):
+        outcome = Unlisted(Why.NOINDEX) if number == 5 else Listed()
+        await bench.settle(lease, outcome, facts=Facts(200, content="odd" if number == 4 else "same"))
+    assert await bench.frontier.alike(5) == []
+    [group] = await bench.frontier.alike(4)
+    assert group == Alike(SITE, "same", 4, Url(f"{SITE}/0"))
+    await bench.frontier.withdraw([Url(urls[0]), Url(urls[5])], Why.TRAP, "pattern")
+    record = await bench.frontier.record(Url(urls[0]))
+    assert record
+    assert record.outcome == Unlisted(Why.TRAP, "pattern")
+    await bench.frontier.withdraw(group, Why.SOFT_404, "probe")
+    balance = await bench.frontier.balance()
+    assert balance.outcomes == {
+        "listed": 1,
+        "unlisted:noindex": 1,
+        "unlisted:soft-404": 3,
+        "unlisted:trap": 1,
+    }
+    assert balance.balanced
+
+
+async def test_pages_that_failed_can_be_asked_for_again(bench: Bench) -> None:
+    await bench.ready(f"{SITE}/0", f"{SITE}/1")
+    first, second = await bench.leases()
+    await bench.settle(first, Failed(Cause.CONNECT))
+    await bench.settle(second, Listed())
+    await bench.frontier.reopen([first.visit.url, second.visit.url])
+    balance = await bench.frontier.balance()
+    assert (balance.open, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
+    [again] = await bench.leases()
+    assert (again.visit.url, again.attempt) == (first.visit.url, 1)
+
+
+async def test_strain_doubles_once_a_second_and_has_an_end(bench: Bench) -> None:
+    await bench.ready(gap=1.0)
+
+    async def gap() -> float:
+        first = await bench.frontier.slot(SITE)
+        return await bench.frontier.slot(SITE) - first
+
+    for _ in range(5):
+        await bench.frontier.slow(SITE, bench.clock.now)
+    assert await gap() == pytest.approx(2.0)
+    for _ in range(9):
+        bench.clock.now += 1.5
+        await bench.frontier.slow(SITE, bench.clock.now)
+    assert await gap() == pytest.approx(8.0)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from crawler.cli.summary import Closing, FileLine, closing, closing_json, size
 from crawler.model import Balance, Cause, Why, says
+from crawler.traps import Trap
 
 HOSTILE = "https://example.com/\x1b[31m\u202e[red]x[/red]\n:boom:"
 OUTCOMES = {
@@ -178,6 +179,18 @@ def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
     assert "is not believed: it sends the time of the request on 9 of 9 pages" in " ".join(
         shown(lying).split()
     )
+
+
+def test_traps_are_named_with_the_way_in() -> None:
+    traps = [
+        Trap("query", f"https://example.com/{n}?…", f"https://example.com/{n}?a=\x1b[2J") for n in range(20)
+    ]
+    text = " ".join(shown(replace(DONE, traps=traps)).split())
+    assert "queries without end: https://example.com/0?…" in text
+    assert "(--allow-trap query goes in)" in text
+    assert "and 12 more" in text
+    assert "\x1b[2J" not in text
+    assert closing_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"
 
 
 def test_three_examples_stand_below_each_failure() -> None:

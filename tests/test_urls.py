@@ -116,3 +116,34 @@ def test_a_url_comes_apart() -> None:
 )
 def test_the_registrable_domain_follows_the_public_suffix_list(name: str, domain: str) -> None:
     assert urls.registrable(name) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/p?PHPSESSID=1&a=2", "/p?a=2"),
+        ("/p;jsessionid=ABC?a=2", "/p?a=2"),
+        ("/p;JSESSIONID=ABC/q", "/p/q"),
+        ("/.;sid=1/p", "/p"),
+        ("/p?sid=abc12345", "/p"),
+        ("/p?sid=17", "/p?sid=17"),
+        ("/p?session=keynote", "/p?session=keynote"),
+        ("/p?session_id=0123456789abcdef", "/p"),
+        ("/p?s=search-me", "/p?s=search-me"),
+        ("/p?s=0123456789abcdef0123456789abcdef", "/p"),
+        ("/p?ASPSESSIONIDQQ=X", "/p"),
+        ("/p;v=1", "/p;v=1"),
+    ],
+)
+def test_session_ids_go_and_are_told(text: str, expected: str) -> None:
+    told: list[tuple[str, str]] = []
+    normalise = Normaliser(sessions=lambda name, url: told.append((name, url)))
+    assert normalise(text, "https://a.example/") == "https://a.example" + expected
+    assert bool(told) is (expected != text)
+    assert Normaliser(sessions=None)(text, "https://a.example/") == urls.join("https://a.example/", text)
+
+
+def test_a_session_id_can_be_kept_by_name() -> None:
+    assert (
+        Normaliser(keep=["phpsessid"])("https://a.example/?PHPSESSID=1") == "https://a.example/?PHPSESSID=1"
+    )
