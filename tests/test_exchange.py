@@ -431,6 +431,17 @@ async def test_bytes_after_a_whole_body_belong_to_no_answer(surplus: bytes) -> N
     assert len(seen) == 2
 
 
+async def test_an_answer_with_bytes_behind_it_on_a_used_connection_is_in_doubt() -> None:
+    """The first may have been followed by a forged one, which now stands before the true one."""
+    serve, seen = talks(whole(b"a"), whole(b"forged") + whole(b"b"))
+    with wire(serve) as url:
+        first, second = await bodies(url, 2)
+    assert first == b"a"
+    assert isinstance(second, Broken)
+    assert (second.cause, second.transient) == (Cause.PROTOCOL, True)
+    assert len(seen) == 1
+
+
 async def test_bytes_that_come_while_nothing_was_asked_belong_to_no_answer() -> None:
     asked, sent = threading.Event(), threading.Event()
     seen: list[bytes] = []

@@ -49,11 +49,12 @@ def nobody() -> None:
 class Wire:
     """The bytes of a connection: a socket that never blocks, with or without TLS, on any event loop of anyio."""
 
-    __slots__ = ("_reads", "_socket", "heard")
+    __slots__ = ("_reads", "_socket", "heard", "served")
 
     def __init__(self, connected: socket.socket, heard: Callable[[], None] = nobody) -> None:
         """`heard` is called whenever bytes moved."""
         self._socket, self.heard, self._reads = connected, heard, 0
+        self.served = 0  # answers
 
     async def read(self) -> bytes:
         """What there is, at least a byte; nothing at the end. Raises `CutShort`."""
@@ -125,15 +126,20 @@ class Answer:
     """One answer as it comes in: its head is there, its body is read piece by piece."""
 
     __slots__ = (
-        "_allowance", "_begun", "_complete", "_done", "_framed", "_headed", "_informed", "_keeps", "_parser", "_pieces",
+        "_allowance", "_begun", "_complete", "_done", "_first", "_framed", "_headed", "_informed", "_keeps", "_parser", "_pieces",
         "_received", "_surplus", "_wire", "fields", "status",
     )  # fmt: skip
 
-    def __init__(self, wire: Wire, allowance: int, done: Callable[[Wire, bool], None]) -> None:
-        """`allowance`: bytes that may come. `done` is told, once, whether the connection may serve another."""
+    def __init__(
+        self, wire: Wire, allowance: int, done: Callable[[Wire, bool], None], *, first: bool = True
+    ) -> None:
+        """`allowance`: bytes that may come. `done` is told, once, whether the connection may serve another.
+
+        `first`: on this connection. Of a later one with bytes behind it, nobody can say which of the two it is.
+        """
         self.status = 0
         self.fields: list[tuple[str, str]] = []
-        self._wire, self._allowance, self._done = wire, allowance, done
+        self._wire, self._allowance, self._done, self._first = wire, allowance, done, first
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._pieces: list[bytes] = []
         self._received = 0
@@ -203,6 +209,8 @@ class Answer:
             if not self._complete:
                 raise BrokenAnswer(str(error) or type(error).__name__) from error
             self._surplus = True
+        if self._surplus and not self._first:
+            raise BrokenAnswer("more bytes came than were asked for, on a connection that was used before")
 
     def _end(self) -> None:
         if self._headed and not self._framed:

@@ -83,7 +83,13 @@ class Pool:
         return await self._exchange(await self._open(place, heard), place, head, allowance)
 
     async def _exchange(self, wire: Wire, place: Place, head: bytes, allowance: int) -> Answer:
-        answer = Answer(wire, allowance, lambda wire, keeps: self._give_back(wire, place, keeps=keeps))
+        answer = Answer(
+            wire,
+            allowance,
+            lambda wire, keeps: self._give_back(wire, place, keeps=keeps),
+            first=wire.served == 0,
+        )
+        wire.served += 1
         try:
             try:
                 await wire.write(head)
