@@ -7,26 +7,19 @@ copyright lines, clocks with seconds, "3 minutes ago", and long tokens of letter
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-SILENT: Final = [
-    "script",
-    "style",
-    "noscript",
-    "template",
-    "svg",
-    "iframe",
-    "object",
-    "canvas",
-    "datalist",
-    "input",
-]
-AROUND: Final = ["nav", "footer", "aside"]
+SILENT: Final = frozenset(
+    {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "datalist", "input"}
+)
+AROUND: Final = frozenset({"nav", "footer", "aside"})
+MAIN: Final = "main,[role=main]"
 LONGEST_LINE: Final = 160  # characters of a line that can be taken for a stamp of the server
+NEAR: Final = 60  # characters of a neighbour that can tell what a number counts
 NODE: Final = "\x00"  # between two pieces of text, where no page can have it
 
 # Every repetition has a bound: a page may be built to make patterns try again at each place.
@@ -63,58 +56,80 @@ _DATES: Final = _noise(
     r"[\d\s.,:/-]{1,1000}|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9}\b"
     r"|(?<=\d)(?:st|nd|rd|th)\b"
 )
-_DIGIT: Final = re.compile(r"\d")
+_DIGITS: Final = re.compile(r"[0-9][^\0]*")  # to the end of the piece, so that each is found once
+_LATELY: Final = re.compile(r"(?:\bago\b|[jJ]ust [nN]ow)[^\0]*")
+# Any of the words above, a clock, or a long word: most pieces with a digit have none.
+_MOVING: Final = re.compile(
+    "|".join(re.escape(word) for words in (*_NOISE, _STAMP_WORDS) for word in words if word != ":")
+    + r"|:\d\d|[\w-]{20}"
+)
 _BARE: Final = re.compile(_NUMBER)
 _COUNTING: Final = _noise(rf"(?:\b{_COUNTED}|\b{_MADE}\b.{{0,40}}?)\s?[:=]? #|# {_COUNTED}\b")
 
 
-def fingerprint(tree: LexborHTMLParser, *, dateless: bool = False) -> str:
+def fingerprint(
+    tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None, *, dateless: bool = False
+) -> str:
     """Sixteen hex digits. Takes what is not counted out of the tree: read all else from it before.
 
-    `dateless` counts no numbers, months or days of the week: the pages of an empty calendar then say the same.
+    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if they were found already. `dateless` counts no
+    numbers, months or days of the week: the pages of an empty calendar then say the same.
     """
-    tree.strip_tags(SILENT)
+    nodes = tree.css(",".join([*SILENT, *AROUND, MAIN])) if leaving is None else leaving
+    tags = [node.tag for node in nodes]
+    has_main = any(tag not in SILENT and tag not in AROUND for tag in tags)
+    for node, tag in zip(reversed(nodes), reversed(tags), strict=True):
+        # From the last on: what lies inside of another goes before it.
+        if tag in SILENT or (tag in AROUND and not has_main):
+            node.decompose()
     title = tree.css_first("title")
-    main = tree.css_first("main, [role=main]") or _body(tree)
-    said = [" ".join(title.text().split()) if title else "", *(_pieces(main) if main else ())]
+    main = (tree.css_first(MAIN) if has_main else None) or tree.body
+    said = " ".join(title.text().split()) if title else ""
+    if main:
+        said += NODE + _calm(_pieces(main))
     if dateless:
-        said = [_DATES.sub("", " ".join(said))]
-    return blake2b("\n".join(said).encode("utf-8", "replace"), digest_size=8).hexdigest()
+        said = _DATES.sub("", said.replace(NODE, " "))
+    return blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _body(tree: LexborHTMLParser) -> LexborNode | None:
-    tree.strip_tags(AROUND)
-    return tree.body
+def _pieces(node: LexborNode) -> str:
+    """The text, one blank for any run of them, and one NODE between two pieces."""
+    return " ".join(node.text(separator=NODE, strip=True, skip_empty=True).split())
 
 
-def _pieces(node: LexborNode) -> list[str]:
-    """The text, piece by piece, without what moves on its own."""
-    text = " ".join(node.text(separator=NODE).split())
-    pieces = [piece for written in text.split(NODE) if (piece := written.strip())]
-    # Without a digit nothing counts, and only a few words tell the time: most pieces are as they are.
-    suspects = [
-        n
-        for n, piece in enumerate(pieces)
-        if _DIGIT.search(piece) or "ago" in piece or "just now" in piece.lower()
-    ]
-    calmed = {
-        n: _calmed_bare(pieces, n) if _BARE.fullmatch(pieces[n]) else _calmed(pieces[n]) for n in suspects
-    }
-    for n, calm in calmed.items():
-        pieces[n] = calm
-    return [piece for piece in pieces if piece]
+def _calm(text: str) -> str:
+    """The text without what moves on its own. Only the pieces with a digit, or a word for "lately", are looked at."""
+    suspects: Iterable[re.Match[str]] = _DIGITS.finditer(text)
+    if "ago" in text or "now" in text:
+        suspects = sorted([*suspects, *_LATELY.finditer(text)], key=lambda found: found.start())
+    calm: list[str] = []
+    done = end = 0  # up to `done` the text is in `calm`, up to `end` it was looked at
+    for found in suspects:
+        at = found.start()
+        if at < end:
+            continue
+        start, end = text.rfind(NODE, 0, at) + 1, found.end()
+        piece = text[start:end]
+        is_bare = start == at and _BARE.fullmatch(piece)
+        fate = _calmed_bare(text, start, end) if is_bare else _calmed(piece)
+        if fate != piece:
+            calm += text[done:start].rstrip(NODE), (NODE + fate) if fate else ""
+            done = end
+    return "".join([*calm, text[done:]]).lstrip(NODE) if calm else text
 
 
-def _calmed_bare(pieces: Sequence[str], n: int) -> str:
+def _calmed_bare(text: str, start: int, end: int) -> str:
     """A number that stands alone, as in <b>1,024</b> views: nothing, when its neighbours count."""
-    before = pieces[n - 1][-LONGEST_LINE:] if n else ""
-    after = pieces[n + 1][:LONGEST_LINE] if n + 1 < len(pieces) else ""
-    return "" if _COUNTING.search(f"{before} # {after}".strip()) else pieces[n]
+    before = text[max(0, start - 1 - NEAR) : max(0, start - 1)].rpartition(NODE)[2]
+    after = text[end + 1 : end + 1 + NEAR].partition(NODE)[0]
+    return "" if _COUNTING.search(f"{before} # {after}".strip()) else text[start:end]
 
 
 def _calmed(piece: str) -> str:
     """A piece of text without what moves on its own; nothing, when all of it does."""
     low = piece.lower()
+    if not _MOVING.search(low):
+        return piece
     if len(piece) <= LONGEST_LINE and any(word in low for word in _STAMP_WORDS) and _STAMP.search(piece):
         return ""
     calm = piece

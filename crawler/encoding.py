@@ -108,6 +108,12 @@ def encoding_of(content_type_field: str | None) -> str | None:
     return str(found.name) if found else None
 
 
+# A tag as people write them, whole: what the steps below would make of it, in one.
+_PLAIN_TAG: Final = re.compile(
+    rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
+)
+
+
 def _prescan(head: bytes) -> str | None:
     """The standard's "prescan a byte stream to determine its encoding": a meta element, or the XML declaration."""
     if match := _XML.match(head):
@@ -125,13 +131,17 @@ def _prescan(head: bytes) -> str | None:
             at, found = _meta(head, at + 6)
             if found:
                 return found
+        elif plain := _PLAIN_TAG.match(head, at):
+            at = plain.end()
         elif re.match(rb"</?[A-Za-z]", head[at : at + 3]):
             at = _skip_tag(head, at)
         elif head[at : at + 2] in (b"<!", b"</", b"<?"):
             end = head.find(b">", at)
             at = len(head) if end < 0 else end + 1
         else:
-            at += 1
+            at = head.find(b"<", at + 1)
+            if at < 0:
+                return None
     return None
 
 

@@ -14,7 +14,19 @@ from crawler import content, encoding, stated, urls
 from crawler.urls import Normaliser, Url
 
 MAX_LINKS: Final = 50_000  # different ones of one page
-WANTED: Final = "a[href],area[href],link[rel][href],base[href],meta,iframe[src],frame[src]"
+# All that is looked at, in one query: links, directives, dates, and what the fingerprint leaves out.
+WANTED: Final = ",".join(
+    [
+        "a[href]",
+        "area[href]",
+        "link[rel][href]",
+        "base[href]",
+        "meta",
+        "frame[src]",
+        "time",
+        *sorted(content.SILENT),
+    ]
+)
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are looked at
 # Lexbor is quadratic in depth and in attributes, and cubic in formatting elements that are nested wrongly. What stays
@@ -101,8 +113,9 @@ def extract(
     reading = _Reading(url, name, max_links, truncated=cut)
     for node in tree.css(WANTED):
         reading.take(node)
-    dates = tuple(stated.dates(tree)) if dated else ()
-    return reading.page(dates, content.fingerprint(tree, dateless=dateless) if printed else None)
+    dates = tuple(stated.dates(reading.stating)) if dated else ()
+    print_ = content.fingerprint(tree, reading.leaving, dateless=dateless) if printed else None
+    return reading.page(dates, print_)
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
@@ -156,20 +169,37 @@ class _Reading:
     robots: list[tuple[str, str]] = field(default_factory=list)
     refresh: tuple[float, str] | None = None
     truncated: bool = False
+    stating: list[LexborNode] = field(default_factory=list)
+    leaving: list[LexborNode] = field(default_factory=list)
 
     def take(self, node: LexborNode) -> None:
-        given = node.attributes
-        match node.tag:
+        tag, given = node.tag or "", node.attributes
+        match tag:
             case "a" | "area":
                 self._link(given.get("href"), given.get("rel"))
-            case "iframe" | "frame":
+            case "frame":
                 self._link(given.get("src"), None)
+            case "iframe":
+                self._link(given.get("src"), None)
+                self.leaving.append(node)
+            case "time":
+                self._stating(node, tag, given)
+            case "script":
+                self._stating(node, tag, given)
+                self.leaving.append(node)
             case "link":
                 self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
-            case "base" if self.base is None:
-                self.base = _base(given.get("href"), self.url)
+            case "base":
+                self.base = self.base or _base(given.get("href"), self.url)
             case "meta":
                 self._meta(node, given)
+                self._stating(node, tag, given)
+            case _:
+                self.leaving.append(node)
+
+    def _stating(self, node: LexborNode, tag: str, given: dict[str, str | None]) -> None:
+        if stated.is_stating(tag, given):
+            self.stating.append(node)
 
     def _link(self, href: str | None, rel: str | None) -> None:
         text = (href or "").strip(_SPACE).partition("#")[0]
@@ -268,7 +298,6 @@ def _refresh_url(rest: str) -> str:
 
 def resolve(page: Page, normalise: Normaliser) -> tuple[tuple[Url, ...], tuple[Url, ...]]:
     """The http(s) URLs that a page links to, each once: those followed, and those with nofollow only."""
-    base = page.base
-    followed = {url: None for href in page.followed if (url := normalise(href, base))}
-    avoided = {url: None for href in page.avoided if (url := normalise(href, base)) and url not in followed}
+    followed = dict.fromkeys(normalise.all(page.followed, page.base))
+    avoided = dict.fromkeys(url for url in normalise.all(page.avoided, page.base) if url not in followed)
     return tuple(followed), tuple(avoided)

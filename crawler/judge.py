@@ -136,10 +136,10 @@ class Judge:
         validators = Validators(reply.headers.get("etag"), reply.headers.get("last-modified"))
         header = lastmod.from_header(reply.headers, now)
         fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
-        facts = self._dated(Facts(reply.status, validators, header=header, fresh=fresh))
+        facts = Facts(reply.status, validators, header=header, fresh=fresh)
         essence, _ = _type(reply)
         if essence not in HTML:
-            return self._document(url, reply, facts, essence)
+            return self._document(url, reply, self._dated(facts), essence)
         if not reply.body.strip():
             return Verdict(Unlisted(Why.EMPTY), facts)
         if reply.body.startswith(PDF):

@@ -4,15 +4,11 @@ What is stated is for `lastmod` to believe. Pure, and total: any markup has an a
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborNode
 
-WANTED: Final = (
-    'script[type="application/ld+json"],meta[property="article:modified_time"],meta[itemprop="dateModified"],'
-    'time[itemprop~="dateModified"]'
-)
 MOST: Final = 20  # dates that are looked at
 LARGEST: Final = 262_144  # characters of a JSON-LD script
 # Parts of a page that are dated by themselves.
@@ -31,10 +27,22 @@ PARTS: Final = frozenset(
 )
 
 
-def dates(tree: LexborHTMLParser) -> list[str]:
-    """Every date of modification, as written."""
+def is_stating(tag: str, given: Mapping[str, str | None]) -> bool:
+    """Whether an element, by its attributes, states a date of modification."""
+    match tag:
+        case "script":
+            return given.get("type") == "application/ld+json"
+        case "meta":
+            return given.get("property") == "article:modified_time" or given.get("itemprop") == "dateModified"
+        case "time":
+            return "dateModified" in (given.get("itemprop") or "").split()
+    return False
+
+
+def dates(nodes: Iterable[LexborNode]) -> list[str]:
+    """Every date of modification that elements which are stating one state, as written."""
     found: list[str] = []
-    for node in tree.css(WANTED):
+    for node in nodes:
         given = node.attributes
         if node.tag == "script":
             found += _of_json(node.text()[:LARGEST])

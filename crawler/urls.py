@@ -6,9 +6,9 @@ looks at raw links. Nothing here touches the network, and nothing but this file 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NewType
+from typing import TYPE_CHECKING, Final, NewType
 from urllib.parse import unquote_plus
 
 import ada_url
@@ -60,6 +60,10 @@ TRACKING = frozenset(
 )
 """Query parameters that name a campaign or a click, never a page. `*` ends a prefix."""
 
+FOLDERS: Final = 64  # whose links are remembered
+REMEMBERED: Final = 1_000  # links of a folder
+UNMET: Final = Url("")
+
 # Session ids: names that mean nothing else, and names that do, whose value then must look like one.
 _SESSIONS = frozenset({"phpsessid", "jsessionid", "oscsid", "zenid", "cftoken"})
 _MAYBE_SESSIONS = frozenset({"sid", "sess", "session", "sessid", "sessionid", "session_id", "cfid"})
@@ -96,6 +100,7 @@ class Normaliser:
         self._keep = frozenset(name.lower() for name in keep)
         self._drop_query = drop_query
         self._sessions = sessions
+        self._met: dict[str, dict[str, Url | None]] = {}
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
         """The identity of `text`, read relative to `base` (an absolute URL)."""
@@ -117,6 +122,25 @@ class Normaliser:
             return Url(path)
         query = self._strip(query, href)
         return Url(f"{path}?{query}") if query else Url(path)
+
+    def all(self, texts: Iterable[str], base: str) -> Iterator[Url]:
+        """The identities of links of one page, in their order. Those met before in its folder are remembered."""
+        folder = base.partition("?")[0].rpartition("/")[0]
+        if not folder.startswith("http"):
+            yield from filter(None, (self(text, base) for text in texts))
+            return
+        met = self._met.pop(folder, None) or {}
+        self._met[folder] = met  # the last one used is the last one forgotten
+        for text in texts:
+            url = met.get(text, UNMET)
+            if url is UNMET:
+                url = self(text, base)
+                if len(met) < REMEMBERED and not text.startswith("?"):  # that is relative to the page itself
+                    met[text] = url
+            if url:
+                yield url
+        if len(self._met) > FOLDERS:
+            del self._met[next(iter(self._met))]
 
     def _strip(self, query: str, href: str) -> str:
         kept = [part for part in query.split("&") if not self._is_stripped(part, href)]

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.content import fingerprint
-from crawler.extract import tree_of
-from crawler.stated import dates
+from crawler.extract import extract, tree_of
 
 PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
 <meta name="csrf-token" content="abc"><script nonce="n1">var t = 1;</script><style>p { color: red }</style></head>
@@ -16,6 +15,10 @@ PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
 <p>1,024 views</p><p>Posted 3 minutes ago</p><!-- generated at 2026-01-01 -->
 <p>Session a8f5f167f44f4964e6c998dee827110c</p>
 <footer>© 2025 Lanterns &amp; Co. Page generated in 0.013 s</footer></body></html>"""
+
+
+def dates(body: bytes) -> list[str]:
+    return list(extract(body, "https://a.example/", charset="utf-8", dated=True, printed=True).dates)
 
 
 def printed(markup: str) -> str:
@@ -89,9 +92,8 @@ def test_where_there_is_a_main_only_that_counts() -> None:
 
 @given(st.binary(max_size=300))
 def test_no_bytes_are_too_strange(body: bytes) -> None:
-    tree = tree_of(body, "windows-1252")
-    dates(tree)
-    assert len(fingerprint(tree)) == 16
+    dates(body)
+    assert len(fingerprint(tree_of(body, "windows-1252"))) == 16
 
 
 @pytest.mark.parametrize("piece", ["1,", "1 view", "a1", "1:", "© ", "an hour ", "<p>", "Views: "])
@@ -125,4 +127,18 @@ def ld(text: str) -> str:
     ],
 )
 def test_dates_that_a_page_states(markup: str, expected: list[str]) -> None:
-    assert dates(tree_of(markup.encode(), "utf-8")) == expected
+    assert dates(markup.encode()) == expected
+
+
+def test_the_fingerprint_is_the_same_on_its_own_and_in_the_reading_of_a_page() -> None:
+    for around in (
+        "<main>{}</main>",
+        "<div role=main>{}</div>",
+        "<base href=/a><base href=/b><frame src=x>{}",
+        "{}",
+    ):
+        page = PAGE.replace(
+            "<h1>", "<nav>x</nav><noscript><nav>y</nav></noscript>" + around.format("said") + "<h1>"
+        )
+        alone = fingerprint(tree_of(page.encode(), "utf-8"))
+        assert extract(page.encode(), "https://a.example/", charset="utf-8", printed=True).content == alone
