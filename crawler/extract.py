@@ -24,7 +24,8 @@ WANTED: Final = ",".join(
         "meta",
         "frame[src]",
         "time",
-        *sorted(content.SILENT),
+        *sorted(content.SILENT | content.AROUND),
+        content.MAIN,
     ]
 )
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
