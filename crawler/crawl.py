@@ -48,6 +48,7 @@ from crawler.urls import Url, origin
 
 GROUP: Final = 64  # settlements in one transaction
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
+CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
@@ -371,9 +372,10 @@ class Crawl:
         if delay > self.limits.max_wait:
             log.warning(
                 "a Crawl-delay is longer than --max-wait and was cut",
-                extra={"fields": {"origin": site, "delay": delay, "kept": self.limits.max_wait}},
+                extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
             )
-        gap = max(self.limits.gap, min(delay, self.limits.max_wait))
+            delay = min(CUT_DELAY, self.limits.max_wait)
+        gap = max(self.limits.gap, delay)
         self.turn.pace(site, gap)
         self._slowest = max(self._slowest, gap)
         self.tally.pace(self._slowest)
@@ -447,6 +449,6 @@ class Crawl:
     ) -> Visit:
         """A URL that was found: a visit, or known and set aside."""
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
-        if aside is None and self.traps.bars(url, depth):
+        if aside is None and self.traps.bars(url, depth, via):
             aside = Why.TRAP
         return Visit(url, depth, via, hops, aside)

@@ -28,6 +28,7 @@ ROW: Final = 150  # pages in a row that show nothing new, until a space is close
 SAME_SEGMENTS: Final = 5  # times that one path segment may occur
 SEGMENTS: Final = 25
 PARAMETERS: Final = 20
+GROWN: Final = 20  # times in a row that a URL may grow from page to page
 SAME_PARAMETERS: Final = 10
 DEEPEST: Final = 2_000  # links from the start
 ALIKE: Final = 10  # listed pages with the same content, from which a site is asked for a page that cannot be
@@ -41,7 +42,9 @@ _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
 _DATE_PATH: Final = re.compile(
     rf"(?<=[/_.-]){_YEAR}(?:([-/])(?:{_MONTH}(?:\1{_DAY})?|W\d\d))(?=/?(?:\.[a-z]{{1,5}})?$)", re.IGNORECASE
 )
-_CALENDAR_PATH: Final = re.compile(r"/[^/?]*calend[^/?]*/(?:[^/?]*/)*?[^/?]*\d", re.IGNORECASE)
+_CALENDAR_PATH: Final = re.compile(
+    r"/(?:[^/?]*(?:calend|kalend|agenda)[^/?]*|cal)/(?:[^/?]*/)*?[^/?]*\d", re.IGNORECASE
+)
 _NUMBER: Final = re.compile(r"\d+")
 _DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
@@ -162,6 +165,8 @@ class Traps:
         self._allowed = frozenset(allowed)
         self._spaces: dict[str, _Space] = {}
         self._open = True  # no space is closed
+        self._grown: dict[str, int] = {}  # how many times in a row a URL grew
+        self._bare: dict[str, str] = {}  # what pages without a query said: their queries may say the same
         self.found: dict[str, Trap] = {}  # by pattern
         self._news: list[Trap] = []
         self.withdrawn: list[str] = []  # listed, until it showed that they lie in a closed space
@@ -171,8 +176,16 @@ class Traps:
         """Whether a kind of trap is gone into."""
         return kind in self._allowed
 
-    def bars(self, url: Url, depth: int = 0) -> bool:
-        """Whether a URL lies in a space without end, and is not to be asked for."""
+    def bars(self, url: Url, depth: int = 0, via: Url | None = None) -> bool:
+        """Whether a URL lies in a space without end, and is not to be asked for. `via` named it."""
+        if (
+            via is not None
+            and "?" in url
+            and len(url) > len(via)
+            and url.startswith(via)
+            and self._grows(url, via)
+        ):
+            return True
         if url.count("/") > SAME_SEGMENTS + 3 or url.count("&") >= SAME_PARAMETERS or depth > DEEPEST:
             shown = spelled(url, depth)
             if shown and shown[0] not in self._allowed:
@@ -183,10 +196,24 @@ class Traps:
         space = space_of(url)
         return space is not None and space[1] in self._spaces and self._spaces[space[1]].closed
 
+    def _grows(self, url: Url, via: Url) -> bool:
+        """Whether a URL is longer than the one that named it, which was longer than the one that named that…"""
+        count = self._grown.get(via, 0) + 1
+        if count > GROWN and "query" not in self._allowed:
+            self.tell("query", f"{via.partition('?')[0]}?… growing from page to page", url)
+            return True
+        if len(self._grown) >= KEPT:
+            self._grown.clear()
+        self._grown[url] = max(count, self._grown.get(url, 0))
+        return False
+
     def note(self, url: Url, outcome: Outcome, content: str | None, links: Iterable[Url]) -> Outcome:
         """Learn from a page that was read: what becomes of it. See also `withdrawn`."""
         where = space_of(url)
-        if where is None or where[0] in self._allowed or not _is_page(outcome):
+        if where is None:
+            self._remember(url, content)
+            return outcome
+        if where[0] in self._allowed or not _is_page(outcome):
             return outcome
         kind, pattern = where
         space = self._space(kind, pattern)
@@ -209,8 +236,20 @@ class Traps:
             self.tell(kind, pattern, url)
         return Unlisted(Why.TRAP, pattern) if is_listed else outcome
 
+    def _remember(self, url: Url, content: str | None) -> None:
+        if content is None:
+            return
+        space = self._spaces.get(f"{url}?…")
+        if space:
+            space.contents.add(content)
+        if len(self._bare) >= KEPT:
+            self._bare.clear()
+        self._bare[url] = content
+
     def _space(self, kind: str, pattern: str) -> _Space:
         space = self._spaces.pop(pattern, None) or _Space(kind)
+        if not space.contents and kind == "query" and (known := self._bare.get(pattern.removesuffix("?…"))):
+            space.contents.add(known)
         self._spaces[pattern] = space  # the last one used is the last one forgotten
         if len(self._spaces) > SPACES:
             oldest = next((name for name, known in self._spaces.items() if not known.closed), pattern)

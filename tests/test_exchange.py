@@ -317,6 +317,30 @@ async def test_silence_and_slowness_end(chosen: dict[str, Any]) -> None:
     assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
 
 
+async def test_an_answer_that_only_drips_is_let_go_long_before_the_total_time() -> None:
+    gone = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(OK + b"\r\n")
+        while not gone.wait(0.02):
+            connection.sendall(b"x")
+
+    with wire(drip) as url:
+        reply = await ask(url, timeout=0.5, total_timeout=30)
+        gone.set()
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
+    assert "bytes in" in reply.detail
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
+    with wire(says(OK + b"Content-Length: 9223372036854775807\r\n\r\n")) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+
+
 async def test_a_refused_connection_is_a_value() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]

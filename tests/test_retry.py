@@ -139,7 +139,7 @@ async def test_a_500_is_no_sign_of_strain() -> None:
 
 
 async def test_all_tries_share_the_total_time() -> None:
-    world = World([Broken(Cause.TIMEOUT, transient=True)], seconds=25.0)
+    world = World([GONE], seconds=25.0)
     await world.ask(retries=9)
     assert [request.seconds for request in world.asked] == pytest.approx([60, 35, 10])
 
@@ -148,3 +148,9 @@ async def test_waiting_for_a_slot_costs_no_time_of_the_page() -> None:
     world = World([GONE], seconds=1.0, gap=100.0)
     await world.ask()
     assert [request.seconds for request in world.asked] == pytest.approx([60, 59, 58, 57])
+
+
+async def test_a_host_that_is_silent_twice_is_silent() -> None:
+    world = World([Broken(Cause.TIMEOUT, transient=True)], seconds=20.0)
+    await world.ask(retries=9)
+    assert len(world.asked) == 2

@@ -51,6 +51,8 @@ def test_depth_has_an_end() -> None:
         ("/events/day-2026-11-05.html", "/events/day-{date}.html"),
         ("/week/2026-W07", "/week/{date}"),
         ("/calendar/month/11", "/calendar/month/{n}"),
+        ("/cal/17", "/cal/{n}"),
+        ("/scales/17", None),
         ("/my-calendar/view/3/12", "/my-calendar/view/{n}/{n}"),
         ("/e?month=2026-11", "/e?month={date}"),
         ("/e?date=20261105&view=day", "/e?date={date}"),
@@ -174,6 +176,32 @@ def test_a_trap_says_how_to_go_in() -> None:
     for kind in SAYS:
         words = str(Trap(kind, "pattern", "example"))
         assert words.endswith(f"(--allow-trap {kind} goes in)" if kind != "links" else "as in example")
+
+
+@pytest.mark.parametrize("add", ["x", "&a=1", "/next"])
+def test_a_url_that_grows_from_page_to_page_is_cut(add: str) -> None:
+    traps, url = Traps(), Url(SITE + "/g?q=")
+    for number in range(100):
+        after = Url(url + add)
+        if traps.bars(after, 1, url):
+            assert number <= 22
+            break
+        url = after
+    else:
+        pytest.fail("it went on")
+    assert [trap.kind for trap in traps.found.values()] == ["query"]
+
+
+def test_a_copy_of_the_page_without_a_query_shows_nothing_new() -> None:
+    traps = Traps()
+    traps.note(Url(SITE + "/shop"), Listed(), "same", ())
+    visit(traps, ROW + 1)
+    assert page(0) in traps.withdrawn
+    later = Traps()
+    later.note(page(0), Listed(), "same", ())
+    later.note(Url(SITE + "/shop"), Listed(), "other", ())
+    assert later.note(page(1), Listed(), "other", ()) == Listed()
+    assert later._spaces[SITE + "/shop?…"].row == 1
 
 
 @given(st.text(max_size=60), st.integers(0, 5_000))

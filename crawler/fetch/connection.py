@@ -42,7 +42,7 @@ class ClosedEarly(CutShort):
     """The connection ended before the first byte of the answer."""
 
 
-def nobody() -> None:
+def nobody(_: int) -> None:
     """Hears nothing."""
 
 
@@ -51,8 +51,8 @@ class Wire:
 
     __slots__ = ("_reads", "_socket", "heard", "served")
 
-    def __init__(self, connected: socket.socket, heard: Callable[[], None] = nobody) -> None:
-        """`heard` is called whenever bytes moved."""
+    def __init__(self, connected: socket.socket, heard: Callable[[int], None] = nobody) -> None:
+        """`heard` is told whenever bytes moved, and how many came."""
         self._socket, self.heard, self._reads = connected, heard, 0
         self.served = 0  # answers
 
@@ -71,7 +71,7 @@ class Wire:
             except OSError as error:
                 raise CutShort(error.strerror or type(error).__name__) from error
             else:
-                self.heard()
+                self.heard(len(data))
                 return data
 
     async def write(self, data: bytes) -> None:
@@ -79,7 +79,7 @@ class Wire:
         while data:
             try:
                 data = data[self._socket.send(data) :]
-                self.heard()
+                self.heard(0)
             except (BlockingIOError, ssl.SSLWantWriteError):
                 await anyio.wait_writable(self._socket)
             except ssl.SSLWantReadError:
@@ -104,7 +104,7 @@ class Wire:
             except OSError as error:
                 raise CutShort(error.strerror or type(error).__name__) from error
             else:
-                self.heard()
+                self.heard(0)
                 return self
 
     def is_quiet(self) -> bool:

@@ -29,6 +29,9 @@ from crawler.ports import Request
 from crawler.settings import Http
 
 OVERHEAD: Final = 8  # bytes on the wire for a byte of body, at most: chunks of one byte take six
+SLOWEST: Final = (
+    100  # bytes a second, in the mean, that an answer must come with once it takes longer than a silence
+)
 MARGIN: Final = 1_000_000  # bytes on the wire beside that
 
 # What may be raised, ours and httpx's tree, flattened: the first that fits. A test fails when httpx gains one that
@@ -120,7 +123,7 @@ class HttpFetcher:
                 raise
         return Broken(Cause.TIMEOUT, patience.says(), transient=True)
 
-    async def _exchange(self, request: Request, heard: Callable[[], None]) -> Reply:
+    async def _exchange(self, request: Request, heard: Callable[[int], None]) -> Reply:
         limit = self._chosen.max_body if request.limit is None else request.limit
         headers = self._identity.headers(request.url) | conditions(request)
         answer = await self._way.ask(request.url, headers, OVERHEAD * limit + MARGIN, heard)
@@ -138,15 +141,21 @@ class _Patience:
 
     def __init__(self, scope: anyio.CancelScope, total: float, silence: float) -> None:
         self._scope, self._total, self._silence = scope, total, silence
-        self._end = anyio.current_time() + total
+        self._began = anyio.current_time()
+        self._end, self._received, self._drips = self._began + total, 0, False
         self.heard()
 
-    def heard(self) -> None:
-        """Bytes moved: the silence begins again."""
-        self._scope.deadline = min(self._end, anyio.current_time() + self._silence)
+    def heard(self, count: int = 0) -> None:
+        """So many bytes came: the silence begins again, unless they only drip."""
+        now = anyio.current_time()
+        self._received += count
+        self._drips = now - self._began > self._silence and self._received < SLOWEST * (now - self._began)
+        self._scope.deadline = now if self._drips else min(self._end, now + self._silence)
 
     def says(self) -> str:
         """What ran out."""
+        if self._drips:
+            return f"{self._received:,} bytes in {self._silence:.0f} s"
         if self._scope.deadline >= self._end:
             return f"no complete answer in {self._total:.0f} s"
         return f"silent for {self._silence:.0f} s"
@@ -161,6 +170,9 @@ def conditions(request: Request) -> dict[str, str]:
 async def _body(answer: Answering, fields: Headers, limit: int) -> bytes:
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
     decoder = inflate.decoder([word for word in codings if word], limit)
+    said = fields.get("content-length") or ""
+    if said.isascii() and said.isdigit() and int(said[:20]) > limit:
+        raise inflate.TooLarge(f"{int(said[:20]):,} bytes by its Content-Length, more than {limit:,}")
     pieces: list[bytes] = []
     received = 0
     while chunk := await answer.read():
@@ -199,7 +211,7 @@ class _OverPool:
         self._place = lru_cache(1_000)(proxies.place)
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[], None]
+        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
     ) -> Answering:
         """Send a GET."""
         site = urls.origin(url)
@@ -288,7 +300,7 @@ class _OverHttpx:
         )
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], _allowance: int, heard: Callable[[], None]
+        self, url: str, headers: Mapping[str, str], _allowance: int, heard: Callable[[int], None]
     ) -> Answering:
         """Send a GET."""
         target = urls.target(url).encode("ascii")
@@ -296,7 +308,7 @@ class _OverHttpx:
             "GET", url, headers=dict(headers), extensions={"target": target}
         )
         answer = await self._client.send(question, stream=True)
-        heard()
+        heard(0)
         return HttpxAnswer(answer, heard)
 
     async def close(self) -> None:

@@ -47,7 +47,7 @@ def guarded(transport: httpx.AsyncHTTPTransport, guard: AddressGuard) -> httpx.A
 class HttpxAnswer:
     """An answer of httpx that reads as one of ours does."""
 
-    def __init__(self, answer: httpx.Response, heard: Callable[[], None]) -> None:
+    def __init__(self, answer: httpx.Response, heard: Callable[[int], None]) -> None:
         self.status = answer.status_code
         self.fields = [(name.lower(), value) for name, value in answer.headers.multi_items()]
         self._answer, self._heard = answer, heard
@@ -57,7 +57,7 @@ class HttpxAnswer:
         """More of the body; nothing at its end."""
         async for piece in self._pieces:
             if piece:
-                self._heard()
+                self._heard(len(piece))
                 return piece
         return b""
 

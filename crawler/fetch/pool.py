@@ -68,7 +68,7 @@ class Pool:
         self._idle: dict[Place, list[Wire]] = {}
         self._order: OrderedDict[Wire, Place] = OrderedDict()  # the idle, oldest first
 
-    async def ask(self, place: Place, head: bytes, allowance: int, heard: Callable[[], None]) -> Answer:
+    async def ask(self, place: Place, head: bytes, allowance: int, heard: Callable[[int], None]) -> Answer:
         """Send a request, and read the head of the answer.
 
         `allowance`: bytes of answer; `heard` is called whenever bytes moved. Raises what `Answer.begin` does, and
@@ -133,7 +133,7 @@ class Pool:
 
     # -- opening -------------------------------------------------------------------------------------------
 
-    async def _open(self, place: Place, heard: Callable[[], None]) -> Wire:
+    async def _open(self, place: Place, heard: Callable[[int], None]) -> Wire:
         if place.proxy:
             self._guard.check_literal(place.host)  # names are the proxy's to resolve
             addresses, port = await self._guard.look_up(place.proxy.host, place.proxy.port), place.proxy.port

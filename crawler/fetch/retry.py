@@ -22,6 +22,7 @@ from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.urls import origin
 
 LONGEST_PAUSE: Final = 30.0  # seconds that one hint may hold a whole host
+SILENCES: Final = 2  # tries that may take too long: a host that is silent twice is silent
 ABSURD: Final = 86_400.0  # seconds; who asks for more means "never", and that page only
 
 
@@ -75,6 +76,7 @@ class Retrying:
         began, site = self._clock(), origin(request.url)
         with budget:
             reply = await self._fetcher.fetch(replace(request, seconds=budget.left))
+        budget.silences += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
         wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
         if wait is not None:
             self._strained(wait)
@@ -86,7 +88,7 @@ class Retrying:
         if budget.left <= 0:
             return False
         if isinstance(reply, Broken):
-            return reply.transient
+            return reply.transient and budget.silences < SILENCES
         wait = patience.retry_after(reply.headers, self._now()) or 0.0
         return reply.status in patience.PASSING and wait <= patience.QUICK
 
@@ -99,6 +101,7 @@ class _Budget:
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.left, self._clock, self._entered = seconds, clock, 0.0
+        self.silences = 0  # tries that took too long
 
     def __enter__(self) -> None:
         self._entered = self._clock()

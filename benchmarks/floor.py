@@ -1,0 +1,119 @@
+"""What fetching and parsing alone cost: a bare loop on our connections, with or without the types of httpx.
+
+A queue, a set, Lexbor, Ada: no robots.txt, no verdicts, no dates, no state. What the whole product costs above it is
+what its promises cost. `benchmarks/speed.py` runs both in turn.
+
+    python benchmarks/floor.py http://127.0.0.1:8202/ [--plain] [--tasks 16]
+"""
+
+import argparse
+import asyncio
+import resource
+import time
+from urllib.parse import urlsplit
+
+import ada_url
+import httpx
+from selectolax.lexbor import LexborHTMLParser
+
+from crawler.fetch.connection import nobody
+from crawler.fetch.guard import AddressGuard
+from crawler.fetch.over_httpx import PoolTransport
+from crawler.fetch.pool import Place, Pool
+
+HEADERS = {"user-agent": "floor", "accept-encoding": "identity"}
+
+
+async def bare(start: str, tasks: int, *, plain: bool) -> int:
+    """Pages read."""
+    parts = urlsplit(start)
+    place = Place(parts.scheme, parts.hostname or "", parts.port or 80)
+    pool = Pool(AddressGuard([place.host]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
+    transport = PoolTransport(pool)
+    seen, todo = {start}, [start]
+    waiting, pages = 0, 0
+    more = asyncio.Condition()
+
+    async def through_httpx(url: str) -> bytes:
+        reply = await transport.handle_async_request(
+            httpx.Request("GET", url, headers=HEADERS | {"host": parts.netloc})
+        )
+        try:
+            return await reply.aread() if "html" in reply.headers.get("content-type", "") else b""
+        finally:
+            await reply.aclose()
+
+    async def straight(url: str) -> bytes:
+        target = url[len(start) - 1 :]
+        head = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nUser-Agent: floor\r\n\r\n"
+        answer = await pool.ask(place, head.encode(), 100_000_000, nobody)
+        pieces = []
+        while piece := await answer.read():
+            pieces.append(piece)
+        await answer.close()
+        return b"".join(pieces) if any(n == "content-type" and "html" in v for n, v in answer.fields) else b""
+
+    async def work() -> None:
+        nonlocal waiting, pages
+        ask = straight if plain else through_httpx
+        while True:
+            async with more:
+                waiting += 1
+                await more.wait_for(lambda: todo or waiting == tasks)  # noqa: B023 - both are of this function
+                if not todo:
+                    more.notify_all()
+                    return
+                waiting -= 1
+                url = todo.pop()
+            body = await ask(url)
+            if not body:
+                continue
+            pages += 1
+            new = []
+            hrefs = {
+                (node.attributes.get("href") or "").partition("#")[0]
+                for node in LexborHTMLParser(body.decode("utf-8", "replace")).css("a[href]")
+            }
+            for href in hrefs:
+                try:
+                    found = ada_url.join_url(url, href)
+                except ValueError:
+                    continue
+                if found.startswith(start) and found not in seen:
+                    seen.add(found)
+                    new.append(found)
+            if new:
+                async with more:
+                    todo.extend(new)
+                    more.notify(len(new))
+
+    await asyncio.gather(*(work() for _ in range(tasks)))
+    pool.close()
+    return pages
+
+
+def main() -> None:
+    """One run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("start")
+    parser.add_argument("--plain", action="store_true", help="without the types of httpx")
+    parser.add_argument("--tasks", type=int, default=16)
+    chosen = parser.parse_args()
+    try:
+        import uvloop  # noqa: PLC0415 - an extra
+
+        run = uvloop.run
+    except ImportError:
+        run = asyncio.run
+    began = time.perf_counter()
+    pages = run(bare(chosen.start, chosen.tasks, plain=chosen.plain))
+    wall = time.perf_counter() - began
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = used.ru_utime + used.ru_stime
+    print(f"{pages:,} pages, {pages / wall:,.0f} pages/s, {cpu / pages * 1e3:.2f} ms of CPU a page")
+
+
+if __name__ == "__main__":
+    main()
