@@ -33,7 +33,7 @@ from crawler.model import (
     Verdict,
     Why,
 )
-from crawler.traps import calendar_of, space_of
+from crawler.spaces import calendar_of, space_of
 from crawler.urls import Normaliser, Url
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})

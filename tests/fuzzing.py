@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from crawler import dates, encoding, extract, fields, inflate, srcset, traps, urls
+from crawler import dates, encoding, extract, fields, inflate, spaces, srcset, urls
 from crawler.fetch.connection import Answer, BrokenAnswer, CutShort, TooMuchHead, TooMuchWire, Wire
 from crawler.judge import Judge, Rules
 from crawler.model import Headers, Lease, Reply, Response, Visit
@@ -38,8 +38,8 @@ def url(data: bytes) -> None:
         assert urls.origin(found) + urls.target(found) == found
         assert "@" not in urls.netloc(found)
         assert "#" not in found
-        traps.spelled(found, 1)
-        traps.space_of(found)
+        spaces.spelled(found, 1)
+        spaces.space_of(found)
 
 
 def headers(data: bytes) -> None:

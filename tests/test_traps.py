@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.model import Cause, Failed, Listed, Moved, Outcome, Unlisted, Why
-from crawler.traps import DEEPEST, ROW, SAYS, SPACES, Trap, Traps, calendar_of, read, space_of, spelled
+from crawler.spaces import DEEPEST, calendar_of, space_of, spelled
+from crawler.traps import ROW, SAYS, SPACES, Trap, Traps, read
 from crawler.urls import Url
 
 SITE = "https://a.example"

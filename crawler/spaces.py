@@ -1,0 +1,82 @@
+"""What the text of a URL says of the space it lies in: a calendar, the queries of one path, a path that repeats.
+
+Rules on texts only, each for one URL by itself. What becomes of a space is for `traps`. Pure.
+"""
+
+import re
+from typing import Final
+
+from crawler import urls
+
+SAME_SEGMENTS: Final = 5  # times that one path segment may occur
+SEGMENTS: Final = 25
+PARAMETERS: Final = 20
+SAME_PARAMETERS: Final = 10
+DEEPEST: Final = 2_000  # links from the start
+
+_YEAR: Final = r"(?:1[5-9]|2\d)\d\d"
+_MONTH: Final = r"(?:0?[1-9]|1[0-2])"
+_DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
+_DATE_PATH: Final = re.compile(
+    rf"(?<=[/_.-]){_YEAR}(?:([-/])(?:{_MONTH}(?:\1{_DAY})?|W\d\d))(?=/?(?:\.[a-z]{{1,5}})?$)", re.IGNORECASE
+)
+_CALENDAR_PATH: Final = re.compile(
+    r"/(?:[^/?]*(?:calend|kalend|agenda)[^/?]*|cal)/(?:[^/?]*/)*?[^/?]*\d", re.IGNORECASE
+)
+_NUMBER: Final = re.compile(r"\d+")
+_DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
+_DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
+_SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
+
+
+def calendar_of(url: str) -> str | None:
+    """The pattern of the calendar that a URL is a leaf of; nothing when it is none."""
+    path, _, query = url.partition("?")
+    if query and (named := _calendar_query(query)):
+        return f"{path}?{named}"
+    site, target = urls.origin(path), urls.target(path)
+    if found := _DATE_PATH.search(target):
+        return f"{site}{target[: found.start()]}{{date}}{target[found.end() :]}"
+    if found := _CALENDAR_PATH.match(target):
+        return site + _NUMBER.sub("{n}", target)
+    return None
+
+
+def _calendar_query(query: str) -> str:
+    pairs = [part.partition("=") for part in query.split("&")]
+    names = {name.lower() for name, _, _ in pairs}
+    dated = {name for name, _, value in pairs if _DATE_VALUE.fullmatch(value)}
+    dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and value[:1].isdigit()}
+    if len(names & _SHORT_NAMES) > 1:
+        dated |= {name for name, _, value in pairs if name.lower() in _SHORT_NAMES and value.isdigit()}
+    return "&".join(f"{name}={{date}}" for name in sorted(dated))
+
+
+def space_of(url: str) -> tuple[str, str] | None:
+    """The kind and the pattern of the space that a URL lies in; most lie in none."""
+    if calendar := calendar_of(url):
+        return "calendar", calendar
+    path, mark, _ = url.partition("?")
+    return ("query", f"{path}?…") if mark else None
+
+
+def spelled(url: str, depth: int) -> tuple[str, str] | None:
+    """The kind and the pattern of what shows by the text of a URL alone."""
+    path, _, query = url.partition("?")
+    if path.count("/") > SAME_SEGMENTS + 3:
+        segments = urls.target(path).split("/")
+        most = max(filter(None, segments), key=segments.count, default="")
+        if most and segments.count(most) > SAME_SEGMENTS:
+            return "path", f"{urls.origin(path)}/…/{most}/…/{most}/…"
+        if len(segments) - 1 > SEGMENTS:
+            return "path", f"{urls.origin(path)}/… more than {SEGMENTS} segments"
+    if query.count("&") >= SAME_PARAMETERS:
+        names = [part.partition("=")[0] for part in query.split("&")]
+        most = max(names, key=names.count)
+        if names.count(most) > SAME_PARAMETERS:
+            return "query", f"{path}?{most}=…&{most}=…"
+        if len(names) > PARAMETERS:
+            return "query", f"{path}? more than {PARAMETERS} parameters"
+    if depth > DEEPEST:
+        return "depth", f"more than {DEEPEST:,} links from the start"
+    return None
