@@ -27,6 +27,7 @@ ROW: Final = 150  # pages in a row that show nothing new, until a space is close
 GROWN: Final = 20  # times in a row that a URL may grow from page to page
 ALIKE: Final = 10  # listed pages with the same content, from which a site is asked for a page that cannot be
 KEPT: Final = 20_000  # links and fingerprints remembered of one space
+SHOWN: Final = 80  # characters of an example
 SPACES: Final = 1_000  # spaces remembered
 SAVED_EVERY: Final = 25  # pages in a row, after which they are worth writing down
 
@@ -46,7 +47,8 @@ class Trap:
 
     def __str__(self) -> str:
         way = f" ({self.flag} goes in)" if self.flag else ""
-        return f"{SAYS[self.kind]}: {self.pattern}, as in {self.example}{way}"
+        shown = self.example if len(self.example) <= SHOWN else self.example[: SHOWN - 1] + "…"
+        return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{way}"
 
 
 @dataclass(slots=True)
