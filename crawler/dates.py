@@ -5,6 +5,7 @@ Only reading and writing: whether a date can be believed is decided in `lastmod`
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _MONTHS = {
     m: i
@@ -74,6 +75,7 @@ _W3C = re.compile(
 )
 
 
+@lru_cache(4_096)  # a sitemap says the same date again and again
 def read_w3c(text: str) -> datetime | None:
     """The first instant that a W3C datetime names, or nothing when it is none of its six forms (NOTE-datetime).
 

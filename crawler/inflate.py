@@ -17,6 +17,7 @@ else:
     from backports import zstd
 
 PIECE: Final = 65_536  # bytes decoded at a time
+STEP: Final = 8_192  # coded bytes given to a decoder at a time
 LAYERS: Final = 2  # codings inside each other that are undone
 ZSTD_WINDOW: Final = 23  # binary logarithm of the bytes that a decoder must be ready to hold (RFC 9659)
 MAGIC: Final = b"\x1f\x8b"  # how a gzip member begins (RFC 1952 2.3.1)
@@ -54,7 +55,10 @@ class Inflater:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Decoded pieces. Raises `TooLarge` or `BrokenCoding`."""
-        pieces: Iterable[bytes] = (chunk,)
+        # zlib hands back what it did not use yet, a copy each time: of little, that costs nothing.
+        pieces: Iterable[bytes] = (chunk[at : at + STEP] for at in range(0, len(chunk), STEP))
+        if not self._layers:
+            pieces = (chunk,)
         for layer in self._layers:
             pieces = _through(layer, pieces)
         for piece in pieces:

@@ -104,19 +104,26 @@ class Shards:
         if not leaf.lines:
             return
         before = self._waiting
-        if before is None:
-            self._waiting = leaf
-        elif self._should_join(before, leaf):
+        if before and self._should_join(before, leaf):
             before.add(leaf.lines)
-        else:
+            leaf, self._waiting = before, None
+        elif before:
             yield before
+            self._waiting = None
+        if self._may_join(leaf):
             self._waiting = leaf
+        else:
+            yield leaf  # at once, so that no more than two files are ever held
 
     def _should_join(self, one: Leaf, other: Leaf) -> bool:
         if self._is_new or not (self._is_small(one) or self._is_small(other)):
             return False
         lines, size = len(one.lines) + len(other.lines), one.size + other.size
         return lines <= self._limits.lines * ROOM and size <= self._limits.size * ROOM
+
+    def _may_join(self, leaf: Leaf) -> bool:
+        """Whether a leaf to come could still join this one."""
+        return not self._is_new and len(leaf.lines) <= self._limits.lines * ROOM
 
     def _is_small(self, leaf: Leaf) -> bool:
         return len(leaf.lines) * SMALL <= self._limits.lines and leaf.size * SMALL <= self._limits.size
