@@ -40,6 +40,7 @@ class Request:
     url: Url
     validators: Validators = Validators()
     limit: int | None = None  # bytes of decoded body; the fetcher's own limit if None
+    cut: bool = False  # a larger body is taken up to there, and is no failure
     seconds: float | None = None  # for the whole exchange; the fetcher's own limit if None
     wants_body: Callable[[int, Headers], bool] | None = None  # asked once status and headers are in
 

@@ -341,6 +341,18 @@ async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
     assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
 
 
+@pytest.mark.parametrize("coded", [False, True])
+async def test_a_body_may_be_cut_where_it_is_too_large(coded: bool) -> None:
+    body = b"User-agent: *\n" + bytes(20_000_000)
+    sent = gzip.compress(body) if coded else body
+    more = b"Content-Encoding: gzip\r\n" if coded else b""
+    with wire(says(whole(sent, more))) as url:
+        reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
+    assert isinstance(reply, Response)
+    assert reply.body.startswith(b"User-agent: *\n")
+    assert 900_000 < len(reply.body) <= 1_000_000
+
+
 async def test_a_refused_connection_is_a_value() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]

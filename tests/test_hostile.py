@@ -268,6 +268,7 @@ async def test_what_the_status_of_robots_txt_means(
         RULES.rstrip(),
         b"\xff\xfe\x00 junk\n" + RULES,
         RULES + b"Disallow: /" + b"x" * 1_000_000,
+        RULES + b"#" * 20_000_000,
         RULES + b"".join(b"Disallow: /w%d*x*y\n" % number for number in range(15_000)),
         RULES + b"Disallow: /" + b"*a" * 2_000 + b"$\n",
         b"User-agent: other\nUser-agent: SITEMAP-Crawler\nDisallow: /private/\n\nUser-agent: *\nDisallow: /\n",

@@ -103,7 +103,7 @@ class HttpFetcher:
             fields = Headers(answer.fields)
             if request.wants_body and not request.wants_body(answer.status, fields):
                 return Response(answer.status, fields)
-            return Response(answer.status, fields, await _body(answer, fields, limit))
+            return Response(answer.status, fields, await _body(answer, fields, limit, cut=request.cut))
         finally:
             await answer.close()
 
@@ -139,21 +139,29 @@ def conditions(request: Request) -> dict[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
-async def _body(answer: Answering, fields: Headers, limit: int) -> bytes:
+async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) -> bytes:
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
     decoder = inflate.decoder([word for word in codings if word], limit)
-    said = fields.get("content-length") or ""
-    if said.isascii() and said.isdigit() and int(said[:20]) > limit:
-        raise inflate.TooLarge(f"{int(said[:20]):,} bytes by its Content-Length, more than {limit:,}")
     pieces: list[bytes] = []
     received = 0
-    while chunk := await answer.read():
-        received += len(chunk)
-        if received > limit:
-            raise inflate.TooLarge(f"more than {limit:,} bytes, coded")
-        pieces.extend(decoder.feed(chunk))
-    decoder.finish()
+    try:
+        if not cut:
+            _check_length(fields.get("content-length") or "", limit)
+        while chunk := await answer.read():
+            received += len(chunk)
+            if received > limit:
+                raise inflate.TooLarge(f"more than {limit:,} bytes, coded")
+            pieces.extend(decoder.feed(chunk))
+        decoder.finish()
+    except inflate.TooLarge:
+        if not cut:
+            raise
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _check_length(said: str, limit: int) -> None:
+    if said.isascii() and said.isdigit() and int(said[:20]) > limit:
+        raise inflate.TooLarge(f"{int(said[:20]):,} bytes by its Content-Length, more than {limit:,}")
 
 
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:

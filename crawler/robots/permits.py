@@ -73,7 +73,7 @@ class Robots:
             if seen:
                 await self._turn(urls.origin(url), await self._pacer.slot(urls.origin(url)))
             seen.add(url)
-            reply = await self._fetcher.fetch(Request(url, limit=BODY))
+            reply = await self._fetcher.fetch(Request(url, limit=BODY, cut=True))
             if isinstance(reply, Broken) or reply.status not in _REDIRECTS:
                 return self._file(*_meaning(reply), url if len(seen) > 1 else None)
             location = reply.headers.get("location")
