@@ -148,15 +148,19 @@ async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) ->
         if not cut:
             _check_length(fields.get("content-length") or "", limit)
         while chunk := await answer.read():
-            received += len(chunk)
-            if received > limit:
-                raise inflate.TooLarge(f"more than {limit:,} bytes, coded")
+            received = _counted(received + len(chunk), limit)
             pieces.extend(decoder.feed(chunk))
         decoder.finish()
     except inflate.TooLarge:
         if not cut:
             raise
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _counted(received: int, limit: int) -> int:
+    if received > limit:
+        raise inflate.TooLarge(f"more than {limit:,} bytes, coded")
+    return received
 
 
 def _check_length(said: str, limit: int) -> None:
