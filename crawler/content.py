@@ -24,30 +24,48 @@ NODE: Final = "\x00"  # between two pieces of text, where no page can have it
 
 # Every repetition has a bound: a page may be built to make patterns try again at each place.
 _NUMBER: Final = r"(?<![\d.,])\d[\d.,\u00a0\u202f']{0,20}[kKmM]?"
+_NOUNS: Final = (
+    "view",
+    "visit",
+    "visitor",
+    "hit",
+    "read",
+    "reader",
+    "user",
+    "guest",
+    "people",
+    "download",
+    "like",
+    "share",
+)
+_COUNTERS: Final = ("page", *_NOUNS, *(f"{noun}s" for noun in _NOUNS))
+_MAKERS: Final = ("generated", "rendered", "served", "executed", "processed", "compiled", "cached", "loaded")
 _COUNTED: Final = r"(?:page\s{0,3})?(?:views?|visits?|visitors?|hits?|reads?|readers?|users?|guests?|people|downloads?|likes?|shares?)"
-_MADE: Final = r"(?:generated|rendered|served|executed|processed|compiled|cached|loaded)"
+_MADE: Final = rf"(?:{'|'.join(_MAKERS)})"
 
 
 def _noise(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-# Most pieces of text hold none of the words before the colon, which is quick to see.
-_NOISE: Final = {
-    ("view", "visit", "hit", "read", "user", "guest", "people", "download", "like", "share"): _noise(
-        rf"\b{_COUNTED}(?:\s(?:online|today))?\s?[:=]\s?{_NUMBER}"  # Views: 1,234
-        rf"|{_NUMBER}\s{_COUNTED}\b(?!\s?[:=])(?:\s(?:online|so far|today))?"  # 1,234 views
-    ),
-    ("ago",): _noise(
-        r"\b(?:\d{1,4}|an?|one|two|three|few)\s(?:second|minute|hour|day|week|month|year)s?\sago\b"
-    ),
-    ("just now",): _noise(r"\bjust now\b"),
-    (":",): _noise(r"\b\d{1,2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:\s?[ap]m)?\b"),  # a clock with seconds
-}
+_COUNTS: Final = _noise(
+    rf"\b{_COUNTED}(?:\s(?:online|today))?\s?[:=]\s?{_NUMBER}"  # Views: 1,234
+    rf"|{_NUMBER}\s{_COUNTED}\b(?!\s?[:=])(?:\s(?:online|so far|today))?"  # 1,234 views
+)
+_AGO: Final = _noise(
+    r"\b(?:\d{1,4}|an?|one|two|three|few)\s(?:second|minute|hour|day|week|month|year)s?\sago\b"
+)
+_JUST_NOW: Final = _noise(r"\bjust now\b")
+_CLOCK: Final = _noise(r"\b\d{1,2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:\s?[ap]m)?\b")  # with seconds
+# Each of the above takes long to see that it is not there. These see it at once, as they begin with a few characters.
+_MAY_COUNT: Final = re.compile(
+    r"[:=0-9](?:(?<=[:=])\s?\d|[kKmM]?[\s\u00a0\u202f](?:page|view|visit|hit|read|user|guest|people|download|like|share))",
+    re.IGNORECASE,
+)
+_MAY_CLOCK: Final = re.compile(r"[0-9]:[0-9]{2}:[0-9]{2}")
 _TOKEN: Final = re.compile(r"(?<![\w-])(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{20,2000}={0,2}")
-_LONG_WORD: Final = re.compile(r"[\w-]{20}")
-_STAMP_WORDS: Final = ("generated", "rendered", "served", "executed", "processed", "compiled", "cached", "loaded",
-                       "©", "(c)", "copyright", " time", "today is", "page ", "request")  # fmt: skip
+LONG_WORD: Final = 20  # characters
+_STAMP_WORDS: Final = (*_MAKERS, "©", "(c)", "copyright", " time", "today is", "page ", "request")  # fmt: skip
 _STAMP: Final = _noise(
     rf"©|\(c\)\s|\bcopyright\b|\b{_MADE}\b.{{0,100}}\d|\b(?:current|server|local) time\b|\btoday is\b"
     r"|\bpage (?:load|generation|render)\b|\brequest[ -]id\b"
@@ -58,11 +76,6 @@ _DATES: Final = _noise(
 )
 _DIGITS: Final = re.compile(r"[0-9][^\0]*")  # to the end of the piece, so that each is found once
 _LATELY: Final = re.compile(r"(?:\bago\b|[jJ]ust [nN]ow)[^\0]*")
-# Any of the words above, a clock, or a long word: most pieces with a digit have none.
-_MOVING: Final = re.compile(
-    "|".join(re.escape(word) for words in (*_NOISE, _STAMP_WORDS) for word in words if word != ":")
-    + r"|:\d\d|[\w-]{20}"
-)
 _BARE: Final = re.compile(_NUMBER)
 _COUNTING: Final = _noise(rf"(?:\b{_COUNTED}|\b{_MADE}\b.{{0,40}}?)\s?[:=]? #|# {_COUNTED}\b")
 
@@ -100,7 +113,7 @@ def _pieces(node: LexborNode) -> str:
 def _calm(text: str) -> str:
     """The text without what moves on its own. Only the pieces with a digit, or a word for "lately", are looked at."""
     suspects: Iterable[re.Match[str]] = _DIGITS.finditer(text)
-    if "ago" in text or "now" in text:
+    if " ago" in text or "ust now" in text:
         suspects = sorted([*suspects, *_LATELY.finditer(text)], key=lambda found: found.start())
     calm: list[str] = []
     done = end = 0  # up to `done` the text is in `calm`, up to `end` it was looked at
@@ -122,20 +135,35 @@ def _calmed_bare(text: str, start: int, end: int) -> str:
     """A number that stands alone, as in <b>1,024</b> views: nothing, when its neighbours count."""
     before = text[max(0, start - 1 - NEAR) : max(0, start - 1)].rpartition(NODE)[2]
     after = text[end + 1 : end + 1 + NEAR].partition(NODE)[0]
-    return "" if _COUNTING.search(f"{before} # {after}".strip()) else text[start:end]
+    near = before.rstrip(" :=").lower()
+    may_count = (
+        near.endswith(_COUNTERS)
+        or after.lower().startswith(_COUNTERS)
+        or any(word in near for word in _MAKERS)
+    )
+    if may_count and _COUNTING.search(f"{before} # {after}".strip()):
+        return ""
+    return text[start:end]
 
 
 def _calmed(piece: str) -> str:
     """A piece of text without what moves on its own; nothing, when all of it does."""
     low = piece.lower()
-    if not _MOVING.search(low):
-        return piece
-    if len(piece) <= LONGEST_LINE and any(word in low for word in _STAMP_WORDS) and _STAMP.search(piece):
-        return ""
+    if len(piece) <= LONGEST_LINE:
+        for word in _STAMP_WORDS:
+            if word in low:
+                if _STAMP.search(piece):
+                    return ""
+                break
     calm = piece
-    for words, pattern in _NOISE.items():
-        if any(word in low for word in words):
-            calm = pattern.sub("", calm)
-    if _LONG_WORD.search(calm):
+    if _MAY_COUNT.search(piece):
+        calm = _COUNTS.sub("", calm)
+    if "ago" in low:
+        calm = _AGO.sub("", calm)
+    if "just now" in low:
+        calm = _JUST_NOW.sub("", calm)
+    if _MAY_CLOCK.search(piece):
+        calm = _CLOCK.sub("", calm)
+    if max(map(len, calm.split()), default=0) >= LONG_WORD:
         calm = _TOKEN.sub("", calm)
-    return piece if calm is piece else " ".join(calm.split())
+    return piece if calm == piece else " ".join(calm.split())

@@ -27,7 +27,7 @@ LIBRARY = (ROOT / "docs/library.md").read_text()
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").glob("*.md")
 )
-SCRIPTS = {"--runs", "--kill", "--failures", "--topic"}  # flags of what is not the program
+SCRIPTS = {"--plain", "--runs", "--kill", "--failures", "--topic"}  # flags of what is not the program
 GENERATED = {"config/example.toml": "example", "docs/settings.md": "reference"}
 
 
