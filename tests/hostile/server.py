@@ -44,9 +44,11 @@ class Talk:
     raw: socket.socket
     count: int  # the how-manieth request of this path
     gone: threading.Event  # the server closes
+    answering: Callable[[], None]  # called before the first byte
 
     def say(self, data: bytes) -> None:
         """Send it."""
+        self.answering()
         self.raw.sendall(data)
 
     def drip(self, data: bytes, pause: float = 0.05, seconds: float = 30.0) -> None:
@@ -79,7 +81,8 @@ class Origin:
     spaces: list[tuple[str, Callable[[str], bool], int]] = field(default_factory=list)
     others: Callable[[str], Answer | None] = lambda _: None
     log: list[Asked] = field(default_factory=list)
-    in_flight: int = 0
+    waiting: int = 0  # requests that nothing was answered to yet
+    lock: threading.Lock = field(default_factory=threading.Lock)
     port: int = 0
 
     def put(self, path: str, answer: Answer, **right: object) -> None:
@@ -171,15 +174,28 @@ def _answer(origin: Origin, connection: socket.socket, head: bytes, gone: thread
     first, *rest = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ", 2)
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
-    origin.in_flight += 1
-    try:
-        asked = Asked(path, time.monotonic(), headers, method, origin.in_flight)
+    with origin.lock:
+        origin.waiting += 1
+        asked = Asked(path, time.monotonic(), headers, method, origin.waiting)
         origin.log.append(asked)
+    answering = once(origin)
+    try:
         answer = origin.answers.get(path) or origin.others(path) or http("gone", "404 Not Found")
-        talk = Talk(asked, connection, origin.counts()[path], gone)
+        talk = Talk(asked, connection, origin.counts()[path], gone, answering)
         if callable(answer):
             answer(talk)
         else:
             talk.say(answer)
     finally:
-        origin.in_flight -= 1
+        answering()
+
+
+def once(origin: Origin) -> Callable[[], None]:
+    """One request waits no more, however often that is said."""
+    left = [1]
+
+    def answering() -> None:
+        with origin.lock:
+            origin.waiting -= left.pop() if left else 0
+
+    return answering
