@@ -73,7 +73,10 @@ class Apart:
 
     async def _once(self, markup: Markup) -> Page | Broken | None:
         """Nothing, if the child died."""
-        child = self._free.pop() if self._free else await _Child.start(self._command)
+        try:
+            child = self._free.pop() if self._free else await _Child.start(self._command)
+        except OSError as error:
+            return Broken(Cause.PARSE, f"no process to read it in could be started ({error.strerror})")
         try:
             answer = await child.ask(markup)
         except BaseException:

@@ -124,6 +124,14 @@ async def test_a_child_that_lost_its_mind_is_not_believed(said: str, tmp_path: P
         assert await apart.read(Markup(b"", URL)) == Broken(Cause.CRASHED, "the parser died on it 3 times")
 
 
+async def test_without_a_process_the_page_fails_and_not_the_crawl(tmp_path: Path) -> None:
+    async with Apart([str(tmp_path / "nothing")]).running() as apart:
+        said = await apart.read(Markup(b"", URL))
+    assert isinstance(said, Broken)
+    assert said.cause is Cause.PARSE
+    assert "No such file" in said.detail
+
+
 async def test_no_child_is_left_behind(tmp_path: Path) -> None:
     apart = Apart(script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(60)"))
     async with apart.running():
