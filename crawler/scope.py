@@ -15,6 +15,8 @@ from crawler.urls import Url
 
 Patterns = tuple[re.Pattern[str], ...]
 
+LONGEST = 8_192  # characters of a URL that is asked for (RFC 9110 4.1: everybody should take 8,000)
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -73,6 +75,8 @@ class Scope:
 
     def aside(self, url: Url, depth: int) -> Why | None:
         """Why a URL that was found is not visited; None when it is."""
+        if len(url) > LONGEST:
+            return Why.TOO_LONG
         if not self.belongs(url):
             on_site = self.reach == "path" and urls.netloc(url) in self.hosts
             return Why.EXCLUDED if on_site else Why.OFFSITE

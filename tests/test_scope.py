@@ -98,3 +98,10 @@ def test_no_list_no_fetch_and_length() -> None:
     base = "https://example.com/"
     assert chosen.unlisted(Url(base + "x" * (2047 - len(base)))) is None
     assert chosen.unlisted(Url(base + "x" * (2048 - len(base)))) is Why.TOO_LONG
+
+
+def test_a_url_longer_than_servers_take_is_not_asked_for() -> None:
+    site = "https://example.com/"
+    scope = Scope.of((Url(site),), settings.Scope())
+    assert scope.aside(Url(site + "x" * (8_192 - len(site))), 1) is None
+    assert scope.aside(Url(site + "x" * 8_192), 1) is Why.TOO_LONG
