@@ -182,6 +182,28 @@ async def test_an_error_page_that_answers_200_is_found_out(tmp_path: Path) -> No
     assert result.balance.outcomes["unlisted:soft-404"] == 30
 
 
+@pytest.mark.parametrize("kind", ["shell", "honest", "forbidden"])
+async def test_pages_that_are_alike_without_a_witness_stay_listed(kind: str, tmp_path: Path) -> None:
+    """A shell that scripts fill, a site that knows its 404, and one that lets nobody ask."""
+    here = Origin(kind, "127.0.31.1")
+    said = "the same on every page"
+    shell = http(f"<title>{said}</title><p>{said}</p>")
+    links = [f"/p/{number}" for number in range(20)]
+    for link in links:
+        here.put(link, shell, listed=True)
+    hidden = "".join(f'<a href="{link}"></a>' for link in links)
+    home = f"<title>{said}</title><p>{said}</p>{hidden}" if kind == "shell" else page(*links)
+    here.put("/", http(home), listed=True)
+    if kind == "forbidden":
+        here.put("/robots.txt", http("User-agent: *\nDisallow: /p/no-such", Content_Type="text/plain"))
+    if kind != "honest":
+        here.others = lambda path: None if path == "/robots.txt" else shell
+    result = await check(here, tmp_path)
+    assert result.balance.outcomes == {"listed": 21}
+    probes = [asked.path for asked in here.log if "no-such-page" in asked.path]
+    assert len(probes) == (1 if kind == "honest" else 0)
+
+
 async def test_redirects_go_nowhere_they_should_not(tmp_path: Path) -> None:
     await check(sites.redirects(place(OFFSITE), place(SECRET)), tmp_path)
 
