@@ -4,6 +4,7 @@ Counted are pages in a row, after all their tries, that failed as a host fails w
 good answer starts the count anew. Pure; the engine ends the run, and gives the pages of the row back to be asked later.
 """
 
+from collections import Counter, deque
 from typing import Final
 
 from crawler.model import Cause, Failed, Verdict
@@ -11,24 +12,28 @@ from crawler.patience import PASSING
 from crawler.urls import Url, origin
 
 ROW: Final = 30  # pages
+KEPT: Final = 100  # failed pages that are remembered
 _DOWN: Final = frozenset({Cause.CONNECT, Cause.TIMEOUT, Cause.TRUNCATED, Cause.RATE_LIMITED})
 
 
 class Breaker:
-    """The failures in a row of each origin."""
+    """The failures of each origin, and how many came in a row."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, list[Url]] = {}
+        self._rows: Counter[str] = Counter()
+        self._recent: dict[str, deque[Url]] = {}
 
     def note(self, url: Url, verdict: Verdict) -> list[Url] | None:
-        """Learn how a page ended; the pages of the row, once it is long enough."""
+        """Learn how a page ended; the pages that failed lately, once the row is long enough."""
         site = origin(url)
         if not _is_down(verdict):
-            self._rows.pop(site, None)
+            del self._rows[site]
             return None
-        row = self._rows.setdefault(site, [])
-        row.append(url)
-        return row if len(row) >= ROW else None
+        self._rows[site] += 1
+        # Answers that were on their way when the host fell end the row, and not its trouble: what failed before them, too.
+        recent = self._recent.setdefault(site, deque(maxlen=KEPT))
+        recent.append(url)
+        return list(recent) if self._rows[site] >= ROW else None
 
 
 def _is_down(verdict: Verdict) -> bool:

@@ -44,3 +44,12 @@ def test_each_origin_has_its_own_row() -> None:
     for number in range(ROW - 1):
         assert breaker.note(url(number), down) is None
         assert breaker.note(url(number, "https://b.example"), down) is None
+
+
+def test_what_failed_shortly_before_the_row_is_given_back_too() -> None:
+    """An answer that was on its way when the host fell comes after the first failure."""
+    breaker, down = Breaker(), DOWN[0]
+    breaker.note(url(1), down)
+    breaker.note(url(0), UP[0])
+    row = [breaker.note(url(number), down) for number in range(2, ROW + 2)]
+    assert row[-1] == [url(number) for number in range(1, ROW + 2)]
