@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import translate
 from ipaddress import ip_network
 from typing import Any
@@ -140,12 +141,22 @@ def BYTES(low: int, high: int | None = None) -> Kind:  # noqa: N802
     return Kind("SIZE", read)
 
 
+class Unfit(ValueError):
+    """One of several is not of its kind."""
+
+    def __init__(self, part: object, words: str) -> None:
+        super().__init__(words)
+        self.part = part
+
+
 def CHOICE(*words: str) -> Kind:  # noqa: N802
     """One of a few words."""
 
     def read(value: object) -> str:
         if value not in words:
-            raise ValueError(f"needs one of {', '.join(words)}")
+            near = get_close_matches(str(value), words, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"needs one of {', '.join(words)}{hint}")
         return str(value)
 
     return Kind("|".join(words), read, choices=words)
@@ -163,7 +174,13 @@ def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
             raise ValueError("needs a list")  # noqa: TRY004 - the one error readers raise
         if separator is not None:
             parts = [piece for part in parts for piece in str(part).split(separator)]
-        return tuple(kind.read(part) for part in parts)
+        return tuple(one(part) for part in parts)
+
+    def one(part: object) -> Any:
+        try:
+            return kind.read(part)
+        except ValueError as error:
+            raise Unfit(part, str(error)) from None
 
     def show(value: tuple[Any, ...]) -> str:
         return (separator or " ").join(kind.show(part) for part in value)

@@ -56,7 +56,9 @@ def resolve(
         try:
             value = given.key.option.kind.read(given.value)
         except ValueError as error:
-            raise ConfigError(f"{given.place}: {_shown(given.value)} {error}.") from None
+            raise ConfigError(
+                f"{given.place}: {_shown(getattr(error, 'part', given.value))} {error}."
+            ) from None
         effective[given.key.field] = Origin(given.key, value, given.place)
     return _assemble(effective), list(effective.values())
 

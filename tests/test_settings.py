@@ -41,7 +41,14 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
         ("[pace]\nrate = -1", "[pace] rate: -1 needs a number of at least 0."),
         ("[pace]\nrate = true", "[pace] rate: True needs a number of at least 0."),
         ('[http]\nmax-body = "10 apples"', "'10 apples' needs bytes, or a size such as 10MB or 512KiB."),
-        ('[scope]\nscope = "hots"', "'hots' needs one of host, path, subdomains, domain."),
+        (
+            '[scope]\nscope = "hots"',
+            "'hots' needs one of host, path, subdomains, domain (did you mean host?).",
+        ),
+        (
+            '[scope]\nallow-trap = ["path", "calender"]',
+            "'calender' needs one of calendar, depth, path, query, session, soft-404 (did",
+        ),
         ('[scope]\ninclude = "re:("', "is not a valid regular expression"),
         ("[scope]\ninclude = 3", "3 needs a list."),
         ('[guard]\nmax-shrink = "200%"', "'200%' needs a share such as 20% or 0.2."),
