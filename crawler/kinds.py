@@ -141,7 +141,7 @@ def BYTES(low: int, high: int | None = None) -> Kind:  # noqa: N802
     return Kind("SIZE", read)
 
 
-class Unfit(ValueError):
+class Unfit(ValueError):  # noqa: N818 - a reader's error, as the others, with the part that is wrong
     """One of several is not of its kind."""
 
     def __init__(self, part: object, words: str) -> None:
