@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-import anyio
 import lxml.etree
 import pytest
 
@@ -34,7 +33,6 @@ class Result:
     dates: dict[str, str] = field(default_factory=dict)
     traps: list[Trap] = field(default_factory=list)
     refused: CrawlerError | None = None
-    seconds: float = 0.0
 
 
 async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
@@ -44,7 +42,7 @@ async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
         folder,
         **({"allow_address": (f"{here.address}/32",), "retries": 3} | chosen),
     )
-    result, began = Result(), time.monotonic()
+    result = Result()
     async with open_job(given) as job:
         try:
             result.ending = await job.crawl()
@@ -53,7 +51,6 @@ async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
             result.refused = error
         result.balance = await job.frontier.balance()
         result.traps = list(job.traps.found.values())
-    result.seconds = time.monotonic() - began
     for file in sorted((folder / "out").glob("sitemap*.xml.gz")):
         for entry in lxml.etree.fromstring(gzip.decompress(file.read_bytes())).iter(f"{NAMESPACE}url"):
             loc, date = entry.findtext(f"{NAMESPACE}loc"), entry.findtext(f"{NAMESPACE}lastmod")
@@ -226,25 +223,15 @@ async def test_framing(tmp_path: Path) -> None:
 
 async def test_slow_answers_are_let_go(tmp_path: Path) -> None:
     result = await check(sites.slow(), tmp_path, timeout=0.5, total_timeout=1.5, retries=1)
-    assert result.seconds < 30
+    assert result.balance.outcomes["failed:timeout"] == 4
+    assert result.balance.outcomes["failed:too-large"] == 1
 
 
 async def test_large_pages_and_markup_that_stalls(tmp_path: Path) -> None:
-    late: list[float] = []
-
-    async def beat() -> None:
-        while True:
-            began = time.monotonic()
-            await anyio.sleep(0.01)
-            late.append(time.monotonic() - began)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(beat)
-        result = await check(sites.large(), tmp_path, max_body=5_000_000, exclude=("/l/*",))
-        tasks.cancel_scope.cancel()
+    """How long the event loop stands still meanwhile: `benchmarks/stall.py`."""
+    result = await check(sites.large(), tmp_path, max_body=5_000_000, exclude=("/l/*",))
     assert result.balance.outcomes["failed:parse"] >= 2
     assert any(trap.kind == "links" for trap in result.traps)
-    assert sorted(late)[-3] < 1.0, "the event loop stood still"
 
 
 async def test_markup(tmp_path: Path) -> None:
@@ -301,8 +288,7 @@ async def test_what_the_status_of_robots_txt_means(
 async def test_rules_hold_in_every_form(body: bytes, tmp_path: Path) -> None:
     here = sites.robots(21, http(body, Content_Type="text/x"), allowed=True, name="forms")
     here.expect["/private/x"].asked = False
-    result = await check(here, tmp_path)
-    assert result.seconds < 20
+    await check(here, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["closed", "silent", "endless", "cut"])
