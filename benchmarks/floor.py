@@ -21,7 +21,7 @@ from crawler.fetch.guard import AddressGuard
 from crawler.fetch.over_httpx import PoolTransport
 from crawler.fetch.pool import Place, Pool
 
-HEADERS = {"user-agent": "floor", "accept-encoding": "identity"}
+HEADERS = {"user-agent": "floor", "accept-encoding": "gzip, deflate, br, zstd"}
 
 
 async def bare(start: str, tasks: int, *, plain: bool) -> int:
