@@ -49,6 +49,7 @@ from crawler.urls import Url, origin
 GROUP: Final = 64  # settlements in one transaction
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
+PLACED: Final = 50_000  # URLs that were found, and are not looked at again when they are found again
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
@@ -128,6 +129,7 @@ class Crawl:
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
     _nap: anyio.CancelScope | None = field(init=False, default=None)
+    _placed: set[Url] = field(init=False, default_factory=set)  # met before, and not set aside
 
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
@@ -319,8 +321,12 @@ class Crawl:
         self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
     ) -> None:
         async with todo, back:
-            async for lease in todo:
-                await back.send(await self._visit(lease))
+            while True:
+                try:
+                    lease = todo.receive_nowait()
+                except anyio.WouldBlock:
+                    lease = await todo.receive()  # takes several times as long
+                back.send_nowait(await self._visit(lease))  # there is room for all that is out
 
     async def _visit(self, lease: Lease) -> Returned:
         """The walk of one URL. A lease that comes back as it was is offered again."""
@@ -409,12 +415,14 @@ class Crawl:
         markup = self.judge.markup(lease.visit.url, reply)
         # Whoever visited this page before may have died of it.
         if markup is None or not (markup.is_risky or lease.attempt > 1):
-            return self.judge(lease, reply, now)
+            return self.judge(lease, reply, now, markup.read() if markup else None)
         page = await self.reader.read(markup)
         if isinstance(page, Broken):
             return self.judge(lease, page, now)
         if page.truncated:
             self.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
+        if len(page.followed) + len(page.avoided) <= MANY_LINKS:
+            return self.judge(lease, reply, now, page)
         return await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
 
     async def _start_moved(self, start: Url, to: Url) -> None:
@@ -448,7 +456,14 @@ class Crawl:
         self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False
     ) -> Visit:
         """A URL that was found: a visit, or known and set aside."""
+        if url in self._placed and not nofollow:
+            return Visit(url, depth, via, hops)
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
         if aside is None and self.traps.bars(url, depth, via):
             aside = Why.TRAP
+        if aside is None and self.scope.max_depth is None and "?" not in url:
+            # Where it was found makes no difference to such a URL, and it is known from now on.
+            if len(self._placed) >= PLACED:
+                self._placed.clear()
+            self._placed.add(url)
         return Visit(url, depth, via, hops, aside)

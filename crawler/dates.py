@@ -37,10 +37,19 @@ def http_date(text: str, now: datetime) -> datetime | None:
     text = text.strip(" \t")
     if len(text) > _LONGEST:
         return None
+    if at := _fixdate(text):
+        return at
     for form in _FORMS:
         if match := form.fullmatch(text):
             return _instant(match.groupdict(), now)
     return None
+
+
+@lru_cache(1_024)  # every answer of a second says the same Date
+def _fixdate(text: str) -> datetime | None:
+    """What nearly all say: an IMF-fixdate with a two-digit day, as it should be written."""
+    match = _FORMS[0].fullmatch(text)
+    return _instant(match.groupdict(), datetime.min.replace(tzinfo=UTC)) if match else None
 
 
 def _instant(part: dict[str, str], now: datetime) -> datetime | None:

@@ -7,6 +7,7 @@ sense is passed over.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 LINKS: Final = 1_000  # read from the Link fields of one answer
@@ -22,6 +23,7 @@ _AGENT: Final = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:(.*)", re.DOTALL)
 _VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
 
+@lru_cache(64)  # a site says the same of all its pages
 def content_type(value: str | None) -> tuple[str | None, str | None]:
     """The media type in lower case, and the charset parameter (MIME Sniffing Standard, "parse a MIME type")."""
     value = (value or "")[:LONGEST]

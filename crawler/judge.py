@@ -144,9 +144,10 @@ class Judge:
             return Verdict(Unlisted(Why.EMPTY), facts)
         if reply.body.startswith(PDF):
             return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
-        markup = self.markup(url, reply)
-        page = page or (markup.read() if markup else Page(url))
-        stated = lastmod.from_page(page.dates, now)
+        if page is None:
+            markup = self.markup(url, reply)
+            page = markup.read() if markup else Page(url)
+        stated = lastmod.from_page(page.dates, now) if page.dates else None
         return self._html(url, reply, self._dated(replace(facts, stated=stated, content=page.content)), page)
 
     def _dated(self, facts: Facts) -> Facts:

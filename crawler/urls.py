@@ -76,6 +76,13 @@ _RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
+# Links, and folders, that are spelled as every parser of URLs spells them: no escapes, no dot segments, no `;`.
+_NAME = r"[A-Za-z0-9_~!$&'()*+,=@-][A-Za-z0-9._~!$&'()*+,=@-]*"
+_PATH = rf"(?:{_NAME}/)*(?:{_NAME})?"
+_PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})")
+_PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
+
+
 class Normaliser:
     """Turns the text of a link into a `Url`, or into nothing when it is no http(s) URL.
 
@@ -100,7 +107,7 @@ class Normaliser:
         self._keep = frozenset(name.lower() for name in keep)
         self._drop_query = drop_query
         self._sessions = sessions
-        self._met: dict[str, dict[str, Url | None]] = {}
+        self._folders: dict[str, _Folder] = {}
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
         """The identity of `text`, read relative to `base` (an absolute URL)."""
@@ -125,22 +132,26 @@ class Normaliser:
 
     def all(self, texts: Iterable[str], base: str) -> Iterator[Url]:
         """The identities of links of one page, in their order. Those met before in its folder are remembered."""
-        folder = base.partition("?")[0].rpartition("/")[0]
-        if not folder.startswith("http"):
-            yield from filter(None, (self(text, base) for text in texts))
-            return
-        met = self._met.pop(folder, None) or {}
-        self._met[folder] = met  # the last one used is the last one forgotten
+        folder = self._folder(base)
+        met, plain = folder.met, folder.plain
         for text in texts:
             url = met.get(text, UNMET)
             if url is UNMET:
-                url = self(text, base)
+                url = plain(text) or self(text, base)
                 if len(met) < REMEMBERED and not text.startswith("?"):  # that is relative to the page itself
                     met[text] = url
             if url:
                 yield url
-        if len(self._met) > FOLDERS:
-            del self._met[next(iter(self._met))]
+
+    def _folder(self, base: str) -> "_Folder":
+        path = base.partition("?")[0].partition("#")[0].rpartition("/")[0] + "/"
+        folder = self._folders.pop(path, None) or _Folder(path)
+        if not path.startswith("http"):
+            return _Folder(path)
+        self._folders[path] = folder  # the last one used is the last one forgotten
+        if len(self._folders) > FOLDERS:
+            del self._folders[next(iter(self._folders))]
+        return folder
 
     def _strip(self, query: str, href: str) -> str:
         kept = [part for part in query.split("&") if not self._is_stripped(part, href)]
@@ -164,6 +175,38 @@ class Normaliser:
             self._sessions(name, href)
             return True
         return False
+
+
+class _Folder:
+    """What lies in one folder, by the links that its pages show."""
+
+    __slots__ = ("_levels", "_site", "met")
+
+    def __init__(self, path: str) -> None:
+        """`path`: absolute, with the slash at its end."""
+        self.met: dict[str, Url | None] = {}
+        self._site = ""  # scheme and host, when there is no doubt how the folder is spelled
+        self._levels: list[str] = []  # the folders above it and itself, from the host on
+        if _PLAIN_FOLDER.fullmatch(path) and join(None, path) == path:
+            self._site = origin(path)
+            ends = [at for at in range(len(self._site), len(path)) if path[at] == "/"]
+            self._levels = [path[: end + 1] for end in ends]
+
+    def plain(self, text: str) -> Url | None:
+        """The URL of a link in which nothing needs the URL Standard: letters, slashes and `../` at its start.
+
+        Nothing for every other link. A test holds these to what Ada says.
+        """
+        found = _PLAIN_LINK.fullmatch(text)
+        if found is None or not self._site:
+            return None
+        site, ups, path = found.groups()
+        if site is not None:
+            return Url(text) if site == self._site else None
+        if path[:1] == "/":
+            return None if ups else Url(self._site + path)
+        up = len(ups) // 3
+        return Url(self._levels[-1 - up if up < len(self._levels) else 0] + path) if path or ups else None
 
 
 def _without_credentials(href: str) -> str:

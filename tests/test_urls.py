@@ -147,3 +147,21 @@ def test_a_session_id_can_be_kept_by_name() -> None:
     assert (
         Normaliser(keep=["phpsessid"])("https://a.example/?PHPSESSID=1") == "https://a.example/?PHPSESSID=1"
     )
+
+
+_LINK_PARTS = st.sampled_from(
+    ["a", "B", "~u", "..", ".", "../", "/", "//", "./", "x.html", "-", "@", ":", ";", "%41", "?q", "#f", "é", " ", "\t", "",
+     "http://h", "http://H", "https://h", "http://h:80", "http://h:8080", "http:", "http://u@h", "&", "'", "\\", "|"]
+)  # fmt: skip
+
+
+@given(
+    st.lists(_LINK_PARTS, max_size=6).map("".join),
+    st.lists(_LINK_PARTS, max_size=4).map("".join),
+)
+def test_links_that_need_no_standard_are_read_as_the_standard_reads_them(text: str, path: str) -> None:
+    base = urls.join("http://h/", path)
+    if base is None or not base.startswith("http"):
+        return
+    slowly = Normaliser()(text, base)
+    assert list(Normaliser().all([text, text], base)) == [slowly, slowly] * (slowly is not None)

@@ -14,6 +14,8 @@ import anyio
 import anyio.lowlevel
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from crawler.fetch.readiness import readiness
+
 READ: Final = 65_536  # bytes taken from a socket at once
 MAX_HEAD: Final = 256 * 1024  # bytes of status line and fields, with all informational answers before them
 MAX_FIELDS: Final = 1_000  # header fields
@@ -49,11 +51,12 @@ def nobody(_: int) -> None:
 class Wire:
     """The bytes of a connection: a socket that never blocks, with or without TLS, on any event loop of anyio."""
 
-    __slots__ = ("_reads", "_socket", "heard", "served")
+    __slots__ = ("_readiness", "_reads", "_socket", "heard", "served")
 
     def __init__(self, connected: socket.socket, heard: Callable[[int], None] = nobody) -> None:
         """`heard` is told whenever bytes moved, and how many came."""
         self._socket, self.heard, self._reads = connected, heard, 0
+        self._readiness = readiness(connected.fileno())
         self.served = 0  # answers
 
     async def read(self) -> bytes:
@@ -65,7 +68,7 @@ class Wire:
             try:
                 data = self._socket.recv(READ)
             except (BlockingIOError, ssl.SSLWantReadError):
-                await anyio.wait_readable(self._socket)
+                await self._readiness.wait()
             except ssl.SSLWantWriteError:
                 await anyio.wait_writable(self._socket)
             except OSError as error:
@@ -83,10 +86,10 @@ class Wire:
             except (BlockingIOError, ssl.SSLWantWriteError):
                 await anyio.wait_writable(self._socket)
             except ssl.SSLWantReadError:
-                await anyio.wait_readable(self._socket)
+                await self._readiness.wait()
             except OSError as error:
                 raise CutShort(error.strerror or type(error).__name__) from error
-        await anyio.wait_readable(self._socket)
+        await self._readiness.wait()
 
     async def secure(self, context: ssl.SSLContext, name: str) -> "Wire":
         """The same connection under TLS, its certificate checked for `name`. Raises `ssl.SSLError`, `CutShort`."""
@@ -96,7 +99,7 @@ class Wire:
             try:
                 wrapped.do_handshake()
             except ssl.SSLWantReadError:
-                await anyio.wait_readable(wrapped)
+                await self._readiness.wait()
             except ssl.SSLWantWriteError:
                 await anyio.wait_writable(wrapped)
             except ssl.SSLError:
@@ -119,6 +122,7 @@ class Wire:
 
     def close(self) -> None:
         """Let go of it at once."""
+        self._readiness.close()
         self._socket.close()
 
 

@@ -4,7 +4,9 @@ Whatever the network does becomes a `Broken`; only a bug raises. How it gets out
 large one (see `inflate`).
 """
 
+import math
 import ssl
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
@@ -26,6 +28,7 @@ OVERHEAD: Final = 8  # bytes on the wire for a byte of body, at most: chunks of 
 SLOWEST: Final = (
     100  # bytes a second, in the mean, that an answer must come with once it takes longer than a silence
 )
+SLACK: Final = 8  # a silence may last longer by one part in so many
 MARGIN: Final = 1_000_000  # bytes on the wire beside that
 
 # What may be raised, ours and httpx's tree, flattened: the first that fits. A test fails when httpx gains one that
@@ -113,22 +116,29 @@ class _Patience:
 
     def __init__(self, scope: anyio.CancelScope, total: float, silence: float) -> None:
         self._scope, self._total, self._silence = scope, total, silence
-        self._began = anyio.current_time()
-        self._end, self._received, self._drips = self._began + total, 0, False
-        self.heard()
+        self._began, self._from = anyio.current_time(), time.monotonic()
+        self._received, self._drips = 0, False
+        self._arm(0.0)
 
     def heard(self, count: int = 0) -> None:
         """So many bytes came: the silence begins again, unless they only drip."""
-        now = anyio.current_time()
+        elapsed = time.monotonic() - self._from
         self._received += count
-        self._drips = now - self._began > self._silence and self._received < SLOWEST * (now - self._began)
-        self._scope.deadline = now if self._drips else min(self._end, now + self._silence)
+        if elapsed > self._silence and self._received < SLOWEST * elapsed:
+            self._drips, self._scope.deadline = True, -math.inf
+        elif elapsed - self._armed > self._silence / SLACK:
+            self._arm(elapsed)
+
+    def _arm(self, elapsed: float) -> None:
+        """Set the deadline, a little later than it need be: to set it anew for each piece would take long."""
+        self._armed = elapsed
+        self._scope.deadline = self._began + min(self._total, elapsed + self._silence * (1 + 1 / SLACK))
 
     def says(self) -> str:
         """What ran out."""
         if self._drips:
             return f"{self._received:,} bytes in {self._silence:.0f} s"
-        if self._scope.deadline >= self._end:
+        if self._scope.deadline >= self._began + self._total:
             return f"no complete answer in {self._total:.0f} s"
         return f"silent for {self._silence:.0f} s"
 
