@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, BinaryIO, Final
 
 import anyio
@@ -30,6 +30,8 @@ MEMORY: Final = 1 << 30  # bytes of address space that a child may have
 ORPHANED: Final = 30  # seconds of processor time for one page, in case nobody is left to kill the child
 MAX_FRAME: Final = 64_000_000  # bytes of an answer
 
+_QUESTION: Final = tuple(name.name for name in fields(Markup) if name.name != "body")
+_ANSWER: Final = tuple(name.name for name in fields(Page))
 _SIZE: Final = struct.Struct("!I")
 # The child finds the program where we do, wherever it was started from.
 _CODE: Final = (
@@ -103,9 +105,8 @@ class _Child:
         return cls(process, BufferedByteReceiveStream(process.stdout))
 
     async def ask(self, markup: Markup) -> Page | Broken | None:
-        question = asdict(markup)
-        body: bytes = question.pop("body")
-        head = json.dumps(question).encode()
+        question = {name: getattr(markup, name) for name in _QUESTION}
+        head, body = json.dumps(question).encode(), markup.body
         if self._process.stdin is None:
             return None
         try:
@@ -158,7 +159,8 @@ def serve(source: BinaryIO = sys.stdin.buffer, sink: BinaryIO = sys.stdout.buffe
         body = source.read(*_SIZE.unpack(source.read(_SIZE.size)))
         limit()
         try:
-            said = asdict(Markup(body=body, **question).read())
+            page = Markup(body=body, **question).read()
+            said = {name: getattr(page, name) for name in _ANSWER}
         except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
             said = {"failed": f"the parser gave up ({type(error).__name__})"}
         answer = json.dumps(said).encode()

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -80,6 +80,7 @@ _DATES: Final = _noise(
 )
 _ANY_DIGIT: Final = bytes(ord("0") if 0x30 <= code <= 0x39 else code for code in range(256))
 _ANY_BLANK: Final = bytes(ord(" ") if code in b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f" else code for code in range(256))
+_BLANKS: Final = re.compile(rb"  +")
 _WIDE_BLANKS: Final = "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _LATELY: Final = (b" ago", b"ust now")
 _DIGIT: Final = re.compile(r"\d")
@@ -118,8 +119,7 @@ def _pieces(node: LexborNode) -> bytes:
     if not text.isascii():
         for blank in _WIDE_BLANKS:
             text = text.replace(blank, " ")
-    said = text.encode("utf-8", "replace").translate(_ANY_BLANK).strip()
-    return b" ".join(said.split()) if b"  " in said else said
+    return _BLANKS.sub(b" ", text.encode("utf-8", "replace").translate(_ANY_BLANK).strip())
 
 
 def _calm(text: bytes) -> bytes:
@@ -142,11 +142,11 @@ def _calm(text: bytes) -> bytes:
 
 def _suspects(text: bytes) -> list[tuple[int, int]]:
     """Where the pieces lie that have a digit in them, or a word for "lately"."""
-    spans = set(_pieces_with(text.translate(_ANY_DIGIT), b"0"))
-    for word in _LATELY:
-        if word in text:
-            spans.update(_pieces_with(text, word))
-    return sorted(spans)
+    spans = list(_pieces_with(text.translate(_ANY_DIGIT), b"0"))
+    words = [word for word in _LATELY if word in text]
+    if words:
+        spans = sorted({*spans, *chain.from_iterable(_pieces_with(text, word) for word in words)})
+    return spans
 
 
 def _pieces_with(text: bytes, word: bytes) -> Iterator[tuple[int, int]]:
