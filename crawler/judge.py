@@ -85,7 +85,7 @@ class Judge:
 
     def markup(self, url: Url, reply: Reply) -> Markup | None:
         """What there is to be read of a reply, if it is a page."""
-        if not isinstance(reply, Response) or reply.status not in PAGE or not reply.body.strip():
+        if not isinstance(reply, Response) or reply.status not in PAGE or _is_blank(reply.body):
             return None
         essence, charset = _type(reply)
         if essence not in HTML or reply.body.startswith(PDF):
@@ -140,7 +140,7 @@ class Judge:
         essence, _ = _type(reply)
         if essence not in HTML:
             return self._document(url, reply, self._dated(facts), essence)
-        if not reply.body.strip():
+        if _is_blank(reply.body):
             return Verdict(Unlisted(Why.EMPTY), facts)
         if reply.body.startswith(PDF):
             return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
@@ -236,6 +236,10 @@ def _cause_of(status: int) -> Cause:
     if 400 <= status < 500:
         return Cause.CLIENT_ERROR
     return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS
+
+
+def _is_blank(body: bytes) -> bool:
+    return not body or body.isspace()
 
 
 def _type(reply: Response) -> tuple[str, str | None]:

@@ -532,9 +532,9 @@ def test_the_memory_of_known_urls_is_bounded_and_forgets_the_oldest() -> None:
     known = Known(size=10)
     for number in range(25):
         known.add(Url(f"http://x/{number}"), number + 1, aside=False)
-        assert Url("http://x/0") in known, "what is asked for stays"
-    assert Url("http://x/1") not in known
-    assert known.get(Url("http://x/24")) == 25
+        assert known.number(Url("http://x/0")), "what is asked for stays"
+    assert not known.number(Url("http://x/1"))
+    assert known.number(Url("http://x/24")) == 25
     assert len(known._young) + len(known._old) <= 20
 
 

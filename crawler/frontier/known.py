@@ -21,24 +21,14 @@ class Known:
             self._old, self._young = self._young, {}
         self._young[url] = -number if aside else number
 
-    def _lookup(self, url: Url) -> int | None:
+    def number(self, url: Url) -> int:
+        """Its record number, below zero when only nofollow links were seen; zero when it is not remembered."""
         number = self._young.get(url)
-        if number is None and (number := self._old.get(url)) is not None:
-            self.add(url, abs(number), aside=number < 0)
+        if number is None:
+            number = self._old.get(url, 0)
+            if number:
+                self.add(url, abs(number), aside=number < 0)
         return number
-
-    def __contains__(self, url: Url) -> bool:
-        """Whether the URL is remembered as known in this run."""
-        return self._lookup(url) is not None
-
-    def get(self, url: Url) -> int | None:
-        """Its record number."""
-        number = self._lookup(url)
-        return None if number is None else abs(number)
-
-    def is_aside(self, url: Url) -> bool:
-        """Whether only nofollow links were seen."""
-        return (self._lookup(url) or 0) < 0
 
     def clear(self) -> None:
         """Forget all."""

@@ -105,7 +105,8 @@ class Ledger:
         """The rows for `schema.ADD`, without what is known to be known."""
         rows, now = [], self._clock()
         for visit in visits:
-            if visit.url in self._known and not self._is_upgrade(visit):
+            known = self._known.number(visit.url)
+            if known > 0 or (known < 0 and visit.aside is Why.NOFOLLOW):
                 continue
             aside = visit.aside
             rows.append(
@@ -121,9 +122,6 @@ class Ledger:
                 ]
             )
         return rows
-
-    def _is_upgrade(self, visit: Visit) -> bool:
-        return visit.aside is not Why.NOFOLLOW and self._known.is_aside(visit.url)
 
     def _insert(self, rows: list[list[Any]]) -> int:
         if not rows:
@@ -144,10 +142,10 @@ class Ledger:
     def _id(self, url: Url | None) -> int | None:
         if url is None:
             return None
-        known = self._known.get(url)
-        if known is None:
+        known = abs(self._known.number(url))
+        if not known:
             row = self.one_or_none("SELECT id FROM url WHERE url = ?", (url,))
-            known = row[0] if row else None
+            return row[0] if row else None
         return known
 
     def _host(self, name: str) -> int:
@@ -241,13 +239,13 @@ class Ledger:
         """The ids of what a page links to, below zero for nofollow; None leaves the remembered ones."""
         if settlement.verdict.unchanged or not settlement.found:
             return None
-        missing = [v.url for v in settlement.found if v.url not in self._known]
+        number_of = self._known.number
+        missing = [visit.url for visit in settlement.found if not number_of(visit.url)]
         if missing:
             self._learn_ids(dict.fromkeys(missing, False))
         numbers = []
         for visit in settlement.found:
-            number = self._known.get(visit.url)
-            if number is not None:
+            if number := abs(number_of(visit.url)):
                 numbers.append(-number if visit.aside is Why.NOFOLLOW else number)
         return numbers
 
