@@ -42,12 +42,14 @@ _CODE: Final = (
 class Apart:
     """A `ports.Reader`. Children are started when they are first needed, and end with `running`."""
 
-    def __init__(self, command: list[str] | None = None, *, deadline: float = DEADLINE) -> None:
-        """`command` starts a child, `deadline` is in seconds: for tests."""
+    def __init__(
+        self, command: list[str] | None = None, *, deadline: float = DEADLINE, children: int = CHILDREN
+    ) -> None:
+        """`children`: at most. `command` starts one, `deadline` is in seconds: for tests."""
         self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
         self._deadline, self._stuck = deadline, 0
         self._free: list[_Child] = []
-        self._places = anyio.CapacityLimiter(CHILDREN)
+        self._places = anyio.CapacityLimiter(children)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Apart"]:

@@ -17,7 +17,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler import fetch, urls
-from crawler.apart import Apart
+from crawler.apart import CHILDREN, Apart
 from crawler.crawl import Crawl, Ending, Limits
 from crawler.errors import ConfigError, FrontierError, PublishRefused, first_of
 from crawler.fetch import AddressGuard, HttpFetcher, Retrying
@@ -28,7 +28,7 @@ from crawler.frontier.ledger import FAR
 from crawler.judge import TYPES, Judge, Rules
 from crawler.lastmod import LADDERS
 from crawler.model import Moved, Settlement
-from crawler.ports import Fetcher, Reader, Run, Sink, Turn, Turns
+from crawler.ports import Fetcher, Pacer, Run, Sink, Turn, Turns, Visitor
 from crawler.publish import Published, publish
 from crawler.report.tally import Tally
 from crawler.robots import Robots
@@ -37,6 +37,8 @@ from crawler.seeds import Lines, Seeds
 from crawler.settings import Settings
 from crawler.traps import Traps
 from crawler.urls import TRACKING, Normaliser, Url
+from crawler.visitor import Local
+from crawler.workers import Home, Team
 
 MEMORY: Final = ":memory:"
 FOLDER: Final = Path(".sitemap-crawler")
@@ -161,7 +163,8 @@ class Job:
     tally: Tally
     fetcher: Fetcher
     turn: Turns
-    reader: Reader
+    judge: Judge
+    visitor: Visitor
     traps: Traps
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
@@ -254,27 +257,15 @@ class Job:
             turn=self.turn,
             ignore=pace.ignore_robots,
         )
-        judge = Judge(
-            Rules(
-                agent=agent,
-                normalise=normaliser(settings, self.traps.session),
-                types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
-                off=frozenset(settings.verdicts.no_rule),
-                ladder=LADDERS[settings.dates.lastmod],
-                max_redirects=settings.http.max_redirects,
-                retries=settings.http.retries,
-                max_wait=pace.max_wait,
-            )
-        )
         return Crawl(
             frontier=self.frontier,
             fetcher=self.fetcher,
             permits=robots,
-            judge=judge,
+            judge=self.judge,
             scope=Scope.of(self.starts, settings.scope),
             tally=self.tally,
             turn=self.turn,
-            reader=self.reader,
+            visitor=self.visitor,
             traps=self.traps,
             limits=Limits(
                 concurrency=pace.concurrency,
@@ -341,6 +332,67 @@ class _Seeding:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Visiting:
+    """What visits in one process: with its parts, which also serve what is no visit."""
+
+    visitor: Visitor
+    fetcher: Fetcher
+    judge: Judge
+
+
+def open_fetcher(settings: Settings) -> HttpFetcher:
+    """Single exchanges, to be entered. Raises `ConfigError`."""
+    starts = starts_of(settings)
+    guard = AddressGuard([urls.host(url) for url in starts], settings.http.allow_address)
+    identity = Identity(settings.http, {urls.origin(url) for url in starts})
+    return HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
+
+
+@asynccontextmanager
+async def open_visitor(
+    settings: Settings,
+    plain: Fetcher,
+    pacer: Pacer,
+    turn: Turn,
+    strained: Callable[[float], None],
+    session: Callable[[str, str], None],
+    *,
+    children: int = CHILDREN,
+) -> AsyncIterator[Visiting]:
+    """A visitor in this process, over `plain`.
+
+    `children`: processes at most that read risky markup; `strained` and `session` hear what `Retrying` and
+    `Normaliser` say.
+    """
+    async with Apart(children=children).running() as reader:
+        fetcher = Retrying(
+            plain,
+            pacer,
+            retries=settings.http.retries,
+            total=settings.http.total_timeout,
+            clock=time.time,
+            sleep=anyio.sleep,
+            turn=turn,
+            strained=strained,
+        )
+        judge = Judge(_rules(settings, session))
+        yield Visiting(Local(fetcher, judge, reader, time.time), fetcher, judge)
+
+
+def _rules(settings: Settings, session: Callable[[str, str], None]) -> Rules:
+    return Rules(
+        agent=product_token(settings.http.user_agent),
+        normalise=normaliser(settings, session),
+        types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
+        off=frozenset(settings.verdicts.no_rule),
+        ladder=LADDERS[settings.dates.lastmod],
+        max_redirects=settings.http.max_redirects,
+        retries=settings.http.retries,
+        max_wait=settings.pace.max_wait,
+    )
+
+
 @asynccontextmanager
 async def open_job(
     settings: Settings, *, clock: Callable[[], float] = time.monotonic, sinks: Sequence[Sink] = ()
@@ -350,31 +402,37 @@ async def open_job(
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """
     starts = starts_of(settings)
-    hosts = [urls.host(url) for url in starts]
-    guard = AddressGuard(hosts, settings.http.allow_address)
-    identity = Identity(settings.http, {urls.origin(url) for url in starts})
     tally = Tally(clock, max_pages=settings.scope.max_pages, max_time=settings.scope.max_time)
     async with AsyncExitStack() as stack:
         inputs = [Lines(name, normaliser(settings)) for name in settings.scope.input]
         for lines in inputs:
             stack.callback(lines.close)
+        traps = Traps(settings.scope.allow_trap)
+        turn = fetch.Turns(time.time, anyio.sleep, far=far_of(settings))
         plain = await stack.enter_async_context(
-            HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
-        )
+            open_fetcher(settings)
+        )  # what is wrong shows before state is touched
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
-        turn = fetch.Turns(time.time, anyio.sleep, far=far_of(settings))
-        fetcher = Retrying(
-            plain,
-            frontier,
-            retries=settings.http.retries,
-            total=settings.http.total_timeout,
-            clock=time.time,
-            sleep=anyio.sleep,
-            turn=turn,
-            strained=tally.strained,
-        )
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
-        reader = await stack.enter_async_context(Apart().running())
-        traps = Traps(settings.scope.allow_trap)
-        yield Job(settings, starts, frontier, run, tally, fetcher, turn, reader, traps, inputs, list(sinks))
+        here = await stack.enter_async_context(
+            open_visitor(settings, plain, frontier, turn, tally.strained, traps.session)
+        )
+        visitor = here.visitor
+        if settings.pace.processes > 1 and not run.complete:
+            home = Home(frontier, turn, tally.strained, traps.session)
+            visitor = await stack.enter_async_context(Team(settings, settings.pace.processes, home).running())
+        yield Job(
+            settings,
+            starts,
+            frontier,
+            run,
+            tally,
+            here.fetcher,
+            turn,
+            here.judge,
+            visitor,
+            traps,
+            inputs,
+            list(sinks),
+        )

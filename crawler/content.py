@@ -79,7 +79,9 @@ _DATES: Final = _noise(
     r"|(?<=\d)(?:st|nd|rd|th)\b"
 )
 _ANY_DIGIT: Final = bytes(ord("0") if 0x30 <= code <= 0x39 else code for code in range(256))
-_ANY_BLANK: Final = bytes(ord(" ") if code in b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f" else code for code in range(256))
+_ANY_BLANK: Final = bytes(
+    ord(" ") if code in b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f" else code for code in range(256)
+)
 _BLANKS: Final = re.compile(rb"  +")
 _WIDE_BLANKS: Final = "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _LATELY: Final = (b" ago", b"ust now")

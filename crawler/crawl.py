@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
@@ -26,7 +25,6 @@ from crawler.errors import first_of
 from crawler.extract import MAX_LINKS
 from crawler.judge import Judge
 from crawler.model import (
-    Broken,
     Lease,
     Link,
     Listed,
@@ -36,12 +34,11 @@ from crawler.model import (
     Reply,
     Settlement,
     Unlisted,
-    Validators,
     Verdict,
     Visit,
     Why,
 )
-from crawler.ports import Batch, Fetcher, Frontier, Permits, Reader, Request, Sink, Turns
+from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns, Visitor
 from crawler.scope import Scope
 from crawler.traps import Traps
 from crawler.urls import Url, origin
@@ -113,7 +110,7 @@ class Crawl:
     scope: Scope
     tally: Counters
     turn: Turns
-    reader: Reader
+    visitor: Visitor
     traps: Traps = field(default_factory=Traps)
     breaker: Breaker = field(default_factory=Breaker)
     limits: Limits = Limits()
@@ -343,8 +340,7 @@ class Crawl:
         await self.turn(origin(url), lease.at)
         if self._ending:
             return lease
-        reply = await self._ask(lease)
-        verdict = await self._judge(lease, reply)
+        verdict = await self._go(lease)
         links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
@@ -399,31 +395,16 @@ class Crawl:
             await self.frontier.meet(site, file, self._gap(site))
         return self.permits.permit(url)
 
-    async def _ask(self, lease: Lease) -> Reply:
-        validators = lease.prior.facts.validators if lease.prior else Validators()
+    async def _go(self, lease: Lease) -> Verdict:
         self._asked += 1
         self.tally.asked()
         try:
-            return await self.fetcher.fetch(
-                Request(lease.visit.url, validators, wants_body=self.judge.wants_body)
-            )
+            seen = await self.visitor.visit(lease)
         finally:
             self.tally.answered()
-
-    async def _judge(self, lease: Lease, reply: Reply) -> Verdict:
-        now = datetime.fromtimestamp(self.clock(), UTC)
-        markup = self.judge.markup(lease.visit.url, reply)
-        # Whoever visited this page before may have died of it.
-        if markup is None or not (markup.is_risky or lease.attempt > 1):
-            return self.judge(lease, reply, now, markup.read() if markup else None)
-        page = await self.reader.read(markup)
-        if isinstance(page, Broken):
-            return self.judge(lease, page, now)
-        if page.truncated:
+        if seen.truncated:
             self.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
-        if len(page.followed) + len(page.avoided) <= MANY_LINKS:
-            return self.judge(lease, reply, now, page)
-        return await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
+        return seen.verdict
 
     async def _start_moved(self, start: Url, to: Url) -> None:
         self._admit(start, to)

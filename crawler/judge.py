@@ -102,7 +102,7 @@ class Judge:
         if reply.status in PAGE:
             return self._page(lease.visit.url, reply, now, page)
         if reply.status == 304 and lease.prior:
-            return Verdict(_unscoped(lease.prior), lease.prior.facts, unchanged=True)
+            return unchanged(lease.prior)
         if reply.status in REDIRECTS:
             return self._redirect(lease, reply)
         return Verdict(self._refusal(lease, reply, now), Facts(reply.status))
@@ -216,6 +216,11 @@ class Judge:
             links.setdefault(link, True)
         links.pop(url, None)
         return tuple(Link(to, nofollow) for to, nofollow in links.items())
+
+
+def unchanged(prior: Prior) -> Verdict:
+    """What a 304 says of a page."""
+    return Verdict(_unscoped(prior), prior.facts, unchanged=True)
 
 
 def _unscoped(prior: Prior) -> Outcome:

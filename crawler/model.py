@@ -262,6 +262,14 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a visit brought."""
+
+    verdict: Verdict
+    truncated: bool = False  # the page has more links than are looked at
+
+
+@dataclass(frozen=True, slots=True)
 class Settlement:
     """A lease closed, and the visits it led to."""
 

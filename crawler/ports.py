@@ -24,6 +24,7 @@ from crawler.model import (
     Permit,
     Reply,
     RobotsFile,
+    Seen,
     Settlement,
     Source,
     Validators,
@@ -50,6 +51,14 @@ class Fetcher(Protocol):
 
     async def fetch(self, request: Request) -> Reply:
         """Ask once. Never raises for what the network or the server does."""
+        ...
+
+
+class Visitor(Protocol):
+    """One visit, from the request to the verdict, in this process or in another."""
+
+    async def visit(self, lease: Lease) -> Seen:
+        """Ask for the page and judge it. Never raises for what the page, or the process that reads it, does."""
         ...
 
 

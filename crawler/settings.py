@@ -95,6 +95,7 @@ class Pace:
     """How hard the site is asked."""
 
     concurrency: int = option(16, "requests in flight", COUNT(1))
+    processes: int = option(1, "processes that fetch and read pages; 1 is this one", COUNT(1))
     rate: float = option(5.0, "requests a second to one host; 0 is unpaced", NUMBER(0))
     max_wait: float = option(600.0, "the longest Retry-After or Crawl-delay to sit out", SECONDS)
     ignore_robots: bool = option(False, "crawl what robots.txt forbids: only on a site of your own", SWITCH)
@@ -239,6 +240,18 @@ class Key:
 
 
 DEFAULTS: Final = Settings()
+
+
+def settings_of(said: dict[str, dict[str, Any]]) -> Settings:
+    """The settings that `dataclasses.asdict` and JSON made of some. Raises `TypeError` for what none are."""
+    return Settings(
+        **{
+            name: type(getattr(DEFAULTS, name))(
+                **{key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
+            )
+            for name, section in said.items()
+        }
+    )
 
 
 def keys() -> Iterator[Key]:

@@ -1,0 +1,106 @@
+"""A worker process: it visits what it is sent, and says what it saw. `workers.team` starts it, and survives it.
+
+It holds no state and decides no pace: for the slot of a further try it asks home. When home is gone, it ends.
+"""
+
+import signal
+import socket
+from importlib.util import find_spec
+from itertools import count
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from crawler.app import open_fetcher, open_visitor
+from crawler.ports import Visitor
+from crawler.settings import Settings, settings_of
+from crawler.workers import Channel, letters
+
+
+class _Home:
+    """A `ports.Pacer`, a `Turn` and two ears, all of them at the other end of the channel."""
+
+    def __init__(self, channel: Channel, tasks: TaskGroup) -> None:
+        self._channel, self._tasks = channel, tasks
+        self._numbers = count()
+        self._slots: dict[int, anyio.Event] = {}
+
+    async def slot(self, origin: str) -> float:
+        """Wait until the slot is there, and not only for its moment: home keeps the turns of all."""
+        number, came = next(self._numbers), anyio.Event()
+        self._slots[number] = came
+        try:
+            await self._channel.send(["slot", number, origin])
+            await came.wait()
+        finally:
+            del self._slots[number]
+        return 0.0
+
+    def came(self, number: int) -> None:
+        """A slot is there."""
+        if number in self._slots:
+            self._slots[number].set()
+
+    async def turn(self, origin: str, at: float) -> None:
+        """Home has waited already."""
+
+    async def slow(self, origin: str, until: float) -> None:
+        """A host showed strain."""
+        await self._channel.send(["slow", origin, until])
+
+    def strained(self, wait: float) -> None:
+        """For the display."""
+        self._tasks.start_soon(self._channel.send, ["strained", wait])
+
+    def session(self, name: str, example: str) -> None:
+        """For the report."""
+        self._tasks.start_soon(self._channel.send, ["session", name, example])
+
+
+async def _visit_all(todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel) -> None:
+    async for number, said in todo:
+        seen = await visitor.visit(letters.read_lease(said))
+        await channel.send(["seen", number, letters.written(seen)])
+
+
+async def work(channel: Channel, settings: Settings) -> None:
+    """Visit until home is gone."""
+    give, todo = anyio.create_memory_object_stream[Any](
+        float("inf")
+    )  # home sends no more than it may have in flight
+    async with anyio.create_task_group() as tasks, give, todo:
+        home = _Home(channel, tasks)
+        async with (
+            open_fetcher(settings) as plain,
+            open_visitor(settings, plain, home, home.turn, home.strained, home.session, children=1) as here,
+        ):
+            for _ in range(settings.pace.concurrency):
+                tasks.start_soon(_visit_all, todo, here.visitor, channel)
+            await channel.send(["ready"])
+            while messages := await channel.receive():
+                for message in messages:
+                    match message:
+                        case ["visit", number, said]:
+                            give.send_nowait((number, said))
+                        case ["slot", number]:
+                            home.came(number)
+                        case ["where"]:
+                            await channel.send(["here"])
+            tasks.cancel_scope.cancel()
+
+
+async def _run(number: int) -> None:
+    channel = Channel(socket.socket(fileno=number))
+    (said, *_) = await channel.receive()
+    try:
+        await work(channel, settings_of(said))
+    except* OSError:
+        pass  # home is gone
+
+
+def main(number: int) -> None:
+    """Work on the socket with that file number."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    anyio.run(_run, number, backend_options={"use_uvloop": find_spec("uvloop") is not None})

@@ -1,0 +1,56 @@
+"""Messages between two processes over a socket: JSON, a line each. What they mean is in `letters`.
+
+JSON and nothing richer: a worker has read hostile markup, and what it says is data, never code.
+"""
+
+import json
+import socket
+from typing import Any, Final
+
+import anyio
+
+READ: Final = 262_144  # bytes taken at once
+LONGEST: Final = 64_000_000  # bytes of one message
+
+
+class Channel:
+    """One end. Any number of tasks may send, one receives."""
+
+    def __init__(self, end: socket.socket) -> None:
+        end.setblocking(False)
+        self._end, self._rest = end, bytearray()
+        self._sending = anyio.Lock()
+
+    async def send(self, message: Any) -> None:
+        """Raises `OSError` when the other end is gone."""
+        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        async with self._sending:
+            while data:
+                try:
+                    data = data[self._end.send(data) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._end)
+
+    async def receive(self) -> list[Any]:
+        """What has come, at least one message; nothing at the end. Raises `ValueError` for what is no message."""
+        while True:
+            try:
+                data = self._end.recv(READ)
+            except BlockingIOError:
+                await anyio.wait_readable(self._end)
+                continue
+            except OSError:
+                return []
+            self._rest += data
+            whole, newline, rest = self._rest.rpartition(b"\n")
+            if newline:
+                self._rest = rest
+                return [json.loads(line) for line in whole.split(b"\n")]
+            if not data:
+                return []
+            if len(self._rest) > LONGEST:
+                raise ValueError("a message without end")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._end.close()

@@ -1,0 +1,226 @@
+"""Worker processes, supervised: each lease goes to the one with the least to do, and what it brought comes back.
+
+Workers are expendable. One that dies or sticks is replaced, and the pages that it had are visited again, each alone with
+a worker of its own, so that no page pays for another: a page that three workers died on has failed. Pace, slots and
+state stay with the process that leases; a worker asks it for the slots of its further tries.
+"""
+
+import json
+import logging
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from subprocess import DEVNULL
+from typing import Any, Final
+
+import anyio
+from anyio.abc import Process, TaskGroup
+
+from crawler.errors import ConfigError, first_of
+from crawler.model import Cause, Failed, Lease, Seen, Verdict
+from crawler.ports import Pacer, Turn
+from crawler.settings import Settings
+from crawler.workers import letters
+from crawler.workers.channel import Channel
+
+DEATHS: Final = 3  # of workers, that one page may cause
+STARTING: Final = 30.0  # seconds that a worker may take to say that it is there
+STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
+# The child finds the program where we do, wherever it was started from.
+_CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.worker import main; main(int(sys.argv[2]))"
+
+log = logging.getLogger("crawler.workers")
+
+
+@dataclass(slots=True)
+class Home:
+    """What workers ask, and tell, the process that leases."""
+
+    pacer: Pacer
+    turn: Turn
+    strained: Callable[[float], None]
+    session: Callable[[str, str], None]
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    process: Process
+    channel: Channel
+    heard: float  # seconds, by our own clock
+    waiting: dict[int, "_Waiting"] = field(default_factory=dict)
+    is_ready: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    lease: Lease
+    done: anyio.Event = field(default_factory=anyio.Event)
+    seen: Seen | None = None  # None, once it is done: the worker died
+
+
+class Team:
+    """A `ports.Visitor`: `size` processes, for as long as `running`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        size: int,
+        home: Home,
+        *,
+        command: list[str] | None = None,
+        stuck: float = STUCK,
+    ) -> None:
+        """`command` starts a worker, but for the number of its socket; `stuck` is in seconds: for tests."""
+        self._settings, self._size, self._home, self._stuck = settings, size, home, stuck
+        self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
+        self._workers: list[_Worker] = []
+        self._single: _Worker | None = None  # for pages that a worker may have died of
+        self._alone = anyio.Lock()
+        self._numbers = count()
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Team"]:
+        """Leaves no process behind. Raises `ConfigError` when workers cannot be started."""
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                for _ in range(self._size):
+                    self._workers.append(await self._start())
+                for worker in self._workers:
+                    await self._ready(worker)
+                self._tasks.start_soon(self._watch)
+                yield self
+                self._tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+        finally:
+            with anyio.CancelScope(shield=True):
+                for worker in [*self._workers, *([self._single] if self._single else [])]:
+                    await _end(worker)
+
+    async def visit(self, lease: Lease) -> Seen:
+        """See `ports.Visitor.visit`."""
+        seen = await self._ask(min(self._workers, key=lambda worker: len(worker.waiting)), lease)
+        for _ in range(DEATHS - 1):
+            if seen is not None:
+                break
+            async with self._alone:
+                if self._single is None:
+                    self._single = await self._start()
+                seen = await self._ask(self._single, lease)
+        return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} workers died on it")))
+
+    async def _ask(self, worker: _Worker, lease: Lease) -> Seen | None:
+        """What it saw; nothing when it died."""
+        number, waiting = next(self._numbers), _Waiting(lease)
+        if not worker.waiting:
+            worker.heard = time.monotonic()
+        worker.waiting[number] = waiting
+        try:
+            await worker.channel.send(["visit", number, letters.written_lease(lease)])
+        except OSError:
+            await waiting.done.wait()  # whoever listens to it sees its end, too
+            return None
+        try:
+            await waiting.done.wait()
+        finally:
+            worker.waiting.pop(number, None)
+        return waiting.seen
+
+    # -- supervision ---------------------------------------------------------------------------------------
+
+    async def _start(self) -> _Worker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [*self._command, str(theirs.fileno())]
+            # In a session of its own: Ctrl-C is for us to answer.
+            process = await anyio.open_process(
+                command,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,
+                pass_fds=[theirs.fileno()],
+            )
+        worker = _Worker(process, Channel(ours), time.monotonic())
+        await worker.channel.send(asdict(self._settings))
+        if self._tasks is not None:
+            self._tasks.start_soon(self._listen, worker)
+        return worker
+
+    async def _ready(self, worker: _Worker) -> None:
+        with anyio.move_on_after(STARTING):
+            await worker.is_ready.wait()
+            return
+        raise ConfigError("--processes: a worker process did not start; use --processes 1.")
+
+    async def _listen(self, worker: _Worker) -> None:
+        """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
+        try:
+            while messages := await worker.channel.receive():
+                worker.heard = time.monotonic()
+                for message in messages:
+                    self._heard(worker, message)
+        except (ValueError, TypeError, KeyError):
+            pass
+        await _end(worker)
+        if not worker.is_ready.is_set():
+            raise ConfigError("--processes: worker processes end as they start; use --processes 1.")
+        log.warning("a worker process died and is replaced", extra={"fields": {"pages": len(worker.waiting)}})
+        if worker is self._single:
+            self._single = None
+        else:
+            self._workers[self._workers.index(worker)] = await self._start()
+        for waiting in worker.waiting.values():
+            waiting.done.set()
+
+    def _heard(self, worker: _Worker, message: Any) -> None:
+        match message:
+            case ["seen", int() as number, said]:
+                waiting = worker.waiting.get(number)
+                if waiting:
+                    waiting.seen = letters.read(said, waiting.lease)
+                    waiting.done.set()
+            case ["slot", int() as number, str() as origin] if self._tasks:
+                self._tasks.start_soon(self._slot, worker, number, origin)
+            case ["slow", str() as origin, float() | int() as until] if self._tasks:
+                self._tasks.start_soon(self._home.pacer.slow, origin, until)
+            case ["strained", float() | int() as wait]:
+                self._home.strained(wait)
+            case ["session", str() as name, str() as example]:
+                self._home.session(name, example)
+            case ["ready"]:
+                worker.is_ready.set()
+            case ["here"]:
+                pass
+            case _:
+                raise ValueError("no message")
+
+    async def _slot(self, worker: _Worker, number: int, origin: str) -> None:
+        """Wait for a slot of a host, and tell the worker once it is there."""
+        await self._home.turn(origin, await self._home.pacer.slot(origin))
+        with suppress(OSError):
+            await worker.channel.send(["slot", number])
+
+    async def _watch(self) -> None:
+        """Ask those for a word who have something to do and say nothing; end those who do not answer."""
+        while True:
+            await anyio.sleep(self._stuck / 2)
+            for worker in [*self._workers, *([self._single] if self._single else [])]:
+                silent = time.monotonic() - worker.heard if worker.waiting else 0.0
+                if silent > 2 * self._stuck:
+                    worker.process.kill()
+                elif silent > self._stuck:
+                    with suppress(OSError), anyio.move_on_after(self._stuck / 2):
+                        await worker.channel.send(["where"])
+
+
+async def _end(worker: _Worker) -> None:
+    with suppress(ProcessLookupError):
+        worker.process.kill()
+    worker.channel.close()
+    await worker.process.aclose()
