@@ -44,6 +44,8 @@ from crawler.traps import Traps
 from crawler.urls import Url, origin
 
 GROUP: Final = 64  # settlements in one transaction
+LEASED: Final = 4  # leases in hand for each task: what is in flight, and what is next
+LINGER: Final = 0.02  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
 PLACED: Final = 50_000  # URLs that were found, and are not looked at again when they are found again
@@ -178,8 +180,8 @@ class Crawl:
     # -- the steward --------------------------------------------------------------------------------------
 
     async def _pool(self) -> None:
-        give, todo = anyio.create_memory_object_stream[Lease](2 * self.limits.concurrency)
-        back, done = anyio.create_memory_object_stream[Returned](2 * self.limits.concurrency)
+        give, todo = anyio.create_memory_object_stream[Lease](LEASED * self.limits.concurrency)
+        back, done = anyio.create_memory_object_stream[Returned](LEASED * self.limits.concurrency)
         async with anyio.create_task_group() as pool, give, done:
             with todo, back:
                 for _ in range(self.limits.concurrency):
@@ -223,10 +225,10 @@ class Crawl:
                     return
             elif batch.finished and not self._out:
                 return
-            group = await self._gather(done, 0.5 if self._ending else batch.wait)
+            group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
 
     async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
-        room = 2 * self.limits.concurrency - len(self._out)
+        room = LEASED * self.limits.concurrency - len(self._out)
         if self.limits.max_pages is not None:
             room = min(room, self.limits.max_pages - self._asked - len(self._out))
         if room <= 0:
@@ -237,12 +239,19 @@ class Crawl:
             give.send_nowait(lease)
         return batch
 
-    async def _gather(self, done: MemoryObjectReceiveStream[Returned], wait: float | None) -> list[Returned]:
+    async def _gather(
+        self,
+        done: MemoryObjectReceiveStream[Returned],
+        wait: float | None,
+        give: MemoryObjectSendStream[Lease],
+    ) -> list[Returned]:
         """What came back: at least one, or nothing after `wait` seconds."""
         group: list[Returned] = []
         pause = min(RENEW, self._deadline - self.clock(), RENEW if wait is None else wait)
         with anyio.move_on_after(max(0.0, pause)) as self._nap:
             group.append(await done.receive())
+            if give.statistics().current_buffer_used >= self.limits.concurrency:
+                await anyio.sleep(LINGER)  # nobody runs out of work while more comes back
         self._nap = None
         try:
             while len(group) < GROUP:

@@ -243,11 +243,8 @@ class Ledger:
         missing = [visit.url for visit in settlement.found if not number_of(visit.url)]
         if missing:
             self._learn_ids(dict.fromkeys(missing, False))
-        numbers = []
-        for visit in settlement.found:
-            if number := abs(number_of(visit.url)):
-                numbers.append(-number if visit.aside is Why.NOFOLLOW else number)
-        return numbers
+        numbers = ((number_of(visit.url), visit.aside) for visit in settlement.found)
+        return [-abs(n) if aside is Why.NOFOLLOW else abs(n) for n, aside in numbers if n]
 
     def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Frontier.release`."""

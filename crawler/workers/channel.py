@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import anyio
 
+from crawler.fetch.readiness import readiness
+
 READ: Final = 262_144  # bytes taken at once
 LONGEST: Final = 64_000_000  # bytes of one message
 
@@ -19,6 +21,7 @@ class Channel:
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
         self._end, self._rest = end, bytearray()
+        self._readiness = readiness(end.fileno())
         self._sending = anyio.Lock()
 
     async def send(self, message: Any) -> None:
@@ -37,7 +40,7 @@ class Channel:
             try:
                 data = self._end.recv(READ)
             except BlockingIOError:
-                await anyio.wait_readable(self._end)
+                await self._readiness.wait()
                 continue
             except OSError:
                 return []
@@ -53,4 +56,5 @@ class Channel:
 
     def close(self) -> None:
         """Let go of it."""
+        self._readiness.close()
         self._end.close()

@@ -30,6 +30,7 @@ from crawler.workers.channel import Channel
 DEATHS: Final = 3  # of workers, that one page may cause
 STARTING: Final = 30.0  # seconds that a worker may take to say that it is there
 STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
+LINGER: Final = 0.002  # seconds between two looks at what a worker says: it has other pages in hand
 # The child finds the program where we do, wherever it was started from.
 _CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.worker import main; main(int(sys.argv[2]))"
 
@@ -165,6 +166,7 @@ class Team:
                 worker.heard = time.monotonic()
                 for message in messages:
                     self._heard(worker, message)
+                await anyio.sleep(LINGER)
         except (ValueError, TypeError, KeyError):
             pass
         await _end(worker)
