@@ -25,7 +25,8 @@ from crawler.model import Broken, Cause
 DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
 SHORTEST: Final = 1.0
 TRIES: Final = 3  # of a page that the parser dies on
-CHILDREN: Final = 2  # processes at most
+CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
+LARGE: Final = 1_000_000  # bytes of a page, whose memory a process does not give back
 MEMORY: Final = 1 << 30  # bytes of address space that a child may have
 ORPHANED: Final = 30  # seconds of processor time for one page, in case nobody is left to kill the child
 MAX_FRAME: Final = 64_000_000  # bytes of an answer
@@ -90,7 +91,10 @@ class Apart:
         if answer is None:
             await child.end()
             return None
-        self._free.append(child)
+        if len(markup.body) > LARGE:
+            await child.end()
+        else:
+            self._free.append(child)
         return answer
 
 

@@ -17,18 +17,14 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler import fetch, urls
-from crawler.apart import CHILDREN, Apart
 from crawler.crawl import Crawl, Ending, Limits
 from crawler.errors import ConfigError, FrontierError, PublishRefused, first_of
-from crawler.fetch import AddressGuard, HttpFetcher, Retrying
-from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
 from crawler.frontier.ledger import FAR
-from crawler.judge import TYPES, Judge, Rules
-from crawler.lastmod import LADDERS
+from crawler.judge import Judge
 from crawler.model import Moved, Settlement
-from crawler.ports import Fetcher, Pacer, Run, Sink, Turn, Turns, Visitor
+from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
 from crawler.publish import Published, publish
 from crawler.report.tally import Tally
 from crawler.robots import Robots
@@ -36,41 +32,12 @@ from crawler.scope import Scope
 from crawler.seeds import Lines, Seeds
 from crawler.settings import Settings
 from crawler.traps import Traps
-from crawler.urls import TRACKING, Normaliser, Url
-from crawler.visitor import Local
+from crawler.urls import Normaliser, Url
+from crawler.visiting import normaliser, open_fetcher, open_visitor, product_token, start_url, starts_of
 from crawler.workers import Home, Team
 
 MEMORY: Final = ":memory:"
 FOLDER: Final = Path(".sitemap-crawler")
-
-
-def starts_of(settings: Settings) -> tuple[Url, ...]:
-    """The start URLs, normalised. A bare host name is read as https. Raises `ConfigError`."""
-    if not settings.scope.start:
-        raise ConfigError(
-            "No URL to start from: name one, as in `sitemap-crawler crawl https://example.com/`."
-        )
-    return tuple(dict.fromkeys(start_url(text, normaliser(settings)) for text in settings.scope.start))
-
-
-def start_url(text: str, normalise: Normaliser) -> Url:
-    """One URL that a person typed. Raises `ConfigError`."""
-    text = text.strip()
-    url = normalise(text if "://" in text else f"https://{text}")
-    if url is None or not urls.host(url):
-        raise ConfigError(f"{text!r} is not an http or https URL.")
-    return url
-
-
-def normaliser(settings: Settings, sessions: Callable[[str, str], None] = lambda *_: None) -> Normaliser:
-    """The identity of URLs under these settings. `sessions` hears of each session id that goes."""
-    chosen = settings.urls
-    return Normaliser(
-        TRACKING | set(chosen.strip_param),
-        keep=chosen.keep_param,
-        drop_query=chosen.drop_query,
-        sessions=None if "session" in settings.scope.allow_trap else sessions,
-    )
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
@@ -117,11 +84,6 @@ def reading(settings: Settings) -> str:
 
 def _digest(deciding: object) -> str:
     return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def product_token(user_agent: str) -> str:
-    """The name that robots.txt and meta robots may call us by: the first word of the User-Agent header."""
-    return user_agent.split(maxsplit=1)[0].partition("/")[0].lower()
 
 
 def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> SqliteFrontier:
@@ -330,67 +292,6 @@ class _Seeding:
             await crawl.permit(Url(site + "/"))  # its robots.txt is known afterwards
             found += self.robots.sitemaps(site)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Visiting:
-    """What visits in one process: with its parts, which also serve what is no visit."""
-
-    visitor: Visitor
-    fetcher: Fetcher
-    judge: Judge
-
-
-def open_fetcher(settings: Settings) -> HttpFetcher:
-    """Single exchanges, to be entered. Raises `ConfigError`."""
-    starts = starts_of(settings)
-    guard = AddressGuard([urls.host(url) for url in starts], settings.http.allow_address)
-    identity = Identity(settings.http, {urls.origin(url) for url in starts})
-    return HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
-
-
-@asynccontextmanager
-async def open_visitor(
-    settings: Settings,
-    plain: Fetcher,
-    pacer: Pacer,
-    turn: Turn,
-    strained: Callable[[float], None],
-    session: Callable[[str, str], None],
-    *,
-    children: int = CHILDREN,
-) -> AsyncIterator[Visiting]:
-    """A visitor in this process, over `plain`.
-
-    `children`: processes at most that read risky markup; `strained` and `session` hear what `Retrying` and
-    `Normaliser` say.
-    """
-    async with Apart(children=children).running() as reader:
-        fetcher = Retrying(
-            plain,
-            pacer,
-            retries=settings.http.retries,
-            total=settings.http.total_timeout,
-            clock=time.time,
-            sleep=anyio.sleep,
-            turn=turn,
-            strained=strained,
-        )
-        judge = Judge(_rules(settings, session))
-        yield Visiting(Local(fetcher, judge, reader, time.time), fetcher, judge)
-
-
-def _rules(settings: Settings, session: Callable[[str, str], None]) -> Rules:
-    return Rules(
-        agent=product_token(settings.http.user_agent),
-        normalise=normaliser(settings, session),
-        types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
-        off=frozenset(settings.verdicts.no_rule),
-        ladder=LADDERS[settings.dates.lastmod],
-        max_redirects=settings.http.max_redirects,
-        retries=settings.http.retries,
-        max_wait=settings.pace.max_wait,
-    )
 
 
 @asynccontextmanager

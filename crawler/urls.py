@@ -60,8 +60,8 @@ TRACKING = frozenset(
 )
 """Query parameters that name a campaign or a click, never a page. `*` ends a prefix."""
 
-FOLDERS: Final = 64  # whose links are remembered
-REMEMBERED: Final = 1_000  # links of a folder
+FOLDERS: Final = 16  # whose links are remembered
+REMEMBERED: Final = 500  # links of a folder
 UNMET: Final = Url("")
 
 # Session ids: names that mean nothing else, and names that do, whose value then must look like one.

@@ -13,9 +13,9 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from crawler.app import open_fetcher, open_visitor
 from crawler.ports import Visitor
 from crawler.settings import Settings, settings_of
+from crawler.visiting import open_fetcher, open_visitor
 from crawler.workers import Channel, letters
 
 

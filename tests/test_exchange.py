@@ -20,9 +20,8 @@ import trustme
 from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher
 from crawler.fetch.connection import nobody
-from crawler.fetch.exchange import _CAUSES
 from crawler.fetch.identity import Identity
-from crawler.fetch.over_httpx import PoolTransport
+from crawler.fetch.over_httpx import CAUSES, PoolTransport
 from crawler.fetch.pool import Place, Pool
 from crawler.model import Broken, Cause, Reply, Response, Validators
 from crawler.ports import Request
@@ -174,7 +173,7 @@ async def test_every_failure_of_httpx_has_a_cause(error: Exception, cause: Cause
 
 
 def test_httpx_has_no_failure_that_nobody_mapped() -> None:
-    mapped = tuple(kind for kind, _, _ in _CAUSES)
+    mapped = tuple(kind for kind, _, _ in CAUSES)
     ours = {
         "HTTPStatusError",
         "TooManyRedirects",
@@ -188,7 +187,7 @@ def test_httpx_has_no_failure_that_nobody_mapped() -> None:
         for name, kind in vars(httpx).items()
         if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, mapped)
     }
-    assert known <= ours, "a new exception of httpx wants a line in _CAUSES (or here, if we cannot meet it)"
+    assert known <= ours, "a new exception of httpx wants a line in CAUSES (or here, if we cannot meet it)"
 
 
 async def test_a_bug_is_not_hidden_as_a_failure_of_the_network() -> None:

@@ -13,13 +13,13 @@ import click
 import httpx
 
 from crawler import urls
-from crawler.app import normaliser, product_token, start_url
 from crawler.errors import Exit
 from crawler.fetch import AddressGuard, HttpFetcher, Turns
 from crawler.fetch.identity import Identity
 from crawler.printable import printable
 from crawler.robots import Robots
 from crawler.settings import Settings
+from crawler.visiting import normaliser, product_token, start_url
 
 WIDTH = 11
 

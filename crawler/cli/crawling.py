@@ -14,7 +14,7 @@ import anyio
 from rich.console import Console
 
 from crawler import traps, urls
-from crawler.app import MEMORY, Job, home_of, normaliser, open_frontier, open_job, start_url, state_path
+from crawler.app import MEMORY, Job, home_of, open_frontier, open_job, state_path
 from crawler.cli import progress, summary
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
@@ -23,6 +23,7 @@ from crawler.model import Balance
 from crawler.publish import Published, check_folder, publish
 from crawler.report import lines
 from crawler.settings import Log, Settings
+from crawler.visiting import normaliser, start_url
 
 log = logging.getLogger("crawler")
 

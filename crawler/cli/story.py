@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import click
 
 from crawler import urls
-from crawler.app import normaliser, open_frontier, start_url, state_path
+from crawler.app import open_frontier, state_path
 from crawler.cli.asking import as_json, robots_of, show_lines
 from crawler.errors import Exit, FrontierError
 from crawler.frontier import SqliteFrontier
@@ -28,6 +28,7 @@ from crawler.report.lines import duration
 from crawler.settings import Settings
 from crawler.sitemap.manifest import place_of
 from crawler.urls import Url
+from crawler.visiting import normaliser, start_url
 
 SECRET = frozenset({"header", "proxy"})  # their values may hold credentials
 

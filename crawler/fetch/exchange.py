@@ -9,20 +9,22 @@ import ssl
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import anyio
-import httpx
 
 from crawler import inflate
 from crawler.fetch.connection import BrokenAnswer, CutShort, TooMuchHead, TooMuchWire
 from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.identity import Identity
 from crawler.fetch.pool import NoConnection
-from crawler.fetch.ways import Answering, way_out
+from crawler.fetch.ways import Answering, Known, way_out
 from crawler.model import Broken, Cause, Headers, Reply, Response
 from crawler.ports import Request
 from crawler.settings import Http
+
+if TYPE_CHECKING:
+    import httpx
 
 OVERHEAD: Final = 8  # bytes on the wire for a byte of body, at most: chunks of one byte take six
 SLOWEST: Final = (
@@ -31,9 +33,8 @@ SLOWEST: Final = (
 SLACK: Final = 8  # a silence may last longer by one part in so many
 MARGIN: Final = 1_000_000  # bytes on the wire beside that
 
-# What may be raised, ours and httpx's tree, flattened: the first that fits. A test fails when httpx gains one that
-# none of these covers.
-_CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
+# What may be raised, the first that fits; what a way out may raise beside is its own to say.
+_CAUSES: Final[Known] = (
     (CutShort, Cause.TRUNCATED, True),
     (BrokenAnswer, Cause.PROTOCOL, True),
     (TooMuchHead, Cause.PROTOCOL, False),
@@ -46,14 +47,6 @@ _CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
     (inflate.UnknownCoding, Cause.CODING, False),
     (inflate.BrokenCoding, Cause.CODING, True),
     (UnicodeError, Cause.PROTOCOL, False),  # a host name that IDNA refuses
-    (httpx.TimeoutException, Cause.TIMEOUT, True),
-    (httpx.ConnectError, Cause.CONNECT, True),
-    (httpx.ProxyError, Cause.CONNECT, True),
-    (httpx.NetworkError, Cause.TRUNCATED, True),
-    (httpx.RemoteProtocolError, Cause.PROTOCOL, True),
-    (httpx.TransportError, Cause.PROTOCOL, False),
-    (httpx.InvalidURL, Cause.PROTOCOL, False),
-    (httpx.StreamError, Cause.TRUNCATED, True),
 )
 
 
@@ -67,7 +60,7 @@ class HttpFetcher:
         identity: Identity,
         *,
         connections: int = 16,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
         """`transport`, any of httpx, takes the place of our own. Raises `ConfigError` for an unusable setting."""
         self._chosen, self._identity = chosen, identity
@@ -92,7 +85,7 @@ class HttpFetcher:
             try:
                 return await self._exchange(request, patience.heard)
             except Exception as error:
-                for kind, cause, transient in _CAUSES:
+                for kind, cause, transient in (*_CAUSES, *self._way.causes):
                     if isinstance(error, kind):
                         return _broken(error, cause, transient=transient)
                 raise

@@ -5,14 +5,15 @@ What goes to the start hosts never follows a redirect elsewhere, and its values 
 
 import base64
 import os
-import urllib.request
 from collections.abc import Iterable, Mapping
-from http.cookiejar import LoadError, MozillaCookieJar
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from crawler import urls
 from crawler.errors import ConfigError
 from crawler.settings import Http
+
+if TYPE_CHECKING:
+    from http.cookiejar import MozillaCookieJar
 
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 CODINGS: Final = "gzip, deflate, br, zstd"
@@ -40,7 +41,9 @@ class Identity:
             return dict(self._common)
         headers = dict(self._own)
         if self._cookies is not None:
-            request = urllib.request.Request(url)  # noqa: S310 - never opened, only asked for its cookies
+            from urllib.request import Request  # noqa: PLC0415 - takes long to import, for those without cookies
+
+            request = Request(url)  # noqa: S310 - never opened, only asked for its cookies
             self._cookies.add_cookie_header(request)
             if cookie := request.get_header("Cookie"):
                 headers["cookie"] = cookie
@@ -65,7 +68,9 @@ def _authorization(variable: str, environ: Mapping[str, str]) -> str:
     return "Bearer " + secret
 
 
-def _cookies(path: str) -> MozillaCookieJar:
+def _cookies(path: str) -> "MozillaCookieJar":
+    from http.cookiejar import LoadError, MozillaCookieJar  # noqa: PLC0415 - as above
+
     jar = MozillaCookieJar(path)
     try:
         jar.load(ignore_discard=True, ignore_expires=True)

@@ -5,21 +5,22 @@ bytes mean is for `exchange`.
 """
 
 import ssl
-import urllib.request
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-import httpx
+import certifi
 
 from crawler import urls
 from crawler.errors import ConfigError
 from crawler.fetch.guard import AddressGuard
-from crawler.fetch.over_httpx import HttpxAnswer, guarded
 from crawler.fetch.pool import PORTS, Place, Pool, Proxy
+from crawler.model import Cause
 from crawler.settings import Http
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Answering(Protocol):
@@ -37,8 +38,14 @@ class Answering(Protocol):
         ...
 
 
+Known: TypeAlias = tuple[tuple[type[Exception], Cause, bool], ...]
+"""What may be raised, what it means, and whether it may pass."""
+
+
 class Way(Protocol):
     """Sends a GET."""
+
+    causes: Known  # what it may raise beside what `connection`, `pool` and `guard` do
 
     async def ask(
         self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
@@ -52,19 +59,24 @@ class Way(Protocol):
 
 
 def way_out(
-    chosen: Http, guard: AddressGuard, connections: int, transport: httpx.AsyncBaseTransport | None = None
+    chosen: Http, guard: AddressGuard, connections: int, transport: "httpx.AsyncBaseTransport | None" = None
 ) -> Way:
     """The way that the settings name; a `transport` of httpx goes before. Raises `ConfigError`."""
     proxies = Proxies(chosen)
-    if transport is None and (chosen.http2 or proxies.foreign):
-        transport = stock(chosen, guard, connections, proxies.foreign or proxies.any)
-    if transport:
-        return OverHttpx(transport)
+    if transport or chosen.http2 or proxies.foreign:
+        from crawler.fetch import over_httpx  # noqa: PLC0415 - takes a quarter of the time to start, and is seldom needed
+
+        trust, proxy = Trust(chosen), proxies.foreign or proxies.any
+        return over_httpx.OverHttpx(
+            transport or over_httpx.stock(trust(), guard, connections, proxy, http2=chosen.http2)
+        )
     return OverPool(Pool(guard, Trust(chosen), connections), proxies)
 
 
 class OverPool:
     """Requests over `Pool`, each written in one piece."""
+
+    causes: Known = ()
 
     def __init__(self, pool: Pool, proxies: "Proxies") -> None:
         self._pool = pool
@@ -98,7 +110,9 @@ class Proxies:
         if chosen.proxy is None:
             self._urls: dict[str, str] = {}
         elif self._from_environment:
-            self._urls = urllib.request.getproxies()
+            from urllib.request import getproxies  # noqa: PLC0415 - takes long to import, and is seldom needed
+
+            self._urls = getproxies()
         else:
             self._urls = {"all": chosen.proxy}
         named = {url for scheme, url in self._urls.items() if scheme in {"http", "https", "all"}}
@@ -114,8 +128,10 @@ class Proxies:
         parts = urlsplit(site)
         host = parts.hostname or ""
         url = self._urls.get(parts.scheme) or self._urls.get("all")
-        if url and self._from_environment and urllib.request.proxy_bypass(host):
-            url = None
+        if url and self._from_environment:
+            from urllib.request import proxy_bypass  # noqa: PLC0415 - as above
+
+            url = None if proxy_bypass(host) else url
         return Place(
             parts.scheme, host, parts.port or PORTS[parts.scheme], self._proxies[url] if url else None
         )
@@ -135,61 +151,10 @@ class Trust:
     @cached_property
     def _context(self) -> ssl.SSLContext:
         if self._insecure:
-            return httpx.create_ssl_context(verify=False, trust_env=False)
-        if self._file is None:
-            return httpx.create_ssl_context(trust_env=False)
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            return context
         try:
-            return ssl.create_default_context(cafile=self._file)
+            return ssl.create_default_context(cafile=self._file or certifi.where())
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(f"--ca-file: {self._file} holds no certificates that can be read.") from error
-
-
-class OverHttpx:
-    """Requests over a transport of httpx, through its client."""
-
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._client = httpx.AsyncClient(
-            transport=transport,
-            timeout=None,  # noqa: S113 - the exchange has its own
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none are kept
-            follow_redirects=False,
-            trust_env=False,
-        )
-
-    async def ask(
-        self, url: str, headers: Mapping[str, str], _allowance: int, heard: Callable[[int], None]
-    ) -> Answering:
-        """Send a GET."""
-        target = urls.target(url).encode("ascii")
-        question = self._client.build_request(
-            "GET", url, headers=dict(headers), extensions={"target": target}
-        )
-        answer = await self._client.send(question, stream=True)
-        heard(0)
-        return HttpxAnswer(answer, heard)
-
-    async def close(self) -> None:
-        """Close every connection."""
-        await self._client.aclose()
-
-
-def stock(chosen: Http, guard: AddressGuard, connections: int, proxy: str | None) -> httpx.AsyncBaseTransport:
-    """Httpx's own transport: for HTTP/2, and for proxies that are not plain HTTP."""
-    try:
-        transport = httpx.AsyncHTTPTransport(
-            verify=Trust(chosen)(),
-            http2=chosen.http2,
-            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
-            proxy=proxy,
-            trust_env=False,
-        )
-    except ImportError as error:
-        need = "--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'."
-        raise ConfigError(
-            need if chosen.http2 else "--proxy: a SOCKS proxy needs the package socksio."
-        ) from error
-    except (ValueError, httpx.InvalidURL) as error:
-        raise ConfigError(
-            f"--proxy: is not a proxy URL that can be used ({type(error).__name__})."
-        ) from error
-    return transport if proxy else guarded(transport, guard)

@@ -1,0 +1,118 @@
+"""Settings to a visitor: what asks for pages and judges them, put together. A worker process needs no more than this.
+
+The rest of a crawl, its state and its files, is put together in `app`.
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from crawler import urls
+from crawler.apart import CHILDREN, Apart
+from crawler.errors import ConfigError
+from crawler.fetch import AddressGuard, HttpFetcher, Retrying
+from crawler.fetch.identity import Identity
+from crawler.judge import TYPES, Judge, Rules
+from crawler.lastmod import LADDERS
+from crawler.ports import Fetcher, Pacer, Turn, Visitor
+from crawler.settings import Settings
+from crawler.urls import TRACKING, Normaliser, Url
+from crawler.visitor import Local
+
+
+def starts_of(settings: Settings) -> tuple[Url, ...]:
+    """The start URLs, normalised. A bare host name is read as https. Raises `ConfigError`."""
+    if not settings.scope.start:
+        raise ConfigError(
+            "No URL to start from: name one, as in `sitemap-crawler crawl https://example.com/`."
+        )
+    return tuple(dict.fromkeys(start_url(text, normaliser(settings)) for text in settings.scope.start))
+
+
+def start_url(text: str, normalise: Normaliser) -> Url:
+    """One URL that a person typed. Raises `ConfigError`."""
+    text = text.strip()
+    url = normalise(text if "://" in text else f"https://{text}")
+    if url is None or not urls.host(url):
+        raise ConfigError(f"{text!r} is not an http or https URL.")
+    return url
+
+
+def normaliser(settings: Settings, sessions: Callable[[str, str], None] = lambda *_: None) -> Normaliser:
+    """The identity of URLs under these settings. `sessions` hears of each session id that goes."""
+    chosen = settings.urls
+    return Normaliser(
+        TRACKING | set(chosen.strip_param),
+        keep=chosen.keep_param,
+        drop_query=chosen.drop_query,
+        sessions=None if "session" in settings.scope.allow_trap else sessions,
+    )
+
+
+def product_token(user_agent: str) -> str:
+    """The name that robots.txt and meta robots may call us by: the first word of the User-Agent header."""
+    return user_agent.split(maxsplit=1)[0].partition("/")[0].lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Visiting:
+    """What visits in one process: with its parts, which also serve what is no visit."""
+
+    visitor: Visitor
+    fetcher: Fetcher
+    judge: Judge
+
+
+def open_fetcher(settings: Settings) -> HttpFetcher:
+    """Single exchanges, to be entered. Raises `ConfigError`."""
+    starts = starts_of(settings)
+    guard = AddressGuard([urls.host(url) for url in starts], settings.http.allow_address)
+    identity = Identity(settings.http, {urls.origin(url) for url in starts})
+    return HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
+
+
+@asynccontextmanager
+async def open_visitor(
+    settings: Settings,
+    plain: Fetcher,
+    pacer: Pacer,
+    turn: Turn,
+    strained: Callable[[float], None],
+    session: Callable[[str, str], None],
+    *,
+    children: int = CHILDREN,
+) -> AsyncIterator[Visiting]:
+    """A visitor in this process, over `plain`.
+
+    `children`: processes at most that read risky markup; `strained` and `session` hear what `Retrying` and
+    `Normaliser` say.
+    """
+    async with Apart(children=children).running() as reader:
+        fetcher = Retrying(
+            plain,
+            pacer,
+            retries=settings.http.retries,
+            total=settings.http.total_timeout,
+            clock=time.time,
+            sleep=anyio.sleep,
+            turn=turn,
+            strained=strained,
+        )
+        judge = Judge(_rules(settings, session))
+        yield Visiting(Local(fetcher, judge, reader, time.time), fetcher, judge)
+
+
+def _rules(settings: Settings, session: Callable[[str, str], None]) -> Rules:
+    return Rules(
+        agent=product_token(settings.http.user_agent),
+        normalise=normaliser(settings, session),
+        types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
+        off=frozenset(settings.verdicts.no_rule),
+        ladder=LADDERS[settings.dates.lastmod],
+        max_redirects=settings.http.max_redirects,
+        retries=settings.http.retries,
+        max_wait=settings.pace.max_wait,
+    )
