@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import zlib
@@ -10,14 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.cli import main
 from crawler.dates import read_w3c
 from crawler.demo.site import Site
-from crawler.model import Entry
+from crawler.model import NAMESPACE, Entry
 from crawler.sitemap import check as check_module
+from crawler.sitemap import markup
 from crawler.sitemap.check import Check
 from crawler.sitemap.findings import WARNINGS, Code
 from crawler.sitemap.write import Style, Writer
@@ -409,3 +411,25 @@ def test_memory_stays_flat_on_the_largest_file(tmp_path: Path) -> None:
     code, peak = map(int, done.stdout.split())
     assert (code, done.stderr) == (0, "1 file, 50,000 entries: valid.\n")
     assert peak < 120, "MB, of which the program takes about 60 to start"
+
+
+_LINES = st.sampled_from([
+    "<url><loc>https://x/a</loc></url>", "<url><loc>https://x/a</loc></url>", "<url><loc>https://x/b</loc><lastmod>2024-01-31T00:00:00+00:00</lastmod></url>",
+    "<url><loc>https://x/c</loc><lastmod>2024-02-31T00:00:00+00:00</lastmod></url>", "<url><loc>https://x/d</loc><lastmod>2999-01-31T00:00:00+00:00</lastmod></url>",
+    "<url><loc>https://x/a?b&amp;c</loc></url>", "<url><loc>https://x/#f</loc></url>", "<url><loc>http://y/%zz</loc></url>", "<url>", "</url>", "<loc>https://x/e</loc>",
+    "<!--", "-->", "<![CDATA[", "]]>", "<?p", "?>", "text", "text>", "<foo a='x>", "'>", "</foo>", "<foo/>", "<url/>", "", " ", "</urlset>", "&", "<url><loc>/</loc></url>",
+])  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_LINES, max_size=12), st.integers(1, 400))
+def test_plain_entries_that_no_parser_sees_are_judged_as_if_it_did(lines: list[str], piece: int) -> None:
+    body = "\n".join([f'<?xml version="1.0"?>\n<urlset xmlns="{NAMESPACE}">', *lines, "</urlset>\n"]).encode()
+    said: list[object] = []
+    for plain in (markup._PLAIN, re.compile(rb"(?!)")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(markup, "_PLAIN", plain)
+            check = Check("s.xml", home="https://x/s.xml", now=NOW)
+            found = list(check.run(body[at : at + piece] for at in range(0, len(body), piece)))
+            said.append((found, check.entries, check.kind))
+    assert said[0] == said[1]

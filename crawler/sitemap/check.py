@@ -136,9 +136,13 @@ class Check:
 
     def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
         markup = Markup(self, self._now)
-        for chunk in chain([head], chunks):
-            markup.feed(chunk)
-            yield from self._flush()
+        try:
+            for chunk in chain([head], chunks):
+                markup.feed(chunk)
+                yield from self._flush()
+        except (inflate.BrokenCoding, inflate.TooLarge):
+            markup.break_off()
+            raise
         markup.close()
 
     # -- told by the parts --------------------------------------------------------------------------------

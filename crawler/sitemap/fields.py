@@ -77,6 +77,16 @@ def check_lastmod(text: str, now: datetime) -> Iterator[Fault]:
         yield Code.LASTMOD_FUTURE, (text,)
 
 
+def is_plainly_past(text: str, now: datetime) -> bool:
+    """What nearly every date is: one to the second in UTC, and past. The others are looked at closely."""
+    if len(text) != len("2026-01-31T23:59:59+00:00") or text[4] != "-" or text[10] != "T":
+        return False
+    try:
+        return text.endswith("+00:00") and datetime.fromisoformat(text) <= now
+    except ValueError:
+        return False
+
+
 def check_changefreq(text: str) -> Iterator[Fault]:
     """One of seven words."""
     if text not in FREQUENCIES:

@@ -20,8 +20,14 @@ LONGEST: Final = 100_000  # characters of one field that are kept
 ORDER: Final = {"url": ("loc", "lastmod", "changefreq", "priority"), "sitemap": ("loc", "lastmod")}
 ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
 
+MISSED: Final = 16  # lines of one piece that the parser takes one by one
+NEVER: Final = 1 << 60
 LOOK_BACK: Final = 200  # bytes before a fault that are looked at
 
+# An entry on a line of its own, with nothing in it but a URL and a date: most are written so, and need no parser.
+_PLAIN: Final = re.compile(
+    rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
+)
 _BARE: Final = re.compile(rb"&(?!#?\w+;)")
 _UNKNOWN: Final = Extension("", {}, {}, {})
 
@@ -84,7 +90,10 @@ class Markup:
         self._extras: list[_Extra] = []
         self._text: list[str] = []
         self._chars = 0
-        self._fed = b""
+        self._fed = self._rest = b""
+        self._skipped = 0  # lines
+        self._ends_in_tag = False  # with a line break behind it, and no text
+        self._open = 0  # tags that were passed on, and not reported yet
         parser = self._parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.XmlDeclHandler = self._declaration
@@ -95,22 +104,81 @@ class Markup:
 
     def feed(self, chunk: bytes) -> None:
         """Some bytes."""
-        self._fed = self._fed[-LOOK_BACK:] + chunk
-        self._parse(chunk, last=False)
+        self._rest += chunk
+        end = self._rest.rfind(b"\n") + 1
+        at = missed = 0
+        while at < end:
+            if self._is_between():
+                at = self._plain(at)
+            if at < end:
+                # A file in another form has no plain entries: its lines go on together.
+                line = end if missed > MISSED else self._rest.find(b"\n", at) + 1
+                self._pass_on(self._rest[at:line])
+                at, missed = line, missed + 1
+        self._rest = self._rest[at:]
+        if len(self._rest) > LONGEST:  # a line that long is no plain one
+            self.break_off()
 
     def close(self) -> None:
         """That was all."""
+        self.break_off()
         self._parse(b"", last=True)
+
+    def _is_between(self) -> bool:
+        """Whether the next line begins between two entries, beyond doubt: all tags that came were reported."""
+        return (
+            self._open == 0
+            and len(self._path) == 1
+            and self._path[0] == "urlset"
+            and self._space == NAMESPACE
+            and not self._astray
+            and self._ends_in_tag
+        )
+
+    def _plain(self, at: int) -> int:
+        """Take as many plain entries as follow, and say where the first other line begins."""
+        report, now = self._report, self._now
+        line = self._line
+        while found := _PLAIN.match(self._rest, at):
+            loc, date = found.groups()
+            report.count(line)
+            report.loc(loc.decode("ascii"), line)
+            if date is not None and not fields.is_plainly_past(said := date.decode("ascii"), now):
+                report.say_all(fields.check_lastmod(said, now), line)
+            at, line = found.end(), line + 1
+        self._skipped += line - self._line
+        return at
+
+    def break_off(self) -> None:
+        """The rest cannot be had: what came of it counts."""
+        self._pass_on(self._rest)
+        self._rest = b""
+
+    def _pass_on(self, data: bytes) -> None:
+        if not data:
+            return
+        tags = data.removeprefix(b"<?xml ") if not self._fed else data
+        # A comment may hold what looks like entries: from there on all goes through the parser.
+        self._open += NEVER if b"<!" in tags or b"<?" in tags else tags.count(b"<") + tags.count(b"/>")
+        tag = data.rfind(b"<")
+        self._ends_in_tag = tag >= 0 and data.endswith(b">\n") and data.count(b">", tag) == 1
+        self._fed = self._fed[-LOOK_BACK:] + data
+        self._parse(data, last=False)
+
+    @property
+    def _line(self) -> int:
+        """Of the file: the parser has not seen the plain ones."""
+        return self._parser.CurrentLineNumber + self._skipped
 
     def _parse(self, chunk: bytes, *, last: bool) -> None:
         try:
             self._parser.Parse(chunk, last)
         except expat.ExpatError as error:
             if self._is_bare_ampersand(error):
-                self._report.say(Code.ESCAPING, error.lineno)
+                self._report.say(Code.ESCAPING, error.lineno + self._skipped)
             else:
                 words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
-                self._report.say(Code.NOT_WELL_FORMED, error.lineno, words)
+                self._report.say(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
             raise Ended from error
 
     def _is_bare_ampersand(self, error: expat.ExpatError) -> bool:
@@ -127,7 +195,7 @@ class Markup:
             self._report.say(Code.ENCODING, 1, encoding)
 
     def _doctype(self, *_: object) -> None:
-        self._report.say(Code.DOCTYPE, self._parser.CurrentLineNumber)
+        self._report.say(Code.DOCTYPE, self._line)
         raise Ended
 
     def _characters(self, text: str) -> None:
@@ -137,7 +205,8 @@ class Markup:
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         space, _, local = name.rpartition(" ")
-        line = self._parser.CurrentLineNumber
+        self._open -= 1
+        line = self._line
         depth = len(self._path)
         self._path.append(local)
         if self._astray:
@@ -156,8 +225,9 @@ class Markup:
 
     def _end(self, name: str) -> None:
         local = name.rpartition(" ")[2]
+        self._open -= 1
         text, self._text, self._chars = "".join(self._text), [], 0
-        line = self._parser.CurrentLineNumber
+        line = self._line
         self._path.pop()
         depth = len(self._path)
         if self._astray:

@@ -73,8 +73,19 @@ class Shards:
         self._leaf = Leaf(Shard(first.number))
         self._waiting: Leaf | None = None
 
-    def add(self, line: Line) -> Iterator[Leaf]:
+    def add(self, line: Line) -> Iterable[Leaf]:
         """One more line."""
+        leaf = self._leaf
+        size = leaf.size + len(line.line)
+        comes = bool(self._coming) and line.url >= self._coming[-1].first
+        if comes or not self._limits.hold(len(leaf.lines) + 1, size):
+            return self._turning(line)
+        leaf.lines.append(line)
+        leaf.size = size
+        return ()
+
+    def _turning(self, line: Line) -> Iterator[Leaf]:
+        """A line that does not belong into the leaf at hand, or finds no room there."""
         while self._coming and line.url >= self._coming[-1].first:
             yield from self._turn(Leaf(self._coming.pop()))
         leaf = self._leaf

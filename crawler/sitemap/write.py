@@ -114,7 +114,10 @@ class Writer:
                 continue
             self._lines += 1
             self._bytes += len(line)
-            self._take(self._shards.add(Line(entry.url, line, entry.lastmod)))
+            if leaves := self._shards.add(Line(entry.url, line, entry.lastmod)):
+                self._take(leaves)
+            elif self._held is not None and not self._limits.hold(self._lines, self._bytes):
+                self._take(())
 
     def _line(self, entry: Entry) -> bytes:
         date = "" if entry.lastmod is None else w3c(entry.lastmod)
