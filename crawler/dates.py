@@ -74,7 +74,8 @@ def _instant(part: dict[str, str], now: datetime) -> datetime | None:
 
 def w3c(at: datetime) -> str:
     """A W3C datetime to the second: `2026-01-31T23:59:59+00:00`."""
-    return (at if at.tzinfo is UTC else at.astimezone(UTC)).isoformat(timespec="seconds")
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return at.isoformat(timespec="seconds") if at.microsecond else at.isoformat()
 
 
 _W3C = re.compile(

@@ -310,8 +310,7 @@ class Evidence:
     slid: int  # of these, whose header moved all the same
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of the sitemap."""
 
     url: Url

@@ -143,7 +143,10 @@ class Check:
         except (inflate.BrokenCoding, inflate.TooLarge):
             markup.break_off()
             raise
-        markup.close()
+        else:
+            markup.close()
+        finally:
+            markup.forget()
 
     # -- told by the parts --------------------------------------------------------------------------------
 

@@ -16,7 +16,9 @@ from crawler.urls import host, join, origin
 
 FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
-_SPELLED: Final = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+_SPELLED: Final = re.compile(
+    r"(?=.)[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*+)*+"
+)
 
 Fault = tuple[Code, tuple[Any, ...]]
 

@@ -124,6 +124,12 @@ class Markup:
         self.break_off()
         self._parse(b"", last=True)
 
+    def forget(self) -> None:
+        """Let go of the parser: the two know each other, and all that was read would stay until somebody looks."""
+        parser = self._parser
+        parser.XmlDeclHandler = parser.StartDoctypeDeclHandler = parser.CharacterDataHandler = None
+        parser.StartElementHandler = parser.EndElementHandler = None
+
     def _is_between(self) -> bool:
         """Whether the next line begins between two entries, beyond doubt: all tags that came were reported."""
         return (

@@ -4,11 +4,10 @@ A file that is full splits in two halves; one that is nearly empty joins its nei
 that one new page changes one file. Files and bytes are for `write`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 SMALL: Final = 8  # a leaf below an eighth of the limits looks for a neighbour
 ROOM: Final = 0.75  # of the limits that two joined leaves may fill
@@ -22,27 +21,18 @@ class Shard:
     first: str = ""
 
 
-class Line(NamedTuple):
-    """An entry, ready to be written."""
-
-    url: str
-    line: bytes
-    lastmod: datetime | None
-
-
 @dataclass
 class Leaf:
-    """The lines of one file. `size`: their bytes."""
+    """The lines of one file, as they will stand there: tens of thousands are in hand. `size`: their bytes."""
 
     shard: Shard
-    lines: list[Line] = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
     size: int = 0
 
-    def add(self, lines: Iterable[Line]) -> None:
+    def add(self, lines: Sequence[bytes]) -> None:
         """More lines, in order."""
-        for line in lines:
-            self.lines.append(line)
-            self.size += len(line.line)
+        self.lines += lines
+        self.size += sum(map(len, lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +50,12 @@ class Limits:
 class Shards:
     """Lines go in by `add`, in order of their URL; leaves come out once nothing can change them."""
 
-    def __init__(self, old: Sequence[Shard], limits: Limits) -> None:
-        """`old`: the shards of the last publication; none begins anew and fills each file."""
-        self._limits = limits
+    def __init__(self, old: Sequence[Shard], limits: Limits, url_of: Callable[[bytes], str]) -> None:
+        """`old`: the shards of the last publication; none begins anew and fills each file.
+
+        `url_of`: the URL in a line.
+        """
+        self._limits, self._url_of = limits, url_of
         self._coming = sorted({shard.first: shard for shard in old}.values(), key=lambda shard: shard.first)[
             ::-1
         ]
@@ -73,24 +66,24 @@ class Shards:
         self._leaf = Leaf(Shard(first.number))
         self._waiting: Leaf | None = None
 
-    def add(self, line: Line) -> Iterable[Leaf]:
-        """One more line."""
+    def add(self, url: str, line: bytes) -> Iterable[Leaf]:
+        """One more line, with its URL."""
         leaf = self._leaf
-        size = leaf.size + len(line.line)
-        comes = bool(self._coming) and line.url >= self._coming[-1].first
+        size = leaf.size + len(line)
+        comes = bool(self._coming) and url >= self._coming[-1].first
         if comes or not self._limits.hold(len(leaf.lines) + 1, size):
-            return self._turning(line)
+            return self._turning(url, line)
         leaf.lines.append(line)
         leaf.size = size
         return ()
 
-    def _turning(self, line: Line) -> Iterator[Leaf]:
+    def _turning(self, url: str, line: bytes) -> Iterator[Leaf]:
         """A line that does not belong into the leaf at hand, or finds no room there."""
-        while self._coming and line.url >= self._coming[-1].first:
+        while self._coming and url >= self._coming[-1].first:
             yield from self._turn(Leaf(self._coming.pop()))
         leaf = self._leaf
-        if not self._limits.hold(len(leaf.lines) + 1, leaf.size + len(line.line)):
-            yield from self._turn(self._split(leaf, line))
+        if not self._limits.hold(len(leaf.lines) + 1, leaf.size + len(line)):
+            yield from self._turn(self._split(leaf, url))
         self._leaf.add([line])
 
     def finish(self) -> Iterator[Leaf]:
@@ -99,13 +92,13 @@ class Shards:
         if self._waiting:
             yield self._waiting
 
-    def _split(self, leaf: Leaf, line: Line) -> Leaf:
-        """A new leaf behind a full one, with half of its lines; where all is new, with none."""
+    def _split(self, leaf: Leaf, url: str) -> Leaf:
+        """A new leaf behind a full one, with half of its lines; where all is new, with none, and for `url`."""
         keep = len(leaf.lines) if self._is_new else (len(leaf.lines) + 1) // 2
         moved = leaf.lines[keep:]
         del leaf.lines[keep:]
-        leaf.size -= sum(len(line.line) for line in moved)
-        new = Leaf(Shard(next(self._numbers), moved[0].url if moved else line.url))
+        leaf.size -= sum(map(len, moved))
+        new = Leaf(Shard(next(self._numbers), self._url_of(moved[0]) if moved else url))
         new.add(moved)
         return new
 

@@ -9,16 +9,17 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+from xml.sax.saxutils import unescape
 
-from crawler.dates import w3c
+from crawler.dates import read_w3c, w3c
 from crawler.errors import OutputError
 from crawler.model import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE, Entry
-from crawler.sitemap.shards import Leaf, Limits, Line, Shard, Shards
+from crawler.sitemap.shards import Leaf, Limits, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
 BATCH: Final = 512  # entries compressed at a time
@@ -29,11 +30,22 @@ _SPECIAL: Final = re.compile("[&<>\"']")
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
 
 
+def _url_in_xml(line: bytes) -> str:
+    return unescape(line[len("<url><loc>") : line.index(b"</loc>")].decode(), {"&quot;": '"', "&apos;": "'"})
+
+
+def _date_in(line: bytes) -> bytes:
+    """The lastmod of a line, which is one second in UTC; so later ones are greater texts. Nothing if there is none."""
+    at = line.find(b"<lastmod>") + len("<lastmod>")
+    return line[at : line.index(b"<", at)] if at >= len("<lastmod>") else b""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How entries are written down."""
+    """How entries are written down. `url_of`: the URL in a line."""
 
     suffix: str
+    url_of: Callable[[bytes], str]
     head: str = ""
     tail: str = ""
     splits: bool = True
@@ -41,11 +53,13 @@ class Form:
 
 XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 FORMS: Final = {
-    "xml": Form("xml", f'{XML}<urlset xmlns="{NAMESPACE}">\n', "</urlset>\n"),
-    "txt": Form("txt"),
-    "jsonl": Form("jsonl", splits=False),  # not a sitemap of the protocol: its limits are none of ours
+    "xml": Form("xml", _url_in_xml, f'{XML}<urlset xmlns="{NAMESPACE}">\n', "</urlset>\n"),
+    "txt": Form("txt", lambda line: line.decode().rstrip("\n")),
+    "jsonl": Form(
+        "jsonl", lambda line: str(json.loads(line)["loc"]), splits=False
+    ),  # not a sitemap of the protocol: its limits are none of ours
 }
-INDEX: Final = Form("xml", f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
+INDEX: Final = Form("xml", _url_in_xml, f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +113,7 @@ class Writer:
         self._form = FORMS[style.form]
         self._fixed = _fixed_fields(style)
         self._limits = _limits(self._form, style)
-        self._shards = Shards(old, self._limits)
+        self._shards = Shards(old, self._limits, self._form.url_of)
         self._held: list[Leaf] | None = []  # as long as all may fit one file
         self._parts: list[Part] = []
         self._lines = self._bytes = 0
@@ -114,7 +128,7 @@ class Writer:
                 continue
             self._lines += 1
             self._bytes += len(line)
-            if leaves := self._shards.add(Line(entry.url, line, entry.lastmod)):
+            if leaves := self._shards.add(entry.url, line):
                 self._take(leaves)
             elif self._held is not None and not self._limits.hold(self._lines, self._bytes):
                 self._take(())
@@ -148,10 +162,10 @@ class Writer:
         else:  # one file, however long: a gzip member for each leaf
             self._parts = [self._part(self._name(None), leaf.lines)]
 
-    def _part(self, name: str, lines: Sequence[Line]) -> Part:
-        dates = [line.lastmod for line in lines if line.lastmod]
-        part = _write_file(self._folder / name, self._form, self._style, [line.line for line in lines])
-        return replace(part, newest=max(dates, default=None))
+    def _part(self, name: str, lines: Sequence[bytes]) -> Part:
+        newest = max(map(_date_in, lines), default=b"") if self._form.suffix == "xml" else b""
+        part = _write_file(self._folder / name, self._form, self._style, lines)
+        return replace(part, newest=read_w3c(newest.decode()))
 
     def _name(self, number: int | None) -> str:
         place = "" if number is None else f"-{number:05}"
