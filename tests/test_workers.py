@@ -1,0 +1,268 @@
+"""Worker processes: the same crawl by more hands, and no page or worker that takes others with it."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from crawler.app import open_job
+from crawler.crawl import Ending
+from crawler.errors import ConfigError
+from crawler.model import (
+    Cause,
+    Facts,
+    Failed,
+    Lastmod,
+    Later,
+    Lease,
+    Link,
+    Listed,
+    Moved,
+    Outcome,
+    Prior,
+    Seen,
+    Source,
+    Unlisted,
+    Validators,
+    Verdict,
+    Visit,
+    Why,
+)
+from crawler.settings import Settings, settings_of
+from crawler.urls import Url
+from crawler.workers import Home, Team, letters
+from tests.hostile import sites
+from tests.hostile.server import Origin, Talk, http, page, serving
+from tests.test_crawl import settings
+from tests.test_hostile import check, crawl, judge
+
+pytestmark = pytest.mark.anyio
+
+URL = Url("http://x.example/")
+AT = datetime(2024, 2, 29, 12, tzinfo=UTC)
+FACTS = Facts(200, Validators('"e"', "x"), Lastmod(AT, Source.PAGE), AT, True, AT, "0123")
+OUTCOMES: list[Outcome] = [
+    Listed(FACTS.lastmod), Unlisted(Why.NOINDEX), Unlisted(Why.CANONICAL, "http://x.example/b"), Moved(Url("https://y/")),
+    Later(1.5, Cause.RATE_LIMITED, "503"), Failed(Cause.DNS, "no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
+@pytest.mark.parametrize("truncated", [False, True])
+def test_what_a_visit_brought_is_the_same_at_home(outcome: Outcome, truncated: bool) -> None:
+    links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/ä"), nofollow=True))
+    seen = Seen(Verdict(outcome, FACTS, links), truncated)
+    lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
+    assert letters.read(json.loads(json.dumps(letters.written(seen))), lease) == seen
+
+
+def test_a_page_that_did_not_change_is_told_by_its_lease() -> None:
+    lease = Lease(7, 8, Visit(URL, 3, None, 2), 2, prior=Prior(Unlisted(Why.NOINDEX), FACTS))
+    there = letters.read_lease(json.loads(json.dumps(letters.written_lease(lease))))
+    assert there.prior is not None
+    assert (there.visit, there.attempt, there.prior.facts.validators) == (lease.visit, 2, FACTS.validators)
+    seen = letters.read(letters.written(Seen(Verdict(Listed(), unchanged=True))), lease)
+    assert seen.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [None, [], {}, 1, [["listed"], None, ["javascript:x"], [], False], [["listed"], None, [1], [], False],
+     [["gone"], None, [], [], False], [["unlisted", "x", ""], None, [], [], False], [["later", "dns", "", "soon"], None, [], [], False],
+     [["moved", "x"], None, [], [], False], [["listed"], [1], [], [], False]],
+    ids=repr,
+)  # fmt: skip
+def test_what_none_of_us_wrote_is_refused(said: Any) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        letters.read(said, Lease(1, 1, Visit(URL)))
+
+
+def test_settings_come_through_as_they_are() -> None:
+    from dataclasses import asdict  # noqa: PLC0415 - of this test only
+
+    chosen = settings("http://x.example", Path("/x"), header=("a: b",), max_depth=3, processes=2)
+    assert settings_of(json.loads(json.dumps(asdict(chosen)))) == chosen
+
+
+# -- workers that misbehave ------------------------------------------------------------------------------
+
+
+class Nobody:
+    """Home, where nothing is paced."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, object]] = []
+
+    async def slot(self, origin: str) -> float:
+        self.said.append(("slot", origin))
+        return 0.0
+
+    async def slow(self, origin: str, until: float) -> None:
+        self.said.append(("slow", f"{origin} {until}"))
+
+    async def turn(self, origin: str, at: float) -> None:
+        self.said.append(("turn", f"{origin} {at}"))
+
+
+def team(tmp_path: Path, body: str, size: int = 2, home: Nobody | None = None, stuck: float = 60.0) -> Team:
+    """`body` sees `number` and `url` of a visit, `say(message)` and `seen(number)`; each start leaves a mark in a file."""
+    file = tmp_path / "worker.py"
+    file.write_text(
+        f"""
+import json, os, pathlib, signal, socket, sys, time
+folder = pathlib.Path({str(tmp_path)!r})
+with (folder / "starts").open("a") as starts:
+    starts.write("x")
+lines = socket.socket(fileno=int(sys.argv[-1])).makefile("rwb")
+def say(message): lines.write(json.dumps(message).encode() + b"\\n"); lines.flush()
+def seen(number): say(["seen", number, [["listed"], None, [], [], False]])
+lines.readline()
+say(["ready"])
+while line := lines.readline():
+    what, *rest = json.loads(line)
+    if what != "visit": continue
+    number, (url, *_) = rest
+    {body}
+"""
+    )
+    at = home or Nobody()
+    parts = Home(
+        at,
+        at.turn,
+        lambda wait: at.said.append(("strained", wait)),
+        lambda name, _: at.said.append(("session", name)),
+    )
+    return Team(Settings(), size, parts, command=[sys.executable, str(file)], stuck=stuck)  # fmt: skip
+
+
+def lease(path: str) -> Lease:
+    return Lease(1, 1, Visit(Url(URL + path)))
+
+
+async def visit_all(team: Team, *paths: str) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+
+    async def go(path: str) -> None:
+        outcomes[path] = (await team.visit(lease(path))).verdict.outcome
+
+    async with team.running(), anyio.create_task_group() as tasks:
+        for path in paths:
+            tasks.start_soon(go, path)
+    return outcomes
+
+
+BAD = {
+    "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else seen(number)",
+    "sticks": "time.sleep(60) if 'bad' in url else seen(number)",
+    "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
+    "is no JSON": "(lines.write(b'what?\\n'), lines.flush()) if 'bad' in url else seen(number)",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+async def test_a_page_that_workers_die_on_fails_alone_after_three(tmp_path: Path, kind: str) -> None:
+    stuck = 0.2 if kind == "sticks" else 60.0
+    paths = [f"good{number}" for number in range(20)]
+    outcomes = await visit_all(team(tmp_path, BAD[kind], stuck=stuck), *paths[:10], "bad", *paths[10:])
+    assert outcomes.pop("bad") == Failed(Cause.CRASHED, "3 workers died on it")
+    assert outcomes == dict.fromkeys(paths, Listed())
+    # Two at first, one for that which died, and two more that saw the page alone.
+    assert len((tmp_path / "starts").read_text()) == 5
+
+
+async def test_workers_that_end_as_they_start_are_no_endless_work(tmp_path: Path) -> None:
+    file = tmp_path / "worker.py"
+    file.write_text("raise SystemExit")
+    at = Nobody()
+    home = Home(at, at.turn, lambda _: None, lambda *_: None)
+    with pytest.raises(ConfigError, match="--processes"):
+        async with Team(Settings(), 2, home, command=[sys.executable, str(file)]).running():
+            await anyio.sleep(60)
+
+
+async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) -> None:
+    home = Nobody()
+    body = (
+        "(say(['slow', 'http://x', 5]), say(['strained', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x']),"
+        " json.loads(lines.readline()) == ['slot', 9] and seen(number))"
+    )
+    assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
+    assert sorted(home.said, key=repr) == [
+        ("session", "sid"),
+        ("slot", "http://x"),
+        ("slow", "http://x 5"),
+        ("strained", 1.5),
+        ("turn", "http://x 0.0"),
+    ]
+
+
+# -- whole crawls ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def branching() -> Iterator[Origin]:
+    """Two hundred pages, each with links to the next ones."""
+    here = Origin("branching", "127.0.31.1")
+    for number in range(200):
+        near = [f"/{n}" for n in (2 * number + 1, 2 * number + 2) if n < 200]
+        here.put(f"/{number}" if number else "/", http(page(*near, text=f"page {number}")), listed=True)
+    with serving(here):
+        yield here
+
+
+async def test_more_processes_write_the_same_bytes(branching: Origin, tmp_path: Path) -> None:
+    written = []
+    for count in (1, 2, 5):
+        result = await crawl(branching, tmp_path / str(count), processes=count)
+        assert judge(branching, result) == []
+        written.append((tmp_path / str(count) / "out" / "sitemap.xml.gz").read_bytes())
+    assert written[0] == written[1] == written[2]
+
+
+async def test_limits_stay_exact(branching: Origin, tmp_path: Path) -> None:
+    result = await crawl(branching, tmp_path, processes=3, max_pages=50, allow_partial=True)
+    assert result.ending is Ending.LIMIT
+    assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
+
+
+async def test_no_more_is_in_flight_than_without_workers(tmp_path: Path) -> None:
+    here = Origin("busy", "127.0.31.2")
+
+    def late(talk: Talk) -> None:
+        talk.hold(0.03)
+        talk.say(http(page(text=talk.asked.path)))
+
+    for number in range(30):
+        here.put(f"/{number}", late, listed=True)
+    await check(sites.finish(here), tmp_path, concurrency=3, processes=3)
+    assert max(asked.in_flight for asked in here.log) == 3
+
+
+async def test_further_tries_and_a_second_run_are_as_without_workers(tmp_path: Path) -> None:
+    await check(sites.statuses(), tmp_path, processes=2)
+    here = sites.dates()
+    with serving(here):
+        runs = [await crawl(here, tmp_path, processes=2, state=str(tmp_path / "state.db")) for _ in range(2)]
+    assert judge(here, runs[1]) == [
+        f"{path} was asked for 2 times, more than 1" for path, right in here.expect.items() if right.most == 1
+    ]
+    assert runs[0].dates == runs[1].dates
+
+
+async def test_no_process_is_left(branching: Origin, tmp_path: Path) -> None:
+    chosen = settings(
+        f"http://{branching.address}:{branching.port}", tmp_path, processes=2, allow_address=("127.0.0.0/8",)
+    )
+    async with open_job(chosen) as job:
+        assert isinstance(job.visitor, Team)
+        ids = [worker.process.pid for worker in job.visitor._workers]
+        assert len(ids) == 2
+    for number in ids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
