@@ -3,13 +3,14 @@
 A queue, a set, Lexbor, Ada: no robots.txt, no verdicts, no dates, no state. What the whole product costs above it is
 what its promises cost. `benchmarks/speed.py` runs both in turn.
 
-    python benchmarks/floor.py http://127.0.0.1:8202/ [--plain] [--tasks 16]
+    python benchmarks/floor.py http://127.0.0.1:8202/ [--plain] [--tasks 16] [--found FILE]
 """
 
 import argparse
 import asyncio
 import resource
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import ada_url
@@ -24,14 +25,14 @@ from crawler.fetch.pool import Place, Pool
 HEADERS = {"user-agent": "floor", "accept-encoding": "gzip, deflate, br, zstd"}
 
 
-async def bare(start: str, tasks: int, *, plain: bool) -> int:
-    """Pages read."""
+async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
+    """URLs of pages read."""
     parts = urlsplit(start)
     place = Place(parts.scheme, parts.hostname or "", parts.port or 80)
     pool = Pool(AddressGuard([place.host]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
     transport = PoolTransport(pool)
     seen, todo = {start}, [start]
-    waiting, pages = 0, 0
+    waiting, pages = 0, list[str]()
     more = asyncio.Condition()
 
     async def through_httpx(url: str) -> bytes:
@@ -54,7 +55,7 @@ async def bare(start: str, tasks: int, *, plain: bool) -> int:
         return b"".join(pieces) if any(n == "content-type" and "html" in v for n, v in answer.fields) else b""
 
     async def work() -> None:
-        nonlocal waiting, pages
+        nonlocal waiting
         ask = straight if plain else through_httpx
         while True:
             async with more:
@@ -68,7 +69,7 @@ async def bare(start: str, tasks: int, *, plain: bool) -> int:
             body = await ask(url)
             if not body:
                 continue
-            pages += 1
+            pages.append(url)
             new = []
             hrefs = {
                 (node.attributes.get("href") or "").partition("#")[0]
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("start")
     parser.add_argument("--plain", action="store_true", help="without the types of httpx")
     parser.add_argument("--tasks", type=int, default=16)
+    parser.add_argument("--found", metavar="FILE", help="write the URLs that were read")
     chosen = parser.parse_args()
     try:
         import uvloop  # noqa: PLC0415 - an extra
@@ -108,7 +110,10 @@ def main() -> None:
     except ImportError:
         run = asyncio.run
     began = time.perf_counter()
-    pages = run(bare(chosen.start, chosen.tasks, plain=chosen.plain))
+    found = run(bare(chosen.start, chosen.tasks, plain=chosen.plain))
+    if chosen.found:
+        Path(chosen.found).write_text("\n".join(found))
+    pages = len(found)
     wall = time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = used.ru_utime + used.ru_stime

@@ -27,7 +27,21 @@ LIBRARY = (ROOT / "docs/library.md").read_text()
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").glob("*.md")
 )
-SCRIPTS = {"--plain", "--runs", "--kill", "--failures", "--topic"}  # flags of what is not the program
+SCRIPTS = {
+    "--scrapy",
+    "--spider-rs",
+    "--colly",
+    "--stock",
+    "--many",
+    "--json",
+    "--plot",
+    "--port",
+    "--plain",
+    "--runs",
+    "--kill",
+    "--failures",
+    "--topic",
+}  # flags of what is not the program
 GENERATED = {"config/example.toml": "example", "docs/settings.md": "reference"}
 
 

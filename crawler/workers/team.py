@@ -28,7 +28,6 @@ from crawler.workers import letters
 from crawler.workers.channel import Channel
 
 DEATHS: Final = 3  # of workers, that one page may cause
-STARTING: Final = 30.0  # seconds that a worker may take to say that it is there
 STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
 LINGER: Final = 0.002  # seconds between two looks at what a worker says: it has other pages in hand
 # The child finds the program where we do, wherever it was started from.
@@ -53,7 +52,7 @@ class _Worker:
     channel: Channel
     heard: float  # seconds, by our own clock
     waiting: dict[int, "_Waiting"] = field(default_factory=dict)
-    is_ready: anyio.Event = field(default_factory=anyio.Event)
+    is_ready: bool = False
 
 
 @dataclass(slots=True)
@@ -91,8 +90,6 @@ class Team:
             async with anyio.create_task_group() as self._tasks:
                 for _ in range(self._size):
                     self._workers.append(await self._start())
-                for worker in self._workers:
-                    await self._ready(worker)
                 self._tasks.start_soon(self._watch)
                 yield self
                 self._tasks.cancel_scope.cancel()
@@ -153,12 +150,6 @@ class Team:
             self._tasks.start_soon(self._listen, worker)
         return worker
 
-    async def _ready(self, worker: _Worker) -> None:
-        with anyio.move_on_after(STARTING):
-            await worker.is_ready.wait()
-            return
-        raise ConfigError("--processes: a worker process did not start; use --processes 1.")
-
     async def _listen(self, worker: _Worker) -> None:
         """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
         try:
@@ -170,7 +161,7 @@ class Team:
         except (ValueError, TypeError, KeyError):
             pass
         await _end(worker)
-        if not worker.is_ready.is_set():
+        if not worker.is_ready:
             raise ConfigError("--processes: worker processes end as they start; use --processes 1.")
         log.warning("a worker process died and is replaced", extra={"fields": {"pages": len(worker.waiting)}})
         if worker is self._single:
@@ -196,7 +187,7 @@ class Team:
             case ["session", str() as name, str() as example]:
                 self._home.session(name, example)
             case ["ready"]:
-                worker.is_ready.set()
+                worker.is_ready = True
             case ["here"]:
                 pass
             case _:
