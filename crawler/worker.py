@@ -65,8 +65,8 @@ async def _visit_all(todo: MemoryObjectReceiveStream[Any], visitor: Visitor, cha
         await channel.send(["seen", number, letters.written(seen)])
 
 
-async def work(channel: Channel, settings: Settings) -> None:
-    """Visit until home is gone."""
+async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
+    """Visit until home is gone. `messages`: those that have come already."""
     give, todo = anyio.create_memory_object_stream[Any](
         float("inf")
     )  # home sends no more than it may have in flight
@@ -79,7 +79,8 @@ async def work(channel: Channel, settings: Settings) -> None:
             for _ in range(settings.pace.concurrency):
                 tasks.start_soon(_visit_all, todo, here.visitor, channel)
             await channel.send(["ready"])
-            while messages := await channel.receive():
+            messages = messages or await channel.receive()
+            while messages:
                 for message in messages:
                     match message:
                         case ["visit", number, said]:
@@ -88,14 +89,15 @@ async def work(channel: Channel, settings: Settings) -> None:
                             home.came(number)
                         case ["where"]:
                             await channel.send(["here"])
+                messages = await channel.receive()
             tasks.cancel_scope.cancel()
 
 
 async def _run(number: int) -> None:
     channel = Channel(socket.socket(fileno=number))
-    (said, *_) = await channel.receive()
+    said, *messages = await channel.receive()
     try:
-        await work(channel, settings_of(said))
+        await work(channel, settings_of(said), messages)
     except* OSError:
         pass  # home is gone
 
