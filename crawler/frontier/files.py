@@ -112,7 +112,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA temp_store = FILE")
-    db.execute("PRAGMA cache_size = -4096")
+    db.execute("PRAGMA cache_size = -8192")
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         db.executescript(
             f"BEGIN; PRAGMA application_id = {schema.APPLICATION_ID}; "

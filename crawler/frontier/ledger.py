@@ -102,12 +102,11 @@ class Ledger:
         return self._insert(due)
 
     def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
-        """The rows for `schema.ADD`, without what is known to be known."""
+        """The rows for `schema.ADD`, without what is known already."""
         rows, now = [], self._clock()
-        for visit in visits:
-            known = self._known.number(visit.url)
-            if known > 0 or (known < 0 and visit.aside is Why.NOFOLLOW):
-                continue
+        visits = [visit for visit in visits if self._tells(visit)]
+        self._remember([visit.url for visit in visits])
+        for visit in filter(self._tells, visits):
             aside = visit.aside
             rows.append(
                 [
@@ -123,13 +122,25 @@ class Ledger:
             )
         return rows
 
+    def _tells(self, visit: Visit) -> bool:
+        """Whether a visit may be news, as far as is remembered."""
+        known = self._known.number(visit.url)
+        return known == 0 or (known < 0 and visit.aside is not Why.NOFOLLOW)
+
+    def _remember(self, urls: list[Url]) -> None:
+        """What is known of URLs in this run, but was forgotten: cheaper than to add them once more."""
+        if urls:
+            given = {"urls": json.dumps(urls), "run": self.run}
+            for url, number, aside in json.loads(self.one(schema.KNOWN, given)[0]):
+                self._known.add(Url(url), number, aside=bool(aside))
+
     def _insert(self, rows: list[list[Any]]) -> int:
         if not rows:
             return 0
         given = {"rows": json.dumps(rows), "run": self.run}
         new = self._db.execute(schema.ADD, given).rowcount
         self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self.run))
-        if new < len(rows):
+        if new < len(rows) and self.one(schema.ANY_NOFOLLOW)[0]:
             new += self._db.execute(schema.UPGRADE, given).rowcount
         self._learn_ids({row[0]: row[6] == _NOFOLLOW for row in rows})
         return new
@@ -219,6 +230,8 @@ class Ledger:
         """See `ports.Frontier.settle`."""
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
+        for s in live:
+            self._known.add(s.lease.visit.url, s.lease.id, aside=False)
         new = self.add(_once(visit for s in live for visit in s.found))
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]

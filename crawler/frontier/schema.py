@@ -102,6 +102,13 @@ FROM (
 WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'unlisted:nofollow'
 """
 
+KNOWN = """
+SELECT json_group_array(json_array(u.url, u.id, u.state = 3 AND u.outcome IS 'unlisted:nofollow'))
+FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
+"""
+
+ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofollow')"
+
 IDS = """
 SELECT json_group_array(json_array(u.url, u.id))
 FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value
