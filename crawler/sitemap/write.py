@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
-from xml.sax.saxutils import unescape
 
 from crawler.dates import read_w3c, w3c
 from crawler.errors import OutputError
@@ -31,7 +30,10 @@ _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": 
 
 
 def _url_in_xml(line: bytes) -> str:
-    return unescape(line[len("<url><loc>") : line.index(b"</loc>")].decode(), {"&quot;": '"', "&apos;": "'"})
+    text = line[len("<url><loc>") : line.index(b"</loc>")].decode()
+    for char, entity in reversed(_ENTITIES.items()):  # the ampersand last
+        text = text.replace(entity, char)
+    return text
 
 
 def _date_in(line: bytes) -> bytes:
