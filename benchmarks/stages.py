@@ -1,4 +1,4 @@
-"""Where the time of a page goes: microseconds of CPU for each stage, on the pages of a folder, without a network.
+"""Where the time of a page goes: microseconds of CPU for each stage, on the pages of a folder.
 
     .venv/bin/python benchmarks/stages.py /usr/share/doc/postgresql-doc-15/html
 
@@ -8,6 +8,7 @@ of the engine.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,11 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import synthetic
 
 from crawler import encoding, extract
+from crawler.fetch import AddressGuard, HttpFetcher
+from crawler.fetch.identity import Identity
 from crawler.frontier import SqliteFrontier
 from crawler.judge import Judge, Rules
-from crawler.model import Headers, Lease, Response, RobotsFile, Settlement, Verdict, Visit
+from crawler.model import Broken, Headers, Lease, Response, RobotsFile, Settlement, Verdict, Visit
+from crawler.ports import Request
+from crawler.report.tally import Tally
+from crawler.settings import Http
 from crawler.urls import Normaliser, Url
 
 SITE = "https://www.example.com"
@@ -82,6 +89,51 @@ async def settle(settlements: list[Settlement]) -> float:
     return took / max(1, done) * 1e6
 
 
+async def fetch(count: int) -> float:
+    """Microseconds of our CPU a page for one exchange with a server in another process (pages of `synthetic`, 4 kB)."""
+    port = 8298
+    command = [sys.executable, str(Path(__file__).parent / "synthetic.py"), str(count), "--port", str(port)]
+    async with await anyio.open_process(command) as server:
+        site = f"http://127.0.0.1:{port}"
+        async with HttpFetcher(Http(), AddressGuard(["127.0.0.1"]), Identity(Http(), [site])) as fetcher:
+            for _ in range(200):  # until it is there
+                if not isinstance(await fetcher.fetch(Request(Url(site + "/"))), Broken):
+                    break
+                await anyio.sleep(0.05)
+            began = time.process_time()
+            for number in range(count):
+                await fetcher.fetch(Request(Url(site + synthetic.path(number))))
+            took = time.process_time() - began
+        server.terminate()
+    return took / count * 1e6
+
+
+async def dedupe(settlements: list[Settlement]) -> float:
+    """Microseconds of CPU a page for its links, when all of them are known."""
+    frontier = SqliteFrontier(":memory:")
+    await frontier.begin("x")
+    groups = [
+        [v for s in settlements[at : at + 32] for v in s.found] for at in range(0, len(settlements), 32)
+    ]
+    for group in groups:
+        await frontier.add(group)
+    began = time.process_time()
+    for group in groups:
+        await frontier.add(group)
+    took = time.process_time() - began
+    await frontier.close()
+    return took / max(1, len(settlements)) * 1e6
+
+
+async def display(settlements: list[Settlement]) -> float:
+    """Microseconds of CPU a page for the counters."""
+    tally = Tally(time.monotonic)
+    began = time.process_time()
+    for at in range(0, len(settlements), 32):
+        await tally.settled(settlements[at : at + 32])
+    return (time.process_time() - began) / max(1, len(settlements)) * 1e6
+
+
 def stages(pages: list[extract.Markup]) -> dict[str, float]:
     """All of them."""
     count = len(pages)
@@ -99,6 +151,7 @@ def stages(pages: list[extract.Markup]) -> dict[str, float]:
         for lease, v in zip(leases, verdicts, strict=True)
     ]
     return {
+        "fetch, of pages of 4 kB": anyio.run(fetch, 2_000),
         "is it risky": best(lambda: [page.is_risky for page in pages], count),
         "encoding": best(lambda: [encoding.sniff(page.body) for page in pages], count),
         "tree (Lexbor)": best(
@@ -124,7 +177,9 @@ def stages(pages: list[extract.Markup]) -> dict[str, float]:
         "judge, all of it": best(
             lambda: [judge(a, b, NOW) and None for a, b in zip(leases, replies, strict=True)], count
         ),
+        "dedupe, all known": anyio.run(dedupe, settlements),
         "lease and settle": anyio.run(settle, settlements),
+        "counters": anyio.run(display, settlements),
     }
 
 
