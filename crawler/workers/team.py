@@ -81,6 +81,7 @@ class Team:
         self._single: _Worker | None = None  # for pages that a worker may have died of
         self._alone = anyio.Lock()
         self._numbers = count()
+        self._stillborn = 0  # workers in a row that ended before they were ready
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -161,7 +162,8 @@ class Team:
         except (ValueError, TypeError, KeyError):
             pass
         await _end(worker)
-        if not worker.is_ready:
+        self._stillborn = 0 if worker.is_ready else self._stillborn + 1
+        if self._stillborn >= DEATHS:
             raise ConfigError("--processes: worker processes end as they start; use --processes 1.")
         log.warning("a worker process died and is replaced", extra={"fields": {"pages": len(worker.waiting)}})
         if worker is self._single:
