@@ -28,6 +28,7 @@ from crawler.workers import letters
 from crawler.workers.channel import Channel
 
 DEATHS: Final = 3  # of workers, that one page may cause
+STARTING: Final = 30.0  # seconds that a worker may take until it is ready
 STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
 LINGER: Final = 0.002  # seconds between two looks at what a worker says: it has other pages in hand
 # The child finds the program where we do, wherever it was started from.
@@ -207,9 +208,9 @@ class Team:
             await anyio.sleep(self._stuck / 2)
             for worker in [*self._workers, *([self._single] if self._single else [])]:
                 silent = time.monotonic() - worker.heard if worker.waiting else 0.0
-                if silent > 2 * self._stuck:
+                if silent > (2 * self._stuck if worker.is_ready else max(STARTING, self._stuck)):
                     worker.process.kill()
-                elif silent > self._stuck:
+                elif silent > self._stuck and worker.is_ready:
                     with suppress(OSError), anyio.move_on_after(self._stuck / 2):
                         await worker.channel.send(["where"])
 
