@@ -26,6 +26,7 @@ class _Home:
         self._channel, self._tasks = channel, tasks
         self._numbers = count()
         self._slots: dict[int, anyio.Event] = {}
+        self._told: set[str] = set()
 
     async def slot(self, origin: str) -> float:
         """Wait until the slot is there, and not only for its moment: home keeps the turns of all."""
@@ -55,8 +56,10 @@ class _Home:
         self._tasks.start_soon(self._channel.send, ["strained", wait])
 
     def session(self, name: str, example: str) -> None:
-        """For the report."""
-        self._tasks.start_soon(self._channel.send, ["session", name, example])
+        """For the report, which names each once: a page may have thousands."""
+        if name not in self._told:
+            self._told.add(name)
+            self._tasks.start_soon(self._channel.send, ["session", name, example])
 
 
 async def _visit_all(todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel) -> None:
@@ -67,9 +70,8 @@ async def _visit_all(todo: MemoryObjectReceiveStream[Any], visitor: Visitor, cha
 
 async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
     """Visit until home is gone. `messages`: those that have come already."""
-    give, todo = anyio.create_memory_object_stream[Any](
-        float("inf")
-    )  # home sends no more than it may have in flight
+    # Without a limit, as home sends no more than it may have in flight.
+    give, todo = anyio.create_memory_object_stream[Any](float("inf"))
     async with anyio.create_task_group() as tasks, give, todo:
         home = _Home(channel, tasks)
         async with (

@@ -538,6 +538,27 @@ def test_the_memory_of_known_urls_is_bounded_and_forgets_the_oldest() -> None:
     assert len(known._young) + len(known._old) <= 20
 
 
+async def test_what_fell_out_of_memory_is_known_all_the_same(path: Path) -> None:
+    frontier = SqliteFrontier(str(path), clock=Clock())
+    await frontier.begin("settings")
+    await frontier.meet(SITE, RobotsFile("none", fetched=Clock()()), 0.0)
+    await frontier.add([Visit(Url(ROOT)), Visit(Url(SITE + "/second"))])
+    first, second = (await frontier.lease(9)).leases
+    found = (page("/x", aside=Why.NOFOLLOW), page("/y"))
+    await frontier.settle([Settlement(first, Verdict(Listed()), found)])
+    frontier._ledger._known.clear()
+    assert await frontier.add(found) == 0, "known, and not counted again"
+    frontier._ledger._known.clear()
+    followed = (page("/x"), page("/y", aside=Why.NOFOLLOW))
+    await frontier.settle([Settlement(second, Verdict(Listed()), followed)])
+    leases = (await frontier.lease(9)).leases
+    assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"], "a link to follow came for /x"
+    balance = await frontier.balance()
+    assert balance.discovered == 4
+    assert balance.balanced
+    await frontier.close()
+
+
 async def test_pages_that_say_the_same_are_found_and_can_be_withdrawn(bench: Bench) -> None:
     urls = [f"{SITE}/{number}" for number in range(6)]
     await bench.ready(*urls)

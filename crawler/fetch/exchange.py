@@ -18,7 +18,7 @@ from crawler.fetch.connection import BrokenAnswer, CutShort, TooMuchHead, TooMuc
 from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.identity import Identity
 from crawler.fetch.pool import NoConnection
-from crawler.fetch.ways import Answering, Known, way_out
+from crawler.fetch.ways import Answering, Causes, way_out
 from crawler.model import Broken, Cause, Headers, Reply, Response
 from crawler.ports import Request
 from crawler.settings import Http
@@ -34,7 +34,7 @@ SLACK: Final = 8  # a silence may last longer by one part in so many
 MARGIN: Final = 1_000_000  # bytes on the wire beside that
 
 # What may be raised, the first that fits; what a way out may raise beside is its own to say.
-_CAUSES: Final[Known] = (
+_CAUSES: Final[Causes] = (
     (CutShort, Cause.TRUNCATED, True),
     (BrokenAnswer, Cause.PROTOCOL, True),
     (TooMuchHead, Cause.PROTOCOL, False),

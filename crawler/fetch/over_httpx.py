@@ -18,7 +18,7 @@ from crawler.errors import ConfigError
 from crawler.fetch.connection import Answer, BrokenAnswer, CutShort, TooMuchHead, TooMuchWire, nobody
 from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.pool import NoConnection, Place, Pool
-from crawler.fetch.ways import Answering, Known
+from crawler.fetch.ways import Answering, Causes
 from crawler.model import Cause
 
 MAX_WIRE = 100_000_000  # bytes of one answer, for whoever uses the pool through httpx
@@ -44,7 +44,7 @@ class GuardedBackend(AnyIOBackend):
 
 
 # httpx's tree, flattened: the first that fits. A test fails when httpx gains one that none of these covers.
-CAUSES: Final[Known] = (
+CAUSES: Final[Causes] = (
     (httpx.TimeoutException, Cause.TIMEOUT, True),
     (httpx.ConnectError, Cause.CONNECT, True),
     (httpx.ProxyError, Cause.CONNECT, True),
@@ -88,7 +88,7 @@ class HttpxAnswer:
 class OverHttpx:
     """A `ways.Way` over a transport of httpx, through its client."""
 
-    causes: Known = CAUSES
+    causes: Causes = CAUSES
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._client = httpx.AsyncClient(

@@ -16,7 +16,7 @@ class Readiness(Protocol):
     """Of one socket."""
 
     async def wait(self) -> None:
-        """Return when there is something to read, or the end."""
+        """Return when there is something to read, or the end; now and then there is not yet, and one waits again."""
         ...
 
     def close(self) -> None:

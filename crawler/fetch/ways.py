@@ -38,14 +38,14 @@ class Answering(Protocol):
         ...
 
 
-Known: TypeAlias = tuple[tuple[type[Exception], Cause, bool], ...]
+Causes: TypeAlias = tuple[tuple[type[Exception], Cause, bool], ...]
 """What may be raised, what it means, and whether it may pass."""
 
 
 class Way(Protocol):
     """Sends a GET."""
 
-    causes: Known  # what it may raise beside what `connection`, `pool` and `guard` do
+    causes: Causes  # what it may raise beside what `connection`, `pool` and `guard` do
 
     async def ask(
         self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
@@ -76,7 +76,7 @@ def way_out(
 class OverPool:
     """Requests over `Pool`, each written in one piece."""
 
-    causes: Known = ()
+    causes: Causes = ()
 
     def __init__(self, pool: Pool, proxies: "Proxies") -> None:
         self._pool = pool

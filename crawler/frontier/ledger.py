@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from crawler.frontier import schema
 from crawler.frontier.known import Known
-from crawler.frontier.rows import facts_of, moment, outcome_of, settled_row
 from crawler.model import (
     Balance,
     Failed,
@@ -25,6 +24,7 @@ from crawler.model import (
     Why,
 )
 from crawler.ports import Batch, Record, Run
+from crawler.rows import facts_of, moment, outcome_of, settled_row
 from crawler.urls import Url, origin
 
 LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead

@@ -99,7 +99,7 @@ class Team:
             raise first_of(group) from group
         finally:
             with anyio.CancelScope(shield=True):
-                for worker in [*self._workers, *([self._single] if self._single else [])]:
+                for worker in self._all():
                     await _end(worker)
 
     async def visit(self, lease: Lease) -> Seen:
@@ -121,17 +121,17 @@ class Team:
             worker.heard = time.monotonic()
         worker.waiting[number] = waiting
         try:
-            await worker.channel.send(["visit", number, letters.written_lease(lease)])
-        except OSError:
-            await waiting.done.wait()  # whoever listens to it sees its end, too
-            return None
-        try:
+            with suppress(OSError):  # it is gone: whoever listens to it sees that, too
+                await worker.channel.send(["visit", number, letters.written_lease(lease)])
             await waiting.done.wait()
         finally:
             worker.waiting.pop(number, None)
         return waiting.seen
 
     # -- supervision ---------------------------------------------------------------------------------------
+
+    def _all(self) -> list[_Worker]:
+        return [*self._workers, self._single] if self._single else [*self._workers]
 
     async def _start(self) -> _Worker:
         ours, theirs = socket.socketpair()
@@ -160,7 +160,7 @@ class Team:
                 for message in messages:
                     self._heard(worker, message)
                 await anyio.sleep(LINGER)
-        except (ValueError, TypeError, KeyError):
+        except letters.NONSENSE:
             pass
         await _end(worker)
         self._stillborn = 0 if worker.is_ready else self._stillborn + 1
@@ -206,7 +206,7 @@ class Team:
         """Ask those for a word who have something to do and say nothing; end those who do not answer."""
         while True:
             await anyio.sleep(self._stuck / 2)
-            for worker in [*self._workers, *([self._single] if self._single else [])]:
+            for worker in self._all():
                 silent = time.monotonic() - worker.heard if worker.waiting else 0.0
                 if silent > (2 * self._stuck if worker.is_ready else max(STARTING, self._stuck)):
                     worker.process.kill()

@@ -1,4 +1,7 @@
-"""Between rows and words: how the frontier's columns become outcomes, facts and leases, and back. Pure."""
+"""Between words and plain values: what of outcomes and facts goes into the columns of the state, and between processes.
+
+A date is seconds since the epoch there, a reason its code. Nothing is decided here, and nothing opened. Pure.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -84,24 +87,27 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
     return Lastmod(datetime.fromtimestamp(at, UTC), Source.of(source))
 
 
-def settled_row(settlement: Settlement, links: list[int] | None) -> list[Any]:
-    """The row that `schema.SETTLE` takes."""
-    verdict = settlement.verdict
-    facts = verdict.facts
-    dated = facts.lastmod if facts else None
+def plain_facts(facts: Facts | None) -> list[Any]:
+    """The facts as `facts_of` takes them."""
+    if facts is None:
+        return [None] * 9
+    dated = facts.lastmod
     return [
-        settlement.lease.id,
-        code(verdict.outcome),
-        detail_of(verdict.outcome) or None,
-        facts.status if facts else None,
-        facts.validators.etag if facts else None,
-        facts.validators.modified if facts else None,
+        facts.status,
+        facts.validators.etag,
+        facts.validators.modified,
         seconds(dated.at) if dated else None,
         dated.source.value if dated else None,
-        links,
-        verdict.unchanged,
-        seconds(facts.header) if facts else None,
-        facts.fresh if facts else None,
-        seconds(facts.stated) if facts else None,
-        facts.content if facts else None,
+        seconds(facts.header),
+        facts.fresh,
+        seconds(facts.stated),
+        facts.content,
     ]
+
+
+def settled_row(settlement: Settlement, links: list[int] | None) -> list[Any]:
+    """The row that the frontier's `schema.SETTLE` takes."""
+    verdict = settlement.verdict
+    ended = [settlement.lease.id, code(verdict.outcome), detail_of(verdict.outcome) or None]
+    facts = plain_facts(verdict.facts)
+    return [*ended, *facts[:5], links, verdict.unchanged, *facts[5:]]
