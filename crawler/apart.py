@@ -20,13 +20,14 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from crawler.extract import Markup, Page
+from crawler.loop import calm_collector
 from crawler.model import Broken, Cause
 
 DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
 SHORTEST: Final = 1.0
 TRIES: Final = 3  # of a page that the parser dies on
 CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
-LARGE: Final = 1_000_000  # bytes of a page, whose memory a process does not give back
+LARGE: Final = 1_000_000  # bytes of a page, after which a process gives back the memory it took
 MEMORY: Final = 1 << 30  # bytes of address space that a child may have
 ORPHANED: Final = 30  # seconds of processor time for one page, in case nobody is left to kill the child
 MAX_FRAME: Final = 64_000_000  # bytes of an answer
@@ -91,10 +92,7 @@ class Apart:
         if answer is None:
             await child.end()
             return None
-        if len(markup.body) > LARGE:
-            await child.end()
-        else:
-            self._free.append(child)
+        self._free.append(child)
         return answer
 
 
@@ -160,18 +158,33 @@ def _page(said: dict[str, Any]) -> Page | Broken:
 def serve(source: BinaryIO = sys.stdin.buffer, sink: BinaryIO = sys.stdout.buffer) -> None:
     """Read pages until there are no more."""
     limit = _limiter()
+    calm_collector()
     while len(size := source.read(_SIZE.size)) == _SIZE.size:
         question = json.loads(source.read(*_SIZE.unpack(size)))
         body = source.read(*_SIZE.unpack(source.read(_SIZE.size)))
         limit()
-        try:
-            page = Markup(body=body, **question).read()
-            said = {name: getattr(page, name) for name in _ANSWER}
-        except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
-            said = {"failed": f"the parser gave up ({type(error).__name__})"}
-        answer = json.dumps(said).encode()
+        answer = _answer(Markup(body=body, **question))
         sink.write(_SIZE.pack(len(answer)) + answer)
         sink.flush()
+        if len(body) > LARGE:
+            _give_back()
+
+
+def _answer(markup: Markup) -> bytes:
+    try:
+        page = markup.read()
+        said = {name: getattr(page, name) for name in _ANSWER}
+    except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
+        said = {"failed": f"the parser gave up ({type(error).__name__})"}
+    return json.dumps(said).encode()
+
+
+def _give_back() -> None:
+    """Hand free memory to the system, where the C library can (glibc): by itself it keeps most of a large tree."""
+    with suppress(ImportError, OSError, AttributeError, TypeError):
+        import ctypes  # noqa: PLC0415 - seldom needed, and not in every build of Python
+
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _limiter() -> Callable[[], None]:

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
@@ -360,7 +360,7 @@ class Crawl:
     def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Verdict:
         content = verdict.facts.content if verdict.facts else None
         outcome = self.traps.note(url, verdict.outcome, content, (link.url for link in links))
-        return verdict if outcome is verdict.outcome else replace(verdict, outcome=outcome)
+        return verdict if outcome is verdict.outcome else verdict._replace(outcome=outcome)
 
     async def _met_stranger(self, lease: Lease) -> bool:
         """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""

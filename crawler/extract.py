@@ -15,8 +15,11 @@ from crawler import content, encoding, stated, urls
 from crawler.urls import Normaliser, Url
 
 MAX_LINKS: Final = 50_000  # different ones of one page
-# All that is looked at, in one query: links, directives, dates, and what the fingerprint leaves out.
-WANTED: Final = ":is({})".format(  # one compound: a list of selectors takes longer
+# All that is looked at, in one query: links, directives, dates, and what the fingerprint leaves out. Each name costs
+# time at each element, so those that most pages consist of are told to go first.
+PLAIN: Final = "div,span,code,p,td,li,tr,dd,dt"
+WANTED: Final = ":not({}):is({})".format(
+    PLAIN,
     ",".join(
         [
             "a[href]",
@@ -26,11 +29,13 @@ WANTED: Final = ":is({})".format(  # one compound: a list of selectors takes lon
             "meta",
             "frame[src]",
             "time",
+            "main",
             *sorted(content.SILENT | content.AROUND),
-            content.MAIN,
         ]
-    )
+    ),
 )
+WANTED_OR_MAIN: Final = f":is({WANTED},{content.ROLE_MAIN})"
+LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # a word is on the page only if it is in the bytes
 PASSED: Final = (content.SILENT | content.AROUND) - {"script", "iframe"}  # they say nothing themselves
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are looked at
@@ -42,9 +47,10 @@ FEW_TAGS: Final = 1_000  # nothing can hurt
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
 
 _SPACE: Final = "\t\n\x0c\r "
+# With attributes: of those without, the standard keeps three (13.2.4.3). Spelled out, as most tags are none of these.
 _FORMATTED: Final = re.compile(
-    rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\x0c\r /]", re.IGNORECASE
-)  # with attributes: of those without, the standard keeps three (13.2.4.3)
+    rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
+)
 _REFRESH: Final = re.compile(r"(\d*)([\d.]*)", re.ASCII)
 _REFRESH_URL: Final = re.compile(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
 
@@ -116,7 +122,7 @@ def extract(
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
     reading = _Reading(url, name, max_links, truncated=cut)
-    reading.take(tree.css(WANTED))
+    reading.take(tree.css(WANTED_OR_MAIN if b"main" in shown or name not in LIKE_ASCII else WANTED))
     dates = tuple(stated.dates(reading.stating)) if dated else ()
     print_ = content.fingerprint(tree, reading.leaving, dateless=dateless) if printed else None
     return reading.page(dates, print_)

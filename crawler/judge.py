@@ -5,7 +5,7 @@ Whether the links belong to the site is for `scope`; whether a retry comes is to
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -148,10 +148,10 @@ class Judge:
             markup = self.markup(url, reply)
             page = markup.read() if markup else Page(url)
         stated = lastmod.from_page(page.dates, now) if page.dates else None
-        return self._html(url, reply, self._dated(replace(facts, stated=stated, content=page.content)), page)
+        return self._html(url, reply, self._dated(facts._replace(stated=stated, content=page.content)), page)
 
     def _dated(self, facts: Facts) -> Facts:
-        return replace(facts, lastmod=lastmod.choose(facts, self._rules.ladder))
+        return facts._replace(lastmod=lastmod.choose(facts, self._rules.ladder))
 
     def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
         """Something that is not HTML: its header fields are all that speaks."""

@@ -7,7 +7,7 @@ implement a `Frontier`, or add a `Sink`.
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from crawler.extract import Markup, Page
 from crawler.model import (
@@ -34,8 +34,7 @@ from crawler.model import (
 from crawler.urls import Url
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One GET."""
 
     url: Url

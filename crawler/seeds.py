@@ -15,7 +15,6 @@ import anyio.to_thread
 from crawler.errors import ConfigError
 from crawler.model import MAX_BYTES, Broken, Permit
 from crawler.ports import Fetcher, Pacer, Request, Turn
-from crawler.sitemap import read
 from crawler.urls import Normaliser, Url, origin
 
 LEVELS: Final = 3  # a sitemap, named by an index, named by an index
@@ -129,6 +128,8 @@ class Seeds:
         log.warning("a sitemap was passed over", extra={"fields": {"url": url, "reason": reason}})
 
     def _parse(self, body: bytes, url: Url) -> tuple[list[Url], list[Url], str | None]:
+        from crawler.sitemap import read  # noqa: PLC0415 - lxml takes long to import, for those without a sitemap yet
+
         pages: dict[Url, None] = {}
         more: dict[Url, None] = {}
         found = read.read([body])

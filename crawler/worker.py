@@ -5,7 +5,6 @@ It holds no state and decides no pace: for the slot of a further try it asks hom
 
 import signal
 import socket
-from importlib.util import find_spec
 from itertools import count
 from typing import Any
 
@@ -13,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
+from crawler.loop import run
 from crawler.ports import Visitor
 from crawler.settings import Settings, settings_of
 from crawler.visiting import open_fetcher, open_visitor
@@ -107,4 +107,4 @@ async def _run(number: int) -> None:
 def main(number: int) -> None:
     """Work on the socket with that file number."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    anyio.run(_run, number, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+    run(_run, number)

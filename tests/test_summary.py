@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from crawler.cli.summary import Closing, FileLine, closing, closing_json, size
+from crawler.cli.closing import Closing, FileLine, as_json
+from crawler.cli.summary import closing, size
 from crawler.model import Balance, Cause, Why, says
 from crawler.traps import Trap
 
@@ -190,7 +191,7 @@ def test_traps_are_named_with_the_way_in() -> None:
     assert "(--allow-trap query goes in)" in text
     assert "and 12 more" in text
     assert "\x1b[2J" not in text
-    assert closing_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"
+    assert as_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"
 
 
 def test_three_examples_stand_below_each_failure() -> None:
@@ -255,7 +256,7 @@ def test_sizes_are_powers_of_ten(count: int, words: str) -> None:
 
 
 def test_the_json_form_holds_everything_as_plain_values() -> None:
-    said = json.loads(json.dumps(closing_json(DONE)))
+    said = json.loads(json.dumps(as_json(DONE)))
     assert said["outcomes"] == OUTCOMES
     assert (said["discovered"], said["open"], said["balanced"], said["dated"]) == (
         1_190,

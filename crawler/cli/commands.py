@@ -2,20 +2,17 @@
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import anyio
 import click
 
 from crawler import layers
 from crawler.cli.options import SettingCommand, SettingOption, settings_options, typed
 from crawler.errors import Exit
+from crawler.loop import run
 from crawler.settings import Settings
-
-T = TypeVar("T")
 
 # What is heavy to import (httpx, lxml, rich) is imported inside the commands: --help stays quick.
 
@@ -28,11 +25,6 @@ def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Sett
     flags = typed(params) | ({"start": urls} if urls else {})
     file = Path(params["config"]) if params.get("config") else None
     return layers.resolve(file, os.environ, flags)
-
-
-def _run(call: Callable[[], Awaitable[T]]) -> T:
-    """On uvloop where it is installed (the `fast` extra)."""
-    return anyio.run(call, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -56,7 +48,7 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """
     from crawler.cli.crawling import crawl_site  # noqa: PLC0415
 
-    return _run(lambda: crawl_site(_settings(params, urls)))
+    return run(lambda: crawl_site(_settings(params, urls)))
 
 
 @cli.command(cls=SettingCommand)
@@ -68,7 +60,7 @@ def demo(**params: Any) -> int:
     """
     from crawler.cli.demo import crawl_demo  # noqa: PLC0415
 
-    return _run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
+    return run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
 
 
 @cli.command(cls=SettingCommand)
@@ -85,7 +77,7 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Say where a crawl stands. URL is the one that was crawled, or name the --state."""
     from crawler.cli.story import show_status  # noqa: PLC0415
 
-    return _run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
+    return run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
 
 
 @cli.command(cls=SettingCommand)
@@ -101,7 +93,7 @@ def explain(url: str, **params: Any) -> int:
     """Tell the story of one URL, from state."""
     from crawler.cli.story import show_story  # noqa: PLC0415
 
-    return _run(lambda: show_story(_settings(params), url))
+    return run(lambda: show_story(_settings(params), url))
 
 
 @cli.command(cls=SettingCommand)
@@ -111,7 +103,7 @@ def export(url: str | None, **params: Any) -> int:
     """Write the sitemap from state, whatever is known, without network."""
     from crawler.cli.crawling import export_sitemap  # noqa: PLC0415
 
-    return _run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
+    return run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
 
 
 @cli.command(cls=SettingCommand)
@@ -123,7 +115,7 @@ def robots(url: str, **params: Any) -> int:
     """Say which group and which line of robots.txt decide for URL."""
     from crawler.cli.asking import show_permit  # noqa: PLC0415
 
-    return _run(lambda: show_permit(_settings(params), url))
+    return run(lambda: show_permit(_settings(params), url))
 
 
 @cli.command(cls=SettingCommand)
@@ -148,7 +140,7 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     """
     from crawler.cli.validating import validate_sitemaps  # noqa: PLC0415
 
-    return _run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
+    return run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
 
 
 @cli.command(cls=SettingCommand)
@@ -170,7 +162,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     """
     from crawler.cli.comparing import compare  # noqa: PLC0415
 
-    return _run(lambda: compare(_settings(params), old, new, form=form))
+    return run(lambda: compare(_settings(params), old, new, form=form))
 
 
 class _Config(click.Group):

@@ -11,11 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 import anyio
-from rich.console import Console
 
 from crawler import traps, urls
 from crawler.app import MEMORY, Job, home_of, open_frontier, open_job, state_path
-from crawler.cli import progress, summary
+from crawler.cli.closing import Closing, FileLine, as_json
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
@@ -39,7 +38,6 @@ def configure_log(chosen: Log) -> None:
 async def crawl_site(settings: Settings) -> Exit:
     """The whole of `crawl`: arrive, crawl, publish, tell. Raises from the tree of `errors`."""
     configure_log(settings.log)
-    console = progress.Screen()
     began = time.monotonic()
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: this is for sites of your own")
@@ -51,10 +49,10 @@ async def crawl_site(settings: Settings) -> Exit:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
         left = _Left()
-        async with _watched(job, console, left):
+        async with _watched(job, left):
             ending = await job.crawl()
         published, refused = await _publish(job, ending)
-        await _tell(job, console, began, published, refused)
+        await _tell(job, began, published, refused)
     if refused:
         return refused.exit
     if ending is Ending.STOPPED:
@@ -70,18 +68,17 @@ class _Left:
 
 
 @asynccontextmanager
-async def _watched(job: Job, console: Console, left: _Left) -> AsyncIterator[None]:
+async def _watched(job: Job, left: _Left) -> AsyncIterator[None]:
     """Signals are heard and the display is drawn while the block runs."""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_listen, job, left)
             if not job.settings.log.quiet:
-                show = (
-                    progress.show
-                    if console.is_terminal and job.settings.log.log_format == "text"
-                    else progress.tell
-                )
-                tasks.start_soon(show, job.tally, console)
+                from crawler.cli import progress  # noqa: PLC0415 - rich takes long to import, for those who are quiet
+
+                console = progress.Screen()
+                drawn = console.is_terminal and job.settings.log.log_format == "text"
+                tasks.start_soon(progress.show if drawn else progress.tell, job.tally, console)
             yield
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
@@ -94,7 +91,10 @@ async def _listen(job: Job, left: _Left) -> None:
         async for number in received:
             word, code = SIGNALS[signal.Signals(number)]
             if job.tally.stopping:
-                progress.Screen().show_cursor()
+                if not job.settings.log.quiet:
+                    from crawler.cli import progress  # noqa: PLC0415 - as above
+
+                    progress.Screen().show_cursor()
                 os._exit(code)
             left.exit = code
             job.stop(word)
@@ -112,7 +112,6 @@ async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishR
 
 async def _tell(
     job: Job,
-    console: Console,
     began: float,
     published: Published | None,
     refused: PublishRefused | None,
@@ -133,14 +132,14 @@ async def _tell(
         refused=str(refused) if refused else None,
         dry_run=settings.guard.dry_run,
     )
-    say(closing, settings.log, console)
+    say(closing, settings.log)
 
 
-async def _closing(frontier: SqliteFrontier, published: Published | None) -> summary.Closing:
+async def _closing(frontier: SqliteFrontier, published: Published | None) -> Closing:
     balance = await frontier.balance()
-    return summary.Closing(
+    return Closing(
         balance=balance,
-        files=tuple(summary.FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
+        files=tuple(FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
         if published
         else (),
         folder=str(published.folder) if published else None,
@@ -157,18 +156,19 @@ async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, 
     return {code: await frontier.examples(code) for code in failed}
 
 
-def say(closing: summary.Closing, chosen: Log, console: Console) -> None:
+def say(closing: Closing, chosen: Log) -> None:
     """The last words, in the form that was asked for."""
     if chosen.log_format == "json":
-        log.info("done", extra={"fields": summary.closing_json(closing)})
+        log.info("done", extra={"fields": as_json(closing)})
     elif not chosen.quiet:
-        summary.closing(console, closing)
+        from crawler.cli import progress, summary  # noqa: PLC0415 - as above
+
+        summary.closing(progress.Screen(), closing)
 
 
 async def export_sitemap(settings: Settings) -> Exit:
     """The whole of `export`."""
     configure_log(settings.log)
-    console = progress.Screen()
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     frontier = open_frontier(settings, start, read_only=True)
     try:
@@ -189,7 +189,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             run_id=str(run.number),
         )
         closing = await _closing(frontier, published)
-        say(replace(closing, elapsed=time.monotonic() - began), settings.log, console)
+        say(replace(closing, elapsed=time.monotonic() - began), settings.log)
     finally:
         await frontier.close()
     return Exit.OK

@@ -1,19 +1,19 @@
 """The closing summary: where every URL went and why, what was written, and what to do next.
 
-`Closing` holds plain values that the caller filled in; nothing is looked up here. What comes from the network is
-made printable and stands in `rich.text.Text` only, never in markup.
+It says what is in a `Closing`; nothing is looked up here. What comes from the network is made printable and stands in
+`rich.text.Text` only, never in markup.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from crawler.cli.closing import EXAMPLES, Closing, FileLine
 from crawler.model import Balance, Source, says
 from crawler.printable import printable
 from crawler.report.lines import duration
@@ -22,7 +22,6 @@ from crawler.traps import Trap
 PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns; numbers farther off are hard to match with their words
 LABEL: Final = 11  # columns
-EXAMPLES: Final = 3  # for each way to fail
 FILES: Final = 6  # shown by name
 TRAPS_SHOWN: Final = 8
 
@@ -42,37 +41,6 @@ ADVICE: Final = {
     "failed:server-error": "The server failed on some pages: crawl again when it is well.",
     "unlisted:robots-down": "A robots.txt could not be read: crawl again when it can.",
 }
-
-
-class FileLine(NamedTuple):
-    """A file of the sitemap."""
-
-    name: str
-    size: int  # bytes
-    urls: int
-    unchanged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """What there is to say when a run is over."""
-
-    balance: Balance
-    files: Sequence[FileLine] = ()
-    folder: str | None = None  # where the files are
-    robots_line: str | None = None  # `Sitemap: https://…`
-    elapsed: float | None = None  # seconds
-    asked: int = 0  # pages asked for
-    examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
-    dated: Mapping[str, int] = field(default_factory=dict)  # listed pages with a lastmod, by its source
-    lies: Mapping[str, str] = field(
-        default_factory=dict
-    )  # origins whose Last-Modified is not believed, and why
-    traps: Sequence[Trap] = ()  # spaces without end that were not gone into
-    state: str | None = None  # where the state is; None: it was not kept
-    resume: str | None = None  # how to go on, when the run is not complete
-    refused: str | None = None  # why the guard kept the published sitemap
-    dry_run: bool = False
 
 
 def closing(console: Console, told: Closing) -> None:
@@ -290,30 +258,3 @@ def _print_hints(console: Console, hints: Sequence[Hint], width: int) -> None:
         console.print(row, width=width)
         if hint.command:
             console.print(Text(f"    {hint.command}", "cyan"), soft_wrap=True)
-
-
-# -- for machines -------------------------------------------------------------------------------------------
-
-
-def closing_json(told: Closing) -> dict[str, Any]:
-    """The same as plain values, for the event "done". Texts are exact; whoever writes them out escapes them."""
-    balance = told.balance
-    return {
-        "discovered": balance.discovered,
-        "open": balance.open,
-        "balanced": balance.balanced,
-        "outcomes": dict(balance.outcomes),
-        "dated": dict(told.dated),
-        "lies": dict(told.lies),
-        "traps": [asdict(trap) | {"flag": trap.flag} for trap in told.traps],
-        "files": [file._asdict() for file in told.files],
-        "folder": told.folder,
-        "robots_line": told.robots_line,
-        "elapsed": None if told.elapsed is None else round(told.elapsed, 1),
-        "asked": told.asked,
-        "examples": {code: list(urls[:EXAMPLES]) for code, urls in told.examples.items()},
-        "state": told.state,
-        "resume": told.resume,
-        "refused": told.refused,
-        "dry_run": told.dry_run,
-    }

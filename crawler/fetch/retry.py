@@ -1,23 +1,17 @@
-"""Asking again: which failures may pass, how often, and how long to wait. The only room that knows tenacity.
+"""Asking again: which failures may pass, and how often. How long to wait is for `again`, which is seldom needed.
 
 Tried again: broken connections, silence, broken framing, and 429, 500, 502, 503 and 504. Waits grow from half a
 second with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every try
 takes a slot of its host, and all tries of one request share its total time.
 """
 
-import random
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
-
-from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
-from tenacity.wait import wait_base, wait_exponential_jitter
 
 from crawler import patience
 from crawler.fetch.strain import Strain
-from crawler.model import Broken, Cause, Reply, Response
+from crawler.model import Broken, Cause, Reply
 from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.urls import origin
 
@@ -55,17 +49,16 @@ class Retrying:
         reply = await self._once(request, budget)
         if self._retries == 0 or not self._may_pass(reply, budget):
             return reply
-        # The first try, which nearly always stands, goes without tenacity; the rest are its business.
-        again = AsyncRetrying(
-            stop=stop_after_attempt(self._retries + 1),
-            wait=_Backoff(self._now),
-            retry=lambda state: self._may_pass(_reply_of(state), budget),
+        from crawler.fetch import again  # noqa: PLC0415 - takes long to import; nearly every first try stands
+
+        return await again.until(
+            lambda reply: not self._may_pass(reply, budget),
+            first=reply,
+            ask=lambda: self._again(request, budget),
+            tries=self._retries + 1,
             sleep=self._sleep,
-            retry_error_callback=_reply_of,
+            now=self._now,
         )
-        tries = _Tries(reply, partial(self._again, request, budget))
-        result: Reply = await again(tries.next)
-        return result
 
     async def _again(self, request: Request, budget: "_Budget") -> Reply:
         site = origin(request.url)
@@ -75,7 +68,7 @@ class Retrying:
     async def _once(self, request: Request, budget: "_Budget") -> Reply:
         began, site = self._clock(), origin(request.url)
         with budget:
-            reply = await self._fetcher.fetch(replace(request, seconds=budget.left))
+            reply = await self._fetcher.fetch(request._replace(seconds=budget.left))
         budget.silences += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
         wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
         if wait is not None:
@@ -108,35 +101,3 @@ class _Budget:
 
     def __exit__(self, *_: object) -> None:
         self.left -= max(0.0, self._clock() - self._entered)
-
-
-class _Tries:
-    """Gives tenacity the reply we have already as its first try."""
-
-    def __init__(self, first: Reply, again: Callable[[], Awaitable[Reply]]) -> None:
-        self._first: Reply | None = first
-        self._again = again
-
-    async def next(self) -> Reply:
-        reply, self._first = self._first, None
-        return reply if reply is not None else await self._again()
-
-
-class _Backoff(wait_base):
-    """Retry-After where the server gave one, else half a second doubling, with jitter."""
-
-    def __init__(self, now: Callable[[], datetime]) -> None:
-        self._now = now
-        self._growing = wait_exponential_jitter(multiplier=0.5, max=8, jitter=0.5)
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        reply = _reply_of(retry_state)
-        asked = patience.retry_after(reply.headers, self._now()) if isinstance(reply, Response) else None
-        return self._growing(retry_state) if asked is None else asked + random.uniform(0, 0.5)  # noqa: S311
-
-
-def _reply_of(state: RetryCallState) -> Reply:
-    if state.outcome is None:  # tenacity's type allows it; a finished try always has one
-        return Broken(Cause.PROTOCOL)
-    reply: Reply = state.outcome.result()
-    return reply

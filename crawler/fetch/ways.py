@@ -10,8 +10,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-import certifi
-
 from crawler import urls
 from crawler.errors import ConfigError
 from crawler.fetch.guard import AddressGuard
@@ -154,6 +152,8 @@ class Trust:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             return context
+        import certifi  # noqa: PLC0415 - takes long to import, for those who meet no https
+
         try:
             return ssl.create_default_context(cafile=self._file or certifi.where())
         except (OSError, ssl.SSLError) as error:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from crawler.sitemap.read import read
 from crawler.sitemap.shards import Shard
 from crawler.sitemap.write import FORMS, Part
 from crawler.urls import Url
@@ -73,6 +72,8 @@ def names_of(old: Manifest | None) -> set[str]:
 
 def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
     """In which published file a URL stands, and as the how-manieth entry from 1. Reads that file, and no other."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - lxml takes long to import, and a crawl asks for no place
+
     known = read_manifest(folder)
     files = sorted(files_of(known), key=lambda file: str(file.get("from") or ""))
     below = [file for file in files if file.get("urls") and str(file.get("from") or "") <= url]

@@ -1,0 +1,68 @@
+"""What there is to say when a run is over, as plain values: `summary` says it to people, `as_json` to machines.
+
+Whoever ran fills it in. Nothing is looked up or drawn here, and rich is not needed for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple
+
+from crawler.model import Balance
+from crawler.traps import Trap
+
+EXAMPLES: Final = 3  # for each way to fail
+
+
+class FileLine(NamedTuple):
+    """A file of the sitemap."""
+
+    name: str
+    size: int  # bytes
+    urls: int
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What there is to say when a run is over."""
+
+    balance: Balance
+    files: Sequence[FileLine] = ()
+    folder: str | None = None  # where the files are
+    robots_line: str | None = None  # `Sitemap: https://…`
+    elapsed: float | None = None  # seconds
+    asked: int = 0  # pages asked for
+    examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
+    dated: Mapping[str, int] = field(default_factory=dict)  # listed pages with a lastmod, by its source
+    lies: Mapping[str, str] = field(
+        default_factory=dict
+    )  # origins whose Last-Modified is not believed, and why
+    traps: Sequence[Trap] = ()  # spaces without end that were not gone into
+    state: str | None = None  # where the state is; None: it was not kept
+    resume: str | None = None  # how to go on, when the run is not complete
+    refused: str | None = None  # why the guard kept the published sitemap
+    dry_run: bool = False
+
+
+def as_json(told: Closing) -> dict[str, Any]:
+    """The same as plain values, for the event "done". Texts are exact; whoever writes them out escapes them."""
+    balance = told.balance
+    return {
+        "discovered": balance.discovered,
+        "open": balance.open,
+        "balanced": balance.balanced,
+        "outcomes": dict(balance.outcomes),
+        "dated": dict(told.dated),
+        "lies": dict(told.lies),
+        "traps": [asdict(trap) | {"flag": trap.flag} for trap in told.traps],
+        "files": [file._asdict() for file in told.files],
+        "folder": told.folder,
+        "robots_line": told.robots_line,
+        "elapsed": None if told.elapsed is None else round(told.elapsed, 1),
+        "asked": told.asked,
+        "examples": {code: list(urls[:EXAMPLES]) for code, urls in told.examples.items()},
+        "state": told.state,
+        "resume": told.resume,
+        "refused": told.refused,
+        "dry_run": told.dry_run,
+    }
