@@ -432,8 +432,12 @@ class Crawl:
                 for link in links
             )
         else:
+            deeper, via, placed = visit.depth + 1, visit.url, self._placed
             found = tuple(
-                self._place(link.url, visit.depth + 1, visit.url, nofollow=link.nofollow) for link in links
+                Visit(url, deeper, via)
+                if url in placed and not nofollow
+                else self._place(url, deeper, via, nofollow=nofollow)
+                for url, nofollow in links
             )
         judged = Verdict(self._listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
         return Settlement(lease, judged, found)
@@ -446,8 +450,6 @@ class Crawl:
         self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False
     ) -> Visit:
         """A URL that was found: a visit, or known and set aside."""
-        if url in self._placed and not nofollow:
-            return Visit(url, depth, via, hops)
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
         if aside is None and self.traps.bars(url, depth, via):
             aside = Why.TRAP

@@ -4,6 +4,8 @@ Two generations of a plain dict: what is asked for stays young, what is not fall
 safe, since the database knows better.
 """
 
+from collections.abc import Iterable
+
 from crawler.urls import Url
 
 
@@ -29,6 +31,11 @@ class Known:
             if number:
                 self.add(url, abs(number), aside=number < 0)
         return number
+
+    def numbers(self, urls: Iterable[Url]) -> list[int]:
+        """The same of many."""
+        young = self._young.get
+        return [young(url) or self.number(url) for url in urls]
 
     def clear(self) -> None:
         """Forget all."""

@@ -8,6 +8,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from crawler.frontier import schema
@@ -104,9 +105,9 @@ class Ledger:
     def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
         """The rows for `schema.ADD`, without what is known already."""
         rows, now = [], self._clock()
-        visits = [visit for visit in visits if self._tells(visit)]
-        self._remember([visit.url for visit in visits])
-        for visit in filter(self._tells, visits):
+        maybe = _once(self._telling(visits))
+        self._remember([visit.url for visit in maybe])
+        for visit in self._telling(maybe):
             aside = visit.aside
             rows.append(
                 [
@@ -122,10 +123,15 @@ class Ledger:
             )
         return rows
 
-    def _tells(self, visit: Visit) -> bool:
-        """Whether a visit may be news, as far as is remembered."""
-        known = self._known.number(visit.url)
-        return known == 0 or (known < 0 and visit.aside is not Why.NOFOLLOW)
+    def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Those that may be news, as far as is remembered."""
+        visits = list(visits)
+        numbers = self._known.numbers(visit.url for visit in visits)
+        return [
+            visit
+            for visit, number in zip(visits, numbers, strict=True)
+            if number == 0 or (number < 0 and visit.aside is not Why.NOFOLLOW)
+        ]
 
     def _remember(self, urls: list[Url]) -> None:
         """What is known of URLs in this run, but was forgotten: cheaper than to add them once more."""
@@ -232,7 +238,7 @@ class Ledger:
         live = [s for s in settlements if s.lease.id in valid]
         for s in live:
             self._known.add(s.lease.visit.url, s.lease.id, aside=False)
-        new = self.add(_once(visit for s in live for visit in s.found))
+        new = self.add(chain.from_iterable(s.found for s in live))
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
@@ -252,12 +258,16 @@ class Ledger:
         """The ids of what a page links to, below zero for nofollow; None leaves the remembered ones."""
         if settlement.verdict.unchanged or not settlement.found:
             return None
-        number_of = self._known.number
-        missing = [visit.url for visit in settlement.found if not number_of(visit.url)]
-        if missing:
-            self._learn_ids(dict.fromkeys(missing, False))
-        numbers = ((number_of(visit.url), visit.aside) for visit in settlement.found)
-        return [-abs(n) if aside is Why.NOFOLLOW else abs(n) for n, aside in numbers if n]
+        urls = [visit.url for visit in settlement.found]
+        numbers = self._known.numbers(urls)
+        if 0 in numbers:
+            self._learn_ids({url: False for url, number in zip(urls, numbers, strict=True) if not number})
+            numbers = self._known.numbers(urls)
+        return [
+            -abs(number) if visit.aside is Why.NOFOLLOW else abs(number)
+            for number, visit in zip(numbers, settlement.found, strict=True)
+            if number
+        ]
 
     def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Frontier.release`."""
@@ -358,11 +368,11 @@ def _strained(gap: float, strain: float) -> float:
     return gap if strain <= 1 else max(gap, STRAINED_GAP) * strain
 
 
-def _once(found: Iterable[Visit]) -> Iterable[Visit]:
+def _once(found: Iterable[Visit]) -> list[Visit]:
     """Each URL as it was found first, but a followed link beats one with nofollow."""
     visits: dict[Url, Visit] = {}
     for visit in found:
         known = visits.get(visit.url)
         if known is None or (known.aside is Why.NOFOLLOW and visit.aside is not Why.NOFOLLOW):
             visits[visit.url] = visit
-    return visits.values()
+    return list(visits.values())
