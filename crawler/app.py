@@ -303,7 +303,8 @@ async def open_job(
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """
     starts = starts_of(settings)
-    tally = Tally(clock, max_pages=settings.scope.max_pages, max_time=settings.scope.max_time)
+    scope, pace = settings.scope, settings.pace
+    tally = Tally(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)
     async with AsyncExitStack() as stack:
         inputs = [Lines(name, normaliser(settings)) for name in settings.scope.input]
         for lines in inputs:

@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
@@ -44,7 +45,7 @@ from crawler.traps import Traps
 from crawler.urls import Url, origin
 
 GROUP: Final = 64  # settlements in one transaction
-LEASED: Final = 4  # leases in hand for each task: what is in flight, and what is next
+NEXT: Final = 3  # leases in hand for each request in flight, beside those that are visited
 LINGER: Final = 0.02  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
@@ -121,6 +122,8 @@ class Crawl:
     clock: Callable[[], float] = time.time
 
     starts: list[Url] = field(init=False)  # and where they moved to
+    _in_hand: int = field(init=False)  # leases, at most
+    _flying: anyio.CapacityLimiter = field(init=False)
     _out: dict[int, Lease] = field(init=False, default_factory=dict)
     _asked: int = field(init=False, default=0)
     _slowest: float = field(init=False, default=0.0)
@@ -133,6 +136,8 @@ class Crawl:
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
         self.starts = list(self.scope.starts)
+        self._in_hand = (NEXT + self.visitor.ahead) * self.limits.concurrency
+        self._flying = anyio.CapacityLimiter(self.limits.concurrency)
 
     def stop(self, why: str) -> None:
         """Lease nothing more, let what is in flight end, settle it, and return from `run`. Call again: no effect."""
@@ -180,11 +185,11 @@ class Crawl:
     # -- the steward --------------------------------------------------------------------------------------
 
     async def _pool(self) -> None:
-        give, todo = anyio.create_memory_object_stream[Lease](LEASED * self.limits.concurrency)
-        back, done = anyio.create_memory_object_stream[Returned](LEASED * self.limits.concurrency)
+        give, todo = anyio.create_memory_object_stream[Lease](self._in_hand)
+        back, done = anyio.create_memory_object_stream[Returned](self._in_hand)
         async with anyio.create_task_group() as pool, give, done:
             with todo, back:
-                for _ in range(self.limits.concurrency):
+                for _ in range(self.limits.concurrency * self.visitor.ahead):
                     pool.start_soon(self._work, todo.clone(), back.clone())
             await self._walk(give, done)
             pool.cancel_scope.cancel()
@@ -228,7 +233,7 @@ class Crawl:
             group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
 
     async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
-        room = LEASED * self.limits.concurrency - len(self._out)
+        room = self._in_hand - len(self._out)
         if self.limits.max_pages is not None:
             room = min(room, self.limits.max_pages - self._asked - len(self._out))
         if room <= 0:
@@ -346,16 +351,21 @@ class Crawl:
             return Settlement(lease, Verdict(Unlisted(Why.TRAP)))
         if self.scope.unfetched(url):
             return Settlement(lease, Verdict(self._listable(url, Listed())))
-        await self.turn(origin(url), lease.at)
-        if self._ending:
-            return lease
-        verdict = await self._go(lease)
+        async with self._room():
+            await self.turn(origin(url), lease.at)
+            if self._ending:
+                return lease
+            verdict = await self._go(lease)
         links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
         if len(links) > MANY_LINKS:
             return await anyio.to_thread.run_sync(self._settlement, lease, verdict, links)
         return self._settlement(lease, verdict, links)
+
+    def _room(self) -> AbstractAsyncContextManager[object]:
+        """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
+        return self._flying if self._slowest and self.visitor.ahead > 1 else nullcontext()
 
     def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Verdict:
         content = verdict.facts.content if verdict.facts else None

@@ -56,6 +56,9 @@ class Fetcher(Protocol):
 class Visitor(Protocol):
     """One visit, from the request to the verdict, in this process or in another."""
 
+    ahead: int
+    """Visits that it wants in hand for each request in flight. Above 1, it keeps to the limit of these itself."""
+
     async def visit(self, lease: Lease) -> Seen:
         """Ask for the page and judge it. Never raises for what the page, or the process that reads it, does."""
         ...

@@ -19,6 +19,8 @@ MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: eac
 class Local:
     """A `ports.Visitor` in this process. `clock`: seconds since the epoch."""
 
+    ahead = 1
+
     def __init__(self, fetcher: Fetcher, judge: Judge, reader: Reader, clock: Callable[[], float]) -> None:
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
 

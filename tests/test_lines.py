@@ -223,7 +223,7 @@ class Told(Tally):
 def tally() -> Told:
     moments = iter([0.0] + [12.0] * 100)
     told = Told(lambda: next(moments))
-    told.phase, told.known, told.done, told.failed, told.in_flight = "crawling", 1_170, 340, 2, 16
+    told.phase, told.known, told.done, told.failed, told.in_hand = "crawling", 1_170, 340, 2, 16
     return told
 
 

@@ -48,7 +48,7 @@ def drawn(tally: Tally, width: int = 80, **more: object) -> list[str]:
 
 async def test_all_that_is_promised_is_on_the_screen(tally: Tally, clock: Clock) -> None:
     await run_for(tally, clock)
-    tally.failed, tally.in_flight = 2, 16
+    tally.failed, tally.in_hand = 2, 16
     tally.pace(0.02)
     bar, *rows = drawn(tally)
     assert bar.startswith("crawling    ━━━")

@@ -1,5 +1,6 @@
 """Worker processes: the same crawl by more hands, and no page or worker that takes others with it."""
 
+import itertools
 import json
 import os
 import sys
@@ -37,6 +38,7 @@ from crawler.model import (
 from crawler.settings import Settings, settings_of
 from crawler.urls import Url
 from crawler.workers import Home, Team, letters
+from crawler.workers.team import shares
 from tests.hostile import sites
 from tests.hostile.server import Origin, Talk, http, page, serving
 from tests.test_crawl import settings
@@ -246,7 +248,19 @@ async def test_limits_stay_exact(branching: Origin, tmp_path: Path) -> None:
     assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
 
 
-async def test_no_more_is_in_flight_than_without_workers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("concurrency", "size", "expected"),
+    [(16, 2, [8, 8]), (16, 5, [4, 3, 3, 3, 3]), (16, 50, [2] * 8), (5, 2, [3, 2]), (3, 3, [3]), (1, 8, [1])],
+)
+def test_workers_share_the_requests_in_flight(concurrency: int, size: int, expected: list[int]) -> None:
+    assert shares(concurrency, size) == expected
+    assert sum(expected) == concurrency
+
+
+@pytest.mark.parametrize(("concurrency", "processes"), [(1, 2), (3, 3), (5, 2)])
+async def test_no_more_is_in_flight_than_without_workers(
+    concurrency: int, processes: int, tmp_path: Path
+) -> None:
     here = Origin("busy", "127.0.31.2")
 
     def late(talk: Talk) -> None:
@@ -255,8 +269,24 @@ async def test_no_more_is_in_flight_than_without_workers(tmp_path: Path) -> None
 
     for number in range(30):
         here.put(f"/{number}", late, listed=True)
-    await check(sites.finish(here), tmp_path, concurrency=3, processes=3)
-    assert max(asked.in_flight for asked in here.log) == 3
+    await check(sites.finish(here), tmp_path, concurrency=concurrency, processes=processes)
+    assert max(asked.in_flight for asked in here.log) == concurrency
+
+
+async def test_a_pace_is_kept_when_answers_are_late(tmp_path: Path) -> None:
+    here = Origin("late", "127.0.31.3")
+
+    def late(talk: Talk) -> None:
+        talk.hold(0.15 if int(talk.asked.path[1:]) < 8 else 0.0)  # then what has waited could go at once
+        talk.say(http(page(text=talk.asked.path)))
+
+    for number in range(24):
+        here.put(f"/{number}", late, listed=True)
+    await check(sites.finish(here), tmp_path, concurrency=4, processes=2, rate=50.0)
+    at = sorted(asked.at for asked in here.log)
+    assert max(asked.in_flight for asked in here.log) <= 4
+    for first, last in itertools.pairwise(at[::6]):
+        assert last - first >= 6 * 0.02 * 0.9
 
 
 async def test_further_tries_and_a_second_run_are_as_without_workers(tmp_path: Path) -> None:

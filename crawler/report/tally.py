@@ -36,23 +36,29 @@ class Tally:
         *,
         max_pages: int | None = None,
         max_time: float | None = None,
+        concurrency: int | None = None,
     ) -> None:
         """`max_pages` and `max_time` are the limits of the run: it ends there, whatever is left."""
         self.known = 0  # URLs to visit, those visited included
         self.done = 0  # of these, settled
         self.listed = self.failed = self.retries = 0
         self.exchanges = 0  # begun
-        self.in_flight = 0
+        self.in_hand = 0
         self.gap = 0.0  # between requests to the slowest active host; 0: unpaced
         self.phase = "robots.txt"
         self.stopping: str | None = None
         self.outcomes: Counter[str] = Counter()  # settled in this session, by `model.code`
-        self._max_pages, self._max_time = max_pages, max_time
+        self._max_pages, self._max_time, self._concurrency = max_pages, max_time, concurrency
         self._clock = clock
         self._started = clock()
         self._calm_at = self._started
         self._resumed = 0
         self._samples: deque[Sample] = deque([Sample(self._started, 0, 0)])
+
+    @property
+    def in_flight(self) -> int:
+        """Requests. Worker processes have more pages in hand, and no more in flight than they may."""
+        return min(self.in_hand, self._concurrency or self.in_hand)
 
     # -- told by the engine -------------------------------------------------------------------------------
 
@@ -68,11 +74,11 @@ class Tally:
     def asked(self) -> None:
         """An exchange began."""
         self.exchanges += 1
-        self.in_flight += 1
+        self.in_hand += 1
 
     def answered(self) -> None:
         """It ended."""
-        self.in_flight -= 1
+        self.in_hand -= 1
 
     def pace(self, gap: float) -> None:
         """The slowest active host is asked every `gap` seconds."""

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from subprocess import DEVNULL
 from typing import Any, Final
@@ -28,6 +28,9 @@ from crawler.workers import letters
 from crawler.workers.channel import Channel
 
 DEATHS: Final = 3  # of workers, that one page may cause
+AHEAD: Final = (
+    3  # visits in hand for each request in flight: a worker has its next page before it asks for one
+)
 STARTING: Final = 30.0  # seconds that a worker may take until it is ready
 STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
 LINGER: Final = 0.002  # seconds between two looks at what a worker says: it has other pages in hand
@@ -52,6 +55,7 @@ class _Worker:
     process: Process
     channel: Channel
     heard: float  # seconds, by our own clock
+    share: int  # of the requests in flight
     waiting: dict[int, "_Waiting"] = field(default_factory=dict)
     is_ready: bool = False
 
@@ -64,7 +68,7 @@ class _Waiting:
 
 
 class Team:
-    """A `ports.Visitor`: `size` processes, for as long as `running`."""
+    """A `ports.Visitor`: up to `size` processes, for as long as `running`. Each has its share of the requests in flight."""
 
     def __init__(
         self,
@@ -76,7 +80,9 @@ class Team:
         stuck: float = STUCK,
     ) -> None:
         """`command` starts a worker, but for the number of its socket; `stuck` is in seconds: for tests."""
-        self._settings, self._size, self._home, self._stuck = settings, size, home, stuck
+        self._settings, self._home, self._stuck = settings, home, stuck
+        self._shares = shares(settings.pace.concurrency, size)
+        self.ahead = AHEAD if settings.pace.concurrency > 1 else 1
         self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
         self._workers: list[_Worker] = []
         self._single: _Worker | None = None  # for pages that a worker may have died of
@@ -90,8 +96,8 @@ class Team:
         """Leaves no process behind. Raises `ConfigError` when workers cannot be started."""
         try:
             async with anyio.create_task_group() as self._tasks:
-                for _ in range(self._size):
-                    self._workers.append(await self._start())
+                for share in self._shares:
+                    self._workers.append(await self._start(share))
                 self._tasks.start_soon(self._watch)
                 yield self
                 self._tasks.cancel_scope.cancel()
@@ -110,7 +116,7 @@ class Team:
                 break
             async with self._alone:
                 if self._single is None:
-                    self._single = await self._start()
+                    self._single = await self._start(1)
                 seen = await self._ask(self._single, lease)
         return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} workers died on it")))
 
@@ -133,7 +139,7 @@ class Team:
     def _all(self) -> list[_Worker]:
         return [*self._workers, self._single] if self._single else [*self._workers]
 
-    async def _start(self) -> _Worker:
+    async def _start(self, share: int) -> _Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             command = [*self._command, str(theirs.fileno())]
@@ -146,8 +152,9 @@ class Team:
                 start_new_session=True,
                 pass_fds=[theirs.fileno()],
             )
-        worker = _Worker(process, Channel(ours), time.monotonic())
-        await worker.channel.send(asdict(self._settings))
+        worker = _Worker(process, Channel(ours), time.monotonic(), share)
+        pace = replace(self._settings.pace, concurrency=share)
+        await worker.channel.send(asdict(replace(self._settings, pace=pace)))
         if self._tasks is not None:
             self._tasks.start_soon(self._listen, worker)
         return worker
@@ -170,7 +177,12 @@ class Team:
         if worker is self._single:
             self._single = None
         else:
-            self._workers[self._workers.index(worker)] = await self._start()
+            if (
+                sum(self._shares) == self._settings.pace.concurrency > 1
+            ):  # one is for the pages that are visited alone
+                self._shares[self._workers.index(worker)] -= 1
+            place = self._workers.index(worker)
+            self._workers[place] = await self._start(self._shares[place])
         for waiting in worker.waiting.values():
             waiting.done.set()
 
@@ -213,6 +225,12 @@ class Team:
                 elif silent > self._stuck and worker.is_ready:
                     with suppress(OSError), anyio.move_on_after(self._stuck / 2):
                         await worker.channel.send(["where"])
+
+
+def shares(concurrency: int, size: int) -> list[int]:
+    """How many requests each of up to `size` workers may have in flight: two at least, so that each can spare one."""
+    size = max(1, min(size, concurrency // 2))
+    return [concurrency // size + (place < concurrency % size) for place in range(size)]
 
 
 async def _end(worker: _Worker) -> None:
