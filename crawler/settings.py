@@ -95,7 +95,9 @@ class Pace:
     """How hard the site is asked."""
 
     concurrency: int = option(16, "requests in flight", COUNT(1))
-    processes: int = option(1, "processes that fetch and read pages; 1 is this one", COUNT(1))
+    processes: int = option(
+        1, "processes that fetch and read pages, at most half of --concurrency; 1 is this one", COUNT(1)
+    )
     rate: float = option(5.0, "requests a second to one host; 0 is unpaced", NUMBER(0))
     max_wait: float = option(600.0, "the longest Retry-After or Crawl-delay to sit out", SECONDS)
     ignore_robots: bool = option(False, "crawl what robots.txt forbids: only on a site of your own", SWITCH)
