@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import Final, TypeVar
 
-import anyio
-
 T = TypeVar("T")
 GARBAGE: Final = 20_000  # objects made and kept until the collector looks: nearly all go without it, and it costs 2 % of a crawl
 
 
 def run(call: Callable[..., Awaitable[T]], *args: object) -> T:
     """`call(*args)`, to its end."""
+    import anyio  # noqa: PLC0415 - takes long to import, for --help and for those who have no loop
+
     calm_collector()
     return anyio.run(call, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
