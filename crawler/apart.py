@@ -93,6 +93,8 @@ class Apart:
             await child.end()
             return None
         self._free.append(child)
+        if len(markup.body) > LARGE:
+            _give_back()
         return answer
 
 
