@@ -24,6 +24,7 @@ from crawler.frontier.files import remove_state
 from crawler.frontier.ledger import FAR
 from crawler.judge import Judge
 from crawler.model import Moved, Settlement
+from crawler.placing import Placing
 from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
 from crawler.publish import Published, publish
 from crawler.report.tally import Tally
@@ -224,11 +225,10 @@ class Job:
             fetcher=self.fetcher,
             permits=robots,
             judge=self.judge,
-            scope=Scope.of(self.starts, settings.scope),
+            placing=Placing(Scope.of(self.starts, settings.scope), self.traps),
             tally=self.tally,
             turn=self.turn,
             visitor=self.visitor,
-            traps=self.traps,
             limits=Limits(
                 concurrency=pace.concurrency,
                 gap=1 / pace.rate if pace.rate else 0.0,
@@ -275,7 +275,7 @@ class _Seeding:
             crawl.frontier,
             normalise,
             permit=crawl.permit,
-            belongs=crawl.scope.belongs,
+            belongs=crawl.placing.scope.belongs,
             turn=self.turn,
         )
         async for found in seeds.read(await self._sitemaps(crawl, normalise)):

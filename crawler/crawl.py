@@ -27,10 +27,8 @@ from crawler.extract import MAX_LINKS
 from crawler.judge import Judge
 from crawler.model import (
     Lease,
-    Link,
     Listed,
     Moved,
-    Outcome,
     Permit,
     Reply,
     Settlement,
@@ -39,9 +37,8 @@ from crawler.model import (
     Visit,
     Why,
 )
+from crawler.placing import Placing
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns, Visitor
-from crawler.scope import Scope
-from crawler.traps import Traps
 from crawler.urls import Url, origin
 
 GROUP: Final = 64  # settlements in one transaction
@@ -49,7 +46,6 @@ NEXT: Final = 3  # leases in hand for each request in flight, beside those that 
 LINGER: Final = 0.02  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
-PLACED: Final = 50_000  # URLs that were found, and are not looked at again when they are found again
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
@@ -110,11 +106,10 @@ class Crawl:
     fetcher: Fetcher
     permits: Permits
     judge: Judge
-    scope: Scope
+    placing: Placing
     tally: Counters
     turn: Turns
     visitor: Visitor
-    traps: Traps = field(default_factory=Traps)
     breaker: Breaker = field(default_factory=Breaker)
     limits: Limits = Limits()
     sinks: Sequence[Sink] = ()
@@ -131,11 +126,10 @@ class Crawl:
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
     _nap: anyio.CancelScope | None = field(init=False, default=None)
-    _placed: set[Url] = field(init=False, default_factory=set)  # met before, and not set aside
 
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
-        self.starts = list(self.scope.starts)
+        self.starts = list(self.placing.scope.starts)
         self._in_hand = (NEXT + self.visitor.ahead) * self.limits.concurrency
         self._flying = anyio.CapacityLimiter(self.limits.concurrency)
 
@@ -159,9 +153,9 @@ class Crawl:
             await self.frontier.release(list(self._out.values()))
             await self.frontier.reopen(list(self._failed))
         if self._ending is None:
-            pages = [Url(text) for text in self.traps.withdrawn]
+            pages = [Url(text) for text in self.placing.traps.withdrawn]
             await self.frontier.withdraw(pages, Why.TRAP, "shows what its neighbours show")
-            await hindsight.soft_404s(self.frontier, self.judge, self.traps, self.starts, self._peek)
+            await hindsight.soft_404s(self.frontier, self.judge, self.placing.traps, self.starts, self._peek)
             await hindsight.date(self.frontier, self.judge.ladder)
         await self._keep_traps()
         if self._ending is None:
@@ -176,11 +170,11 @@ class Crawl:
         return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
 
     async def _keep_traps(self) -> None:
-        for trap in self.traps.news():
+        for trap in self.placing.traps.news():
             fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
             log.warning("a space without end is not gone into", extra={"fields": fields})
-        if self.traps.is_dirty:
-            await self.frontier.remember("traps", json.dumps(self.traps.saved()))
+        if self.placing.traps.is_dirty:
+            await self.frontier.remember("traps", json.dumps(self.placing.traps.saved()))
 
     # -- the steward --------------------------------------------------------------------------------------
 
@@ -199,16 +193,16 @@ class Crawl:
     ) -> None:
         """Starts first, then seeds, then everything; with a depth limit, one level after the other."""
         self.tally.phase = "arriving"
-        self.tally.found(await self.frontier.add([Visit(url) for url in self.scope.starts]))
+        self.tally.found(await self.frontier.add([Visit(url) for url in self.placing.scope.starts]))
         await self._drain(give, done, depth=0)
         if self._ending:
             return
-        await arrival.check(self.frontier, self.scope.starts)
+        await arrival.check(self.frontier, self.placing.scope.starts)
         await self._seed()
         self.tally.phase = "crawling"
         # A level is finished before the next begins: what lies within the limit must not depend on timing.
-        levels = range(self.scope.max_depth + 1) if self.scope.max_depth is not None else (None,)
-        for depth in levels:
+        deepest = self.placing.scope.max_depth
+        for depth in (None,) if deepest is None else range(deepest + 1):
             await self._drain(give, done, depth=depth)
 
     async def _drain(
@@ -311,20 +305,20 @@ class Crawl:
             return
         self.tally.phase = "seeds"
         async for urls in self.seeding(self):
-            self.tally.found(await self.frontier.add([self._place(url, 0, None) for url in urls]))
+            self.tally.found(await self.frontier.add([self.placing.visit(url, 0, None) for url in urls]))
             if self._is_ending():
                 return
         await self.frontier.remember("seeded", "yes")
 
     async def _recall(self) -> None:
         """What this run learned before it was interrupted."""
-        self.traps.restore(json.loads(await self.frontier.recall("traps") or "{}"))
+        self.placing.traps.restore(json.loads(await self.frontier.recall("traps") or "{}"))
         for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
             self._admit(Url(start), Url(to))
 
     def _admit(self, start: Url, to: Url) -> None:
         self.starts.append(to)
-        self.scope = self.scope.admitting(start, to)
+        self.placing.scope = self.placing.scope.admitting(start, to)
 
     # -- the visit ----------------------------------------------------------------------------------------
 
@@ -347,10 +341,10 @@ class Crawl:
         permit = self.permits.permit(url)
         if not permit.allowed:
             return Settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
-        if self.traps.bars(url, lease.visit.depth) and url not in self.starts:
+        if self.placing.traps.bars(url, lease.visit.depth) and url not in self.starts:
             return Settlement(lease, Verdict(Unlisted(Why.TRAP)))
-        if self.scope.unfetched(url):
-            return Settlement(lease, Verdict(self._listable(url, Listed())))
+        if self.placing.scope.unfetched(url):
+            return Settlement(lease, Verdict(self.placing.listable(url, Listed())))
         async with self._room():
             await self.turn(origin(url), lease.at)
             if self._ending:
@@ -360,17 +354,12 @@ class Crawl:
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
         if len(links) > MANY_LINKS:
-            return await anyio.to_thread.run_sync(self._settlement, lease, verdict, links)
-        return self._settlement(lease, verdict, links)
+            return await anyio.to_thread.run_sync(self.placing.settlement, lease, verdict, links)
+        return self.placing.settlement(lease, verdict, links)
 
     def _room(self) -> AbstractAsyncContextManager[object]:
         """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
         return self._flying if self._slowest and self.visitor.ahead > 1 else nullcontext()
-
-    def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Verdict:
-        content = verdict.facts.content if verdict.facts else None
-        outcome = self.traps.note(url, verdict.outcome, content, (link.url for link in links))
-        return verdict if outcome is verdict.outcome else verdict._replace(outcome=outcome)
 
     async def _met_stranger(self, lease: Lease) -> bool:
         """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""
@@ -422,50 +411,10 @@ class Crawl:
         finally:
             self.tally.answered()
         if seen.truncated:
-            self.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
+            self.placing.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
         return seen.verdict
 
     async def _start_moved(self, start: Url, to: Url) -> None:
         self._admit(start, to)
         moves = json.loads(await self.frontier.recall("moved") or "[]")
         await self.frontier.remember("moved", json.dumps([*moves, [start, to]]))
-
-    def _settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
-        visit = lease.visit
-        verdict = self._unless_trapped(visit.url, verdict, links)
-        outcome = verdict.outcome
-        if isinstance(outcome, Moved):
-            found = tuple(
-                self._place(link.url, visit.depth, visit.url, visit.hops + 1)
-                if link.url == outcome.to
-                else self._place(link.url, visit.depth + 1, visit.url)
-                for link in links
-            )
-        else:
-            deeper, via, placed = visit.depth + 1, visit.url, self._placed
-            found = tuple(
-                Visit(url, deeper, via)
-                if url in placed and not nofollow
-                else self._place(url, deeper, via, nofollow=nofollow)
-                for url, nofollow in links
-            )
-        judged = Verdict(self._listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
-        return Settlement(lease, judged, found)
-
-    def _listable(self, url: Url, outcome: Outcome) -> Outcome:
-        why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
-        return outcome if why is None else Unlisted(why)
-
-    def _place(
-        self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False
-    ) -> Visit:
-        """A URL that was found: a visit, or known and set aside."""
-        aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
-        if aside is None and self.traps.bars(url, depth, via):
-            aside = Why.TRAP
-        if aside is None and self.scope.max_depth is None and "?" not in url:
-            # Where it was found makes no difference to such a URL, and it is known from now on.
-            if len(self._placed) >= PLACED:
-                self._placed.clear()
-            self._placed.add(url)
-        return Visit(url, depth, via, hops, aside)

@@ -1,0 +1,65 @@
+"""What a page leads to: each URL that was found is a visit, or known and set aside. Scope and traps together say which.
+
+What a page says of itself is the judge's; here is what only its place on the site tells. Pure, but for what it remembers.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.model import Lease, Link, Listed, Moved, Outcome, Settlement, Unlisted, Verdict, Visit, Why
+from crawler.scope import Scope
+from crawler.traps import Traps
+from crawler.urls import Url
+
+PLACED: Final = 50_000  # URLs that were found, and are not looked at again when they are found again
+
+
+class Placing:
+    """`scope` may grow on the way: a start URL moves house."""
+
+    def __init__(self, scope: Scope, traps: Traps) -> None:
+        self.scope, self.traps = scope, traps
+        self._placed: set[Url] = set()  # found before, and not set aside
+
+    def settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
+        """The lease closed, and where its page leads."""
+        visit = lease.visit
+        outcome = self._unless_trapped(visit.url, verdict, links)
+        if isinstance(outcome, Moved):
+            found = tuple(
+                self.visit(link.url, visit.depth, visit.url, visit.hops + 1)
+                if link.url == outcome.to
+                else self.visit(link.url, visit.depth + 1, visit.url)
+                for link in links
+            )
+        else:
+            deeper, via, placed = visit.depth + 1, visit.url, self._placed
+            found = tuple(
+                Visit(url, deeper, via)
+                if url in placed and not nofollow
+                else self.visit(url, deeper, via, nofollow=nofollow)
+                for url, nofollow in links
+            )
+        judged = Verdict(self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
+        return Settlement(lease, judged, found)
+
+    def visit(self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False) -> Visit:
+        """A URL that was found: a visit, or known and set aside."""
+        aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
+        if aside is None and self.traps.bars(url, depth, via):
+            aside = Why.TRAP
+        if aside is None and self.scope.max_depth is None and "?" not in url:
+            # Where it was found makes no difference to such a URL, and it is known from now on.
+            if len(self._placed) >= PLACED:
+                self._placed.clear()
+            self._placed.add(url)
+        return Visit(url, depth, via, hops, aside)
+
+    def listable(self, url: Url, outcome: Outcome) -> Outcome:
+        """The outcome, unless the scope lists no such page."""
+        why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
+        return outcome if why is None else Unlisted(why)
+
+    def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Outcome:
+        content = verdict.facts.content if verdict.facts else None
+        return self.traps.note(url, verdict.outcome, content, (link.url for link in links))
