@@ -22,7 +22,7 @@ class Channel:
         end.setblocking(False)
         self._end, self._rest = end, bytearray()
         self._readiness = readiness(end.fileno())
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
 
     async def send(self, message: Any) -> None:
         """Raises `OSError` when the other end is gone."""
