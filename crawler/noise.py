@@ -66,9 +66,8 @@ _BARE: Final = re.compile(rb"0(?:[0.,']{0,20}0)?[km]?")  # a number that stands 
 _LONG: Final = re.compile(rb" [^ ]{%d,}" % LONG_WORD)
 _CLOCKS: Final = b"0:00:00"
 _LATELY: Final = (b" ago", b"just now")
-_STAMPS: Final = tuple(
-    word.encode() for word in (*_MAKERS, "©", "(c)", "copyright", " time", "today is", "page ", "request")
-)
+_MAKES: Final = tuple(word.encode() for word in _MAKERS)
+_STAMPS: Final = (*_MAKES, "©".encode(), b"(c)", b"copyright", b" time", b"today is", b"page ", b"request")
 _SIGNS: Final = (_CLOCKS, *_LATELY, *_STAMPS)
 _HEADS: Final = tuple(noun.encode() for noun in ("page", *_NOUNS) if noun not in {"visitor", "reader"})
 _COUNTS_END: Final = frozenset(b"0km")  # before the blank before a noun that is counted
@@ -82,8 +81,8 @@ def calm(text: bytes) -> bytes:
     look = text.translate(_LOOK)
     spans = _suspects(look)
     moving = _moving([look[start:end] for start, end in spans])
-    calm: list[bytes] = []
-    done = 0  # up to there the text is in `calm`
+    parts: list[bytes] = []
+    done = 0  # up to there the text is in `parts`
     for number, (start, end) in enumerate(spans):
         if look[start] == _ZERO and _BARE.fullmatch(look, start, end):
             if not _may_count(look, start, end):
@@ -94,9 +93,9 @@ def calm(text: bytes) -> bytes:
         else:
             continue
         if fate != text[start:end]:
-            calm += text[done:start].rstrip(NODE), NODE + fate if fate else b""
+            parts += text[done:start].rstrip(NODE), NODE + fate if fate else b""
             done = end
-    return b"".join([*calm, text[done:]]).lstrip(NODE) if calm else text
+    return b"".join([*parts, text[done:]]).lstrip(NODE) if parts else text
 
 
 def _suspects(look: bytes) -> list[tuple[int, int]]:
@@ -160,7 +159,7 @@ def _may_count(look: bytes, start: int, end: int) -> bool:
     ):
         return True
     before = look[max(0, start - 1 - 4 * NEAR) : max(0, start - 1)]
-    return any(word in before for word in _STAMPS[: len(_MAKERS)])
+    return any(word in before for word in _MAKES)
 
 
 def _calmed_bare(text: bytes, start: int, end: int) -> bytes:
@@ -178,15 +177,15 @@ def _calmed(piece: str, look: bytes) -> str:
     """A piece of text without what moves on its own; nothing, when all of it does."""
     if len(piece) <= LONGEST_LINE and any(word in look for word in _STAMPS) and _STAMP.search(piece):
         return ""
-    calm = piece
+    rest = piece
     for rule, seen in (
         (_COUNTS, _counting(look)),
         (_AGO, _LATELY[0] in look),
         (_JUST_NOW, _LATELY[1] in look),
         (_CLOCK, _CLOCKS in look),
     ):
-        calm = rule.sub("", calm) if seen else calm
+        rest = rule.sub("", rest) if seen else rest
     if _tokens(look):
-        words = calm.split(" ")
-        calm = " ".join(_TOKEN.sub("", word) if len(word) >= LONG_WORD else word for word in words)
-    return piece if calm == piece else " ".join(calm.split())
+        words = rest.split(" ")
+        rest = " ".join(_TOKEN.sub("", word) if len(word) >= LONG_WORD else word for word in words)
+    return piece if rest == piece else " ".join(rest.split())
