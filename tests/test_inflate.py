@@ -3,18 +3,31 @@
 import gzip
 import sys
 import zlib
+from collections.abc import Iterator
+from types import ModuleType
 
 import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from zlib_ng import zlib_ng
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
+from crawler import inflate as room
 from crawler.inflate import PIECE, BrokenCoding, TooLarge, UnknownCoding, decoder
+
+
+@pytest.fixture(autouse=True, params=[zlib, zlib_ng], ids=["zlib", "zlib-ng"], scope="module")
+def undone_by(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    """Both ways to undo gzip and deflate."""
+    kept = vars(room)["zlib"]
+    vars(room)["zlib"] = request.param
+    yield request.param
+    vars(room)["zlib"] = kept
 
 
 def inflate(codings: list[str], *chunks: bytes, limit: int = 10_000_000) -> bytes:
@@ -22,6 +35,25 @@ def inflate(codings: list[str], *chunks: bytes, limit: int = 10_000_000) -> byte
     body = b"".join(piece for chunk in chunks for piece in inflater.feed(chunk))
     inflater.finish()
     return body
+
+
+@given(st.binary(max_size=3_000), st.sampled_from(["gzip", "deflate"]), st.data())
+def test_what_is_broken_is_the_same_to_both(
+    undone_by: ModuleType, data: bytes, coding: str, draw: st.DataObject
+) -> None:
+    coded = bytearray(gzip.compress(data, mtime=0) if coding == "gzip" else zlib.compress(data))
+    for at in draw.draw(st.lists(st.integers(0, len(coded) - 1), max_size=3)):
+        coded[at] ^= 1 << draw.draw(st.integers(0, 7))
+    cut = bytes(coded[: draw.draw(st.integers(0, len(coded)))])
+    ends = []
+    for module in (zlib, zlib_ng):
+        vars(room)["zlib"] = module
+        try:
+            ends.append(inflate([coding], cut, limit=5_000))
+        except (BrokenCoding, TooLarge) as error:
+            ends.append(type(error).__name__.encode())
+    vars(room)["zlib"] = undone_by
+    assert ends[0] == ends[1]
 
 
 def bare(data: bytes) -> bytes:
