@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from crawler.apart import _CODE, Apart
+from crawler.apart import _CODE, LARGE, Apart
 from crawler.extract import Markup, Page
 from crawler.model import Broken, Cause
 
@@ -95,6 +96,31 @@ async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path)
             Cause.CRASHED, "the parser died on it 3 times"
         )
     assert (tmp_path / "starts").read_text() == "xxx"
+
+
+async def test_one_child_reads_large_pages_and_small_ones(tmp_path: Path) -> None:
+    page = json.dumps(asdict(Page(URL)))
+    apart = Apart(script(tmp_path, f"say({page.encode()!r})"))
+    async with apart.running():
+        for size in (2 * LARGE, 1, 2 * LARGE):
+            assert await apart.read(Markup(b"x" * size, URL)) == Page(URL)
+    assert (tmp_path / "starts").read_text() == "x"
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only glibc hands memory back when it is asked to"
+)
+async def test_a_large_page_leaves_no_memory_behind() -> None:
+    def held(apart: Apart) -> int:
+        pages = Path(f"/proc/{apart._free[0]._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    async with Apart().running() as apart:
+        await apart.read(Markup(b"<p>x", URL))
+        before = held(apart)
+        await apart.read(Markup(b"<p>some text" * 200_000, URL))
+        await apart.read(Markup(b"<p>x", URL))  # it has given back what it could before it reads on
+        assert held(apart) < before + 20_000_000
 
 
 async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:

@@ -80,6 +80,15 @@ def test_a_counter_that_stands_in_an_element_of_its_own_is_no_change(markup: str
     assert printed("<p>x</p>" + markup.format(17)) == printed("<p>x</p>" + markup.format(18))
 
 
+def test_what_is_main_is_found_in_any_encoding() -> None:
+    page = "<title>t</title><p>around {}</p><div role=main>said</div>"
+    one, other = (
+        extract(page.format(number).encode("utf-16"), "https://a.example/", printed=True).content
+        for number in ("one", "two")
+    )
+    assert one == other
+
+
 def test_a_number_in_an_element_of_its_own_is_a_change() -> None:
     assert printed("<p>Price: <b>48.00</b> EUR") != printed("<p>Price: <b>49.00</b> EUR")
 

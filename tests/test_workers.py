@@ -193,6 +193,16 @@ async def test_a_page_that_workers_die_on_fails_alone_after_three(tmp_path: Path
     assert len((tmp_path / "starts").read_text()) == 5
 
 
+async def test_pages_that_are_visited_alone_take_from_the_requests_in_flight(tmp_path: Path) -> None:
+    both = team(tmp_path, BAD["dies"])
+    async with both.running():
+        assert [worker.share for worker in both._all()] == [8, 8]
+        await both.visit(lease("bad"))
+        assert sum(worker.share for worker in both._workers) == 15, "and one for what is visited alone"
+        await both.visit(lease("bad"))
+        assert sum(worker.share for worker in both._workers) == 15, "once"
+
+
 async def test_workers_that_end_as_they_start_are_no_endless_work(tmp_path: Path) -> None:
     file = tmp_path / "worker.py"
     file.write_text("raise SystemExit")

@@ -81,7 +81,7 @@ class Team:
     ) -> None:
         """`command` starts a worker, but for the number of its socket; `stuck` is in seconds: for tests."""
         self._settings, self._home, self._stuck = settings, home, stuck
-        self._shares = shares(settings.pace.concurrency, size)
+        self._size = size
         self.ahead = AHEAD if settings.pace.concurrency > 1 else 1
         self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
         self._workers: list[_Worker] = []
@@ -96,7 +96,7 @@ class Team:
         """Leaves no process behind. Raises `ConfigError` when workers cannot be started."""
         try:
             async with anyio.create_task_group() as self._tasks:
-                for share in self._shares:
+                for share in shares(self._settings.pace.concurrency, self._size):
                     self._workers.append(await self._start(share))
                 self._tasks.start_soon(self._watch)
                 yield self
@@ -177,12 +177,10 @@ class Team:
         if worker is self._single:
             self._single = None
         else:
-            if (
-                sum(self._shares) == self._settings.pace.concurrency > 1
-            ):  # one is for the pages that are visited alone
-                self._shares[self._workers.index(worker)] -= 1
+            # One of the requests in flight is, from the first death on, for the pages that are visited alone.
+            is_first = sum(other.share for other in self._workers) == self._settings.pace.concurrency > 1
             place = self._workers.index(worker)
-            self._workers[place] = await self._start(self._shares[place])
+            self._workers[place] = await self._start(worker.share - is_first)
         for waiting in worker.waiting.values():
             waiting.done.set()
 
