@@ -7,8 +7,13 @@ ids in links), scripts, styles, comments, hidden fields, templates; and in the t
 
 import re
 from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
+
+try:
+    # The same, but it does not bring OpenSSL: 4 MB of each child that reads pages.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -39,13 +44,17 @@ _WIDE_BLANKS: Final = tuple(
 )
 
 
-def fingerprint(
-    tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None, *, dateless: bool = False
-) -> str:
-    """Sixteen hex digits. Takes what is not counted out of the tree: read all else from it before.
+class Said(NamedTuple):
+    """What a page says to a reader."""
 
-    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if they were found already. `dateless` counts no
-    numbers, months or days of the week: the pages of an empty calendar then say the same.
+    title: str
+    text: str  # pieces that are NODE apart
+
+
+def said(tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None) -> Said:
+    """Takes what is not counted out of the tree: read all else from it before.
+
+    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if they were found already.
     """
     nodes = tree.css(",".join([*SILENT, *AROUND, MAIN])) if leaving is None else leaving
     tags = [node.tag for node in nodes]
@@ -56,17 +65,26 @@ def fingerprint(
             node.decompose()
     title = tree.css_first("title")
     main = (tree.css_first(MAIN) if has_main else None) or tree.body
-    said = " ".join(title.text().split()).encode("utf-8", "replace") if title else b""
-    if main:
-        said += noise.NODE + noise.calm(_pieces(main))
+    return Said(
+        title.text() if title else "",
+        main.text(separator=noise.NODE.decode(), strip=True, skip_empty=True) if main else "",
+    )
+
+
+def fingerprint(said: Said, *, dateless: bool = False) -> str:
+    """Sixteen hex digits.
+
+    `dateless` counts no numbers, months or days of the week: the pages of an empty calendar then say the same.
+    """
+    title = " ".join(said.title.split()).encode("utf-8", "replace")
+    text = title + noise.NODE + noise.calm(_plain(said.text))
     if dateless:
-        said = _DATES.sub("", said.replace(noise.NODE, b" ").decode()).encode()
-    return blake2b(said, digest_size=8).hexdigest()
+        text = _DATES.sub("", text.replace(noise.NODE, b" ").decode()).encode()
+    return blake2b(text, digest_size=8).hexdigest()
 
 
-def _pieces(node: LexborNode) -> bytes:
-    """The text, one blank for any run of them, and one NODE between two pieces."""
-    said = node.text(separator=noise.NODE.decode(), strip=True, skip_empty=True)
+def _plain(said: str) -> bytes:
+    """One blank for any run of them."""
     text = said.encode("utf-8", "replace")
     if len(text) > len(said):
         for lead, wide in _WIDE_BLANKS:

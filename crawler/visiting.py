@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import anyio
 
 from crawler import urls
-from crawler.apart import CHILDREN, Apart
+from crawler.apart.parent import CHILDREN, Apart
 from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher, Retrying
 from crawler.fetch.identity import Identity

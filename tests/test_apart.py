@@ -6,13 +6,13 @@ import platform
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import anyio
 import pytest
 
-from crawler.apart import _CODE, LARGE, Apart
+from crawler.apart.child import LARGE
+from crawler.apart.parent import _CODE, Apart
 from crawler.extract import Markup, Page
 from crawler.model import Broken, Cause
 
@@ -99,7 +99,7 @@ async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path)
 
 
 async def test_one_child_reads_large_pages_and_small_ones(tmp_path: Path) -> None:
-    page = json.dumps(asdict(Page(URL)))
+    page = json.dumps(Page(URL)._asdict())
     apart = Apart(script(tmp_path, f"say({page.encode()!r})"))
     async with apart.running():
         for size in (2 * LARGE, 1, 2 * LARGE):
@@ -124,7 +124,7 @@ async def test_a_large_page_leaves_no_memory_behind() -> None:
 
 
 async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:
-    page = json.dumps(asdict(Page(URL, ("x",))))
+    page = json.dumps(Page(URL, ("x",))._asdict())
     once = (
         "(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); "
         f"say(json.dumps(json.loads({page!r})).encode())"
@@ -170,7 +170,7 @@ async def test_no_child_is_left_behind(tmp_path: Path) -> None:
 def test_memory_that_runs_out_is_a_page_that_failed() -> None:
     body = b"<p>text" * 250_000
     head = json.dumps({"url": URL, "charset": None, "dated": False, "printed": False}).encode()
-    code = f"import crawler.apart as apart; apart.MEMORY = 64 << 20; {_CODE.partition('; ')[2]}"
+    code = f"import crawler.apart.child as child; child.MEMORY = 64 << 20; {_CODE.partition('; ')[2]}"
     sent = len(head).to_bytes(4) + head + len(body).to_bytes(4) + body
     run = subprocess.run(
         [sys.executable, "-c", f"import json, sys; {code}", json.dumps(sys.path)],

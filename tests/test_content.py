@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.content import fingerprint
+from crawler.content import fingerprint, said
 from crawler.extract import extract, tree_of
 
 PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
@@ -22,7 +22,7 @@ def dates(body: bytes) -> list[str]:
 
 
 def printed(markup: str) -> str:
-    return fingerprint(tree_of(markup.encode(), "utf-8"))
+    return fingerprint(said(tree_of(markup.encode(), "utf-8")))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_where_there_is_a_main_only_that_counts() -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_are_too_strange(body: bytes) -> None:
     dates(body)
-    assert len(fingerprint(tree_of(body, "windows-1252"))) == 16
+    assert len(fingerprint(said(tree_of(body, "windows-1252")))) == 16
 
 
 @pytest.mark.parametrize("piece", ["1,", "1 view", "a1", "1:", "© ", "an hour ", "<p>", "Views: "])
@@ -149,5 +149,5 @@ def test_the_fingerprint_is_the_same_on_its_own_and_in_the_reading_of_a_page() -
         page = PAGE.replace(
             "<h1>", "<nav>x</nav><noscript><nav>y</nav></noscript>" + around.format("said") + "<h1>"
         )
-        alone = fingerprint(tree_of(page.encode(), "utf-8"))
+        alone = fingerprint(said(tree_of(page.encode(), "utf-8")))
         assert extract(page.encode(), "https://a.example/", charset="utf-8", printed=True).content == alone

@@ -1,4 +1,4 @@
-"""Pages that may stall or crash the HTML parser, read in a process of their own: `Apart` here, `serve` there.
+"""Pages that may stall or crash the HTML parser, read in a process of their own: `child` is what runs there.
 
 Lexbor is quick on what people write and quadratic, or worse, on what some write to hurt. A page that `extract`
 calls risky goes to a child, which is killed when it takes too long and replaced when it dies: that costs the page,
@@ -6,38 +6,32 @@ not the crawl. What comes back is plain JSON, as a process that parsed hostile b
 """
 
 import json
-import struct
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from crawler.apart.child import SIZE, give_back
 from crawler.extract import Markup, Page
-from crawler.loop import calm_collector
 from crawler.model import Broken, Cause
 
 DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
 SHORTEST: Final = 1.0
 TRIES: Final = 3  # of a page that the parser dies on
 CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
-LARGE: Final = 1_000_000  # bytes of a page, after which a process gives back the memory it took
-MEMORY: Final = 1 << 30  # bytes of address space that a child may have
-ORPHANED: Final = 30  # seconds of processor time for one page, in case nobody is left to kill the child
+LARGE: Final = 1_000_000  # bytes of a page that is worth giving memory back for
 MAX_FRAME: Final = 64_000_000  # bytes of an answer
 
 _QUESTION: Final = tuple(name.name for name in fields(Markup) if name.name != "body")
-_ANSWER: Final = tuple(name.name for name in fields(Page))
-_SIZE: Final = struct.Struct("!I")
 # The child finds the program where we do, wherever it was started from.
 _CODE: Final = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.apart import serve; serve()"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.apart.child import serve; serve()"
 )
 
 
@@ -83,6 +77,8 @@ class Apart:
             child = self._free.pop() if self._free else await _Child.start(self._command)
         except OSError as error:
             return Broken(Cause.PARSE, f"no process to read it in could be started ({error.strerror})")
+        if len(markup.body) > LARGE:
+            give_back()  # what it took to fetch it: the child takes ten times as much now
         try:
             answer = await child.ask(markup)
         except BaseException:
@@ -93,8 +89,6 @@ class Apart:
             await child.end()
             return None
         self._free.append(child)
-        if len(markup.body) > LARGE:
-            _give_back()
         return answer
 
 
@@ -116,9 +110,9 @@ class _Child:
         if self._process.stdin is None:
             return None
         try:
-            await self._process.stdin.send(_SIZE.pack(len(head)) + head + _SIZE.pack(len(body)))
+            await self._process.stdin.send(SIZE.pack(len(head)) + head + SIZE.pack(len(body)))
             await self._process.stdin.send(body)
-            (size,) = _SIZE.unpack(await self._said.receive_exactly(_SIZE.size))
+            (size,) = SIZE.unpack(await self._said.receive_exactly(SIZE.size))
             if size > MAX_FRAME:
                 return None
             return _page(json.loads(await self._said.receive_exactly(size)))
@@ -152,54 +146,3 @@ def _page(said: dict[str, Any]) -> Page | Broken:
         truncated=bool(said["truncated"]),
         content=None if said["content"] is None else str(said["content"]),
     )
-
-
-# -- in the child ------------------------------------------------------------------------------------------
-
-
-def serve(source: BinaryIO = sys.stdin.buffer, sink: BinaryIO = sys.stdout.buffer) -> None:
-    """Read pages until there are no more."""
-    limit = _limiter()
-    calm_collector()
-    while len(size := source.read(_SIZE.size)) == _SIZE.size:
-        question = json.loads(source.read(*_SIZE.unpack(size)))
-        body = source.read(*_SIZE.unpack(source.read(_SIZE.size)))
-        limit()
-        answer = _answer(Markup(body=body, **question))
-        sink.write(_SIZE.pack(len(answer)) + answer)
-        sink.flush()
-        if len(body) > LARGE:
-            _give_back()
-
-
-def _answer(markup: Markup) -> bytes:
-    try:
-        page = markup.read()
-        said = {name: getattr(page, name) for name in _ANSWER}
-    except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
-        said = {"failed": f"the parser gave up ({type(error).__name__})"}
-    return json.dumps(said).encode()
-
-
-def _give_back() -> None:
-    """Hand free memory to the system, where the C library can (glibc): by itself it keeps most of a large tree."""
-    with suppress(ImportError, OSError, AttributeError, TypeError):
-        import ctypes  # noqa: PLC0415 - seldom needed, and not in every build of Python
-
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _limiter() -> Callable[[], None]:
-    """Bounds memory now, and processor time at each call."""
-    try:
-        import resource  # noqa: PLC0415 - not on Windows
-    except ImportError:
-        return lambda: None
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, most))
-
-    def limit() -> None:
-        _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + ORPHANED, most))
-
-    return limit
