@@ -76,7 +76,7 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
     """Visit until home is gone. `messages`: those that have come already."""
     # Without a limit, as home sends no more than it may have in flight.
     give, todo = anyio.create_memory_object_stream[Any](float("inf"))
-    async with anyio.create_task_group() as tasks, give, todo:
+    async with give, todo, anyio.create_task_group() as tasks:
         home = _Home(channel, tasks)
         async with (
             open_fetcher(settings) as plain,

@@ -316,8 +316,8 @@ async def test_no_process_is_left(branching: Origin, tmp_path: Path) -> None:
     )
     async with open_job(chosen) as job:
         assert isinstance(job.visitor, Team)
-        ids = [worker.process.pid for worker in job.visitor._workers]
-        assert len(ids) == 2
-    for number in ids:
+        processes = [worker.process for worker in job.visitor._workers]
+    assert [process.returncode for process in processes] == [0, 0], "they ended by themselves"
+    for process in processes:
         with pytest.raises(ProcessLookupError):
-            os.kill(number, 0)
+            os.kill(process.pid, 0)

@@ -55,6 +55,8 @@ class Channel:
                 raise ValueError("a message without end")
 
     def close(self) -> None:
-        """Let go of it."""
+        """Let go of it, once."""
+        if self._end.fileno() < 0:
+            return
         self._readiness.close()
         self._end.close()
