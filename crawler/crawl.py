@@ -41,9 +41,9 @@ from crawler.placing import Placing
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns, Visitor
 from crawler.urls import Url, origin
 
-GROUP: Final = 64  # settlements in one transaction
-NEXT: Final = 3  # leases in hand for each request in flight, beside those that are visited
-LINGER: Final = 0.02  # seconds that a group may grow, as long as everybody has work in hand
+GROUP: Final = 128  # settlements in one transaction
+NEXT: Final = 6  # leases in hand for each request in flight, beside those that are visited
+LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop

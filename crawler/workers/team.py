@@ -34,7 +34,7 @@ AHEAD: Final = (
 STARTING: Final = 30.0  # seconds that a worker may take until it is ready
 STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
 LEAVING: Final = 1.0  # seconds that one may take to end by itself, and with it what it started
-LINGER: Final = 0.002  # seconds between two looks at what a worker says: it has other pages in hand
+LINGER: Final = 0.005  # seconds between two looks at what a worker says: it has other pages in hand
 # The child finds the program where we do, wherever it was started from.
 _CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.worker import main; main(int(sys.argv[2]))"
 
