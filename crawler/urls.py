@@ -62,7 +62,11 @@ TRACKING = frozenset(
 
 FOLDERS: Final = 16  # whose links are remembered
 REMEMBERED: Final = 500  # links of a folder
+EVERYWHERE: Final = 5_000  # links that begin at the root: menus are the same in all folders of a site
 UNMET: Final = Url("")
+_ROOTED: Final = ("/", "http://", "https://")
+# What may be relative to the page itself, not only to its folder: nothing, a query, and these with a scheme of their own.
+_PAGES_OWN: Final = re.compile(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
 
 # Session ids: names that mean nothing else, and names that do, whose value then must look like one.
 _SESSIONS = frozenset({"phpsessid", "jsessionid", "oscsid", "zenid", "cftoken"})
@@ -108,6 +112,7 @@ class Normaliser:
         self._drop_query = drop_query
         self._sessions = sessions
         self._folders: dict[str, _Folder] = {}
+        self._everywhere: dict[tuple[str, str], Url | None] = {}
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
         """The identity of `text`, read relative to `base` (an absolute URL)."""
@@ -133,15 +138,28 @@ class Normaliser:
     def all(self, texts: Iterable[str], base: str) -> Iterator[Url]:
         """The identities of links of one page, in their order. Those met before in its folder are remembered."""
         folder = self._folder(base)
-        met, plain = folder.met, folder.plain
+        met = folder.met
         for text in texts:
             url = met.get(text, UNMET)
             if url is UNMET:
-                url = plain(text) or self(text, base)
-                if len(met) < REMEMBERED and not text.startswith("?"):  # that is relative to the page itself
+                rooted = text.startswith(_ROOTED)
+                url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
+                if len(met) < REMEMBERED and not _PAGES_OWN.match(text):
                     met[text] = url
             if url:
                 yield url
+
+    def _plain(self, text: str, base: str, folder: "_Folder") -> Url | None:
+        return folder.plain(text) or self(text, base)
+
+    def _rooted(self, text: str, base: str, folder: "_Folder") -> Url | None:
+        """A link that is the same in every folder of its site, also to another host."""
+        url = self._everywhere.get((folder.site, text), UNMET)
+        if url is UNMET:
+            url = self._plain(text, base, folder)
+            if len(self._everywhere) < EVERYWHERE and folder.site:
+                self._everywhere[folder.site, text] = url
+        return url
 
     def _folder(self, base: str) -> "_Folder":
         path = base.partition("?")[0].partition("#")[0].rpartition("/")[0] + "/"
@@ -180,16 +198,16 @@ class Normaliser:
 class _Folder:
     """What lies in one folder, by the links that its pages show."""
 
-    __slots__ = ("_levels", "_site", "met")
+    __slots__ = ("_levels", "met", "site")
 
     def __init__(self, path: str) -> None:
         """`path`: absolute, with the slash at its end."""
         self.met: dict[str, Url | None] = {}
-        self._site = ""  # scheme and host, when there is no doubt how the folder is spelled
+        self.site = ""  # scheme and host, when there is no doubt how the folder is spelled
         self._levels: list[str] = []  # the folders above it and itself, from the host on
         if _PLAIN_FOLDER.fullmatch(path) and join(None, path) == path:
-            self._site = origin(path)
-            ends = [at for at in range(len(self._site), len(path)) if path[at] == "/"]
+            self.site = origin(path)
+            ends = [at for at in range(len(self.site), len(path)) if path[at] == "/"]
             self._levels = [path[: end + 1] for end in ends]
 
     def plain(self, text: str) -> Url | None:
@@ -198,13 +216,13 @@ class _Folder:
         Nothing for every other link. A test holds these to what Ada says.
         """
         found = _PLAIN_LINK.fullmatch(text)
-        if found is None or not self._site:
+        if found is None or not self.site:
             return None
         site, ups, path = found.groups()
         if site is not None:
-            return Url(text) if site == self._site else None
+            return Url(text) if site == self.site else None
         if path[:1] == "/":
-            return None if ups else Url(self._site + path)
+            return None if ups else Url(self.site + path)
         up = len(ups) // 3
         return Url(self._levels[-1 - up if up < len(self._levels) else 0] + path) if path or ups else None
 

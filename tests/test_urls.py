@@ -165,3 +165,21 @@ def test_links_that_need_no_standard_are_read_as_the_standard_reads_them(text: s
         return
     slowly = Normaliser()(text, base)
     assert list(Normaliser().all([text, text], base)) == [slowly, slowly] * (slowly is not None)
+
+
+_BASES = (
+    st.lists(_LINK_PARTS, max_size=4)
+    .map(lambda parts: urls.join("http://h/", "".join(parts)) or "")
+    .filter(lambda base: base.startswith("http"))
+)
+
+
+@given(
+    st.lists(st.lists(_LINK_PARTS, max_size=4).map("".join), min_size=1, max_size=4),
+    st.lists(_BASES, min_size=1),
+)
+def test_what_is_remembered_of_one_page_is_right_on_the_next(texts: list[str], bases: list[str]) -> None:
+    remembering = Normaliser()
+    for base in bases:
+        slowly = [Normaliser()(text, base) for text in texts]
+        assert list(remembering.all(texts, base)) == [url for url in slowly if url]
