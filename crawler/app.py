@@ -317,12 +317,13 @@ async def open_job(
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
+        pacer = fetch.Pacing(frontier, turn)
         here = await stack.enter_async_context(
-            open_visitor(settings, plain, frontier, turn, tally.strained, traps.session)
+            open_visitor(settings, plain, pacer, turn, tally.strained, traps.session)
         )
         visitor = here.visitor
         if settings.pace.processes > 1 and not run.complete:
-            home = Home(frontier, turn, tally.strained, traps.session)
+            home = Home(pacer, turn, tally.strained, traps.session)
             visitor = await stack.enter_async_context(Team(settings, settings.pace.processes, home).running())
         yield Job(
             settings,

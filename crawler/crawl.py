@@ -346,8 +346,7 @@ class Crawl:
         if self.placing.scope.unfetched(url):
             return Settlement(lease, Verdict(self.placing.listable(url, Listed())))
         async with self._room():
-            await self.turn(origin(url), lease.at)
-            if self._ending:
+            if not await self._has_turn(lease):
                 return lease
             verdict = await self._go(lease)
         links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
@@ -356,6 +355,14 @@ class Crawl:
         if len(links) > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.placing.settlement, lease, verdict, links)
         return self.placing.settlement(lease, verdict, links)
+
+    async def _has_turn(self, lease: Lease) -> bool:
+        """Wait for the slot. It is worth nothing once its host asked for patience, or the crawl ends."""
+        site = origin(lease.visit.url)
+        if self.turn.is_stale(site, lease.at):
+            return False
+        await self.turn(site, lease.at)
+        return not (self._ending or self.turn.is_stale(site, lease.at))
 
     def _room(self) -> AbstractAsyncContextManager[object]:
         """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""

@@ -119,6 +119,14 @@ class Turns(Protocol):
         """Requests to `origin` are to be `gap` seconds apart, however late one of them goes."""
         ...
 
+    def slow(self, origin: str, until: float) -> None:
+        """No request to `origin` before `until` (seconds since the epoch)."""
+        ...
+
+    def is_stale(self, origin: str, at: float) -> bool:
+        """Whether the slot `at` was booked before `origin` had enough: it is not to be taken any more."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

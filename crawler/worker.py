@@ -5,6 +5,7 @@ It holds no state and decides no pace: for the slot of a further try it asks hom
 
 import signal
 import socket
+import time
 from itertools import count
 from typing import Any
 
@@ -12,21 +13,27 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
+from crawler.fetch import Turns
 from crawler.loop import run
 from crawler.ports import Visitor
 from crawler.settings import Settings, settings_of
+from crawler.urls import origin
 from crawler.visiting import open_fetcher, open_visitor
 from crawler.workers import Channel, letters
 
 
 class _Home:
-    """A `ports.Pacer`, a `Turn` and two ears, all of them at the other end of the channel."""
+    """A `ports.Pacer`, a `Turn` and two ears, all of them at the other end of the channel.
+
+    Only what was sent here before a host asked for patience has to wait here.
+    """
 
     def __init__(self, channel: Channel, tasks: TaskGroup) -> None:
         self._channel, self._tasks = channel, tasks
         self._numbers = count()
         self._slots: dict[int, anyio.Event] = {}
         self._told: set[str] = set()
+        self.patience = Turns(time.time, anyio.sleep)
 
     async def slot(self, origin: str) -> float:
         """Wait until the slot is there, and not only for its moment: home keeps the turns of all."""
@@ -49,6 +56,7 @@ class _Home:
 
     async def slow(self, origin: str, until: float) -> None:
         """A host showed strain."""
+        self.patience.slow(origin, until)
         await self._channel.send(["slow", origin, until])
 
     def strained(self, wait: float) -> None:
@@ -62,13 +70,17 @@ class _Home:
             self._tasks.start_soon(self._channel.send, ["session", name, example])
 
 
-async def _visit_all(todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel) -> None:
+async def _visit_all(
+    todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel, patience: Turns
+) -> None:
     while True:
         try:
             number, said = todo.receive_nowait()
         except anyio.WouldBlock:
             number, said = await todo.receive()  # takes several times as long
-        seen = await visitor.visit(letters.read_lease(said))
+        lease = letters.read_lease(said)
+        await patience(origin(lease.visit.url), 0.0)
+        seen = await visitor.visit(lease)
         await channel.send(["seen", number, letters.written(seen)])
 
 
@@ -83,7 +95,7 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
             open_visitor(settings, plain, home, home.turn, home.strained, home.session, children=1) as here,
         ):
             for _ in range(settings.pace.concurrency):
-                tasks.start_soon(_visit_all, todo, here.visitor, channel)
+                tasks.start_soon(_visit_all, todo, here.visitor, channel, home.patience)
             await channel.send(["ready"])
             messages = messages or await channel.receive()
             while messages:
@@ -93,6 +105,8 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
                             give.send_nowait((number, said))
                         case ["slot", number]:
                             home.came(number)
+                        case ["slow", site, until]:
+                            home.patience.slow(site, until)
                         case ["where"]:
                             await channel.send(["here"])
                 messages = await channel.receive()

@@ -521,3 +521,26 @@ async def test_a_start_page_that_include_leaves_out_still_leads_on(tmp_path: Pat
         result = await crawl(settings(origin, tmp_path, include=("/blog/*",)))
     assert result.listed == ["/blog/a"]
     assert site.requests("/other") == 0
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Path, processes: int) -> None:
+    """Also by what was leased before it asked."""
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(60)])
+    refusals: list[float] = []
+
+    def answer(_: object) -> object:
+        time.sleep(0.03)
+        if len(site.log) < 20 or refusals:
+            return site.answer(200, b"<p>x")
+        refusals.append(time.monotonic())
+        return site.answer(429, headers=[("Retry-After", "1")])
+
+    for number in range(60):
+        site.respond(f"/{number}", answer)
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, retries=1, concurrency=4, processes=processes))
+    assert len(result.listed) == 61
+    early = [asked for asked in site.log if 0.1 < asked.time - refusals[0] < 0.95]
+    assert not early, "what was in flight may come, not what waited"

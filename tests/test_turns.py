@@ -79,3 +79,28 @@ async def test_a_slot_that_was_booked_long_ago_is_no_reason_to_hurry() -> None:
     await turns("https://a.example", 1_005.0)
     await turns("https://a.example", 1_001.0)
     assert world.now == pytest.approx(1_005.98)
+
+
+@pytest.mark.anyio
+async def test_a_host_that_asks_for_patience_gets_no_request_before() -> None:
+    world = World([])
+    turns = Turns(lambda: world.now, world.sleep)
+    turns.slow("https://a.example", 1_012.0)
+    assert turns.is_stale("https://a.example", 1_011.0)
+    assert not turns.is_stale("https://a.example", 1_012.0)
+    assert not turns.is_stale("https://b.example", 0.0)
+    await turns("https://b.example", 1_000.0)
+    assert world.now == 1_000.0
+    await turns("https://a.example", 1_001.0)
+    assert world.now == 1_012.0
+
+
+@pytest.mark.anyio
+async def test_patience_ends_when_the_clock_goes_back() -> None:
+    world = World([])
+    turns = Turns(lambda: world.now, world.sleep)
+    turns.slow("https://a.example", 1_030.0)
+    world.now -= 600
+    assert not turns.is_stale("https://a.example", world.now)
+    await turns("https://a.example", world.now)
+    assert world.now == 400.0

@@ -3,6 +3,6 @@
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.guard import AddressGuard
 from crawler.fetch.retry import Retrying
-from crawler.fetch.turns import Turns
+from crawler.fetch.turns import Pacing, Turns
 
-__all__ = ["AddressGuard", "HttpFetcher", "Retrying", "Turns"]
+__all__ = ["AddressGuard", "HttpFetcher", "Pacing", "Retrying", "Turns"]

@@ -199,7 +199,7 @@ class Team:
             case ["slot", int() as number, str() as origin] if self._tasks:
                 self._tasks.start_soon(self._slot, worker, number, origin)
             case ["slow", str() as origin, float() | int() as until] if self._tasks:
-                self._tasks.start_soon(self._home.pacer.slow, origin, until)
+                self._tasks.start_soon(self._slow, worker, origin, until)
             case ["strained", float() | int() as wait]:
                 self._home.strained(wait)
             case ["session", str() as name, str() as example]:
@@ -210,6 +210,15 @@ class Team:
                 pass
             case _:
                 raise ValueError("no message")
+
+    async def _slow(self, told_by: _Worker, origin: str, until: float) -> None:
+        """A host asks for patience: of here, and of the others who may have pages of it in hand."""
+        await self._home.pacer.slow(origin, until)
+        for worker in self._all():
+            if worker is told_by:
+                continue
+            with suppress(OSError):
+                await worker.channel.send(["slow", origin, until])
 
     async def _slot(self, worker: _Worker, number: int, origin: str) -> None:
         """Wait for a slot of a host, and tell the worker once it is there."""
