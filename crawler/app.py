@@ -96,7 +96,12 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         remove_state(Path(path))
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
     return SqliteFrontier(
-        path, gap=gap, keep_runs=settings.state.keep_runs, far=far_of(settings), read_only=read_only
+        path,
+        gap=gap,
+        keep_runs=settings.state.keep_runs,
+        far=far_of(settings),
+        clock=time.time,
+        read_only=read_only,
     )
 
 
