@@ -104,3 +104,13 @@ async def test_patience_ends_when_the_clock_goes_back() -> None:
     assert not turns.is_stale("https://a.example", world.now)
     await turns("https://a.example", world.now)
     assert world.now == 400.0
+
+
+@pytest.mark.anyio
+async def test_a_later_answer_does_not_cut_a_pause_short() -> None:
+    world = World([])
+    turns = Turns(lambda: world.now, world.sleep)
+    turns.slow("https://a.example", 1_010.0)
+    turns.slow("https://a.example", 1_001.0)
+    await turns("https://a.example", 1_000.0)
+    assert world.now == 1_010.0

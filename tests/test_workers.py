@@ -229,6 +229,18 @@ async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) 
     ]
 
 
+async def test_a_host_that_had_enough_of_one_worker_is_left_alone_by_the_others(tmp_path: Path) -> None:
+    home = Nobody()
+    tells = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x', 5])"
+    hears = (
+        "(folder / 'waits').touch(), json.loads(lines.readline()) == ['slow', 'http://x', 5] or sys.exit()"
+    )
+    body = f"({tells}) if 'tells' in url else ({hears}); seen(number)"
+    both = {"tells": Listed(), "hears": Listed()}
+    assert await visit_all(team(tmp_path, body, 2, home), *both) == both
+    assert home.said == [("slow", "http://x 5")]
+
+
 # -- whole crawls ----------------------------------------------------------------------------------------
 
 

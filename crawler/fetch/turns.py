@@ -33,7 +33,7 @@ class Turns:
 
     def slow(self, origin: str, until: float) -> None:
         """See `ports.Turns.slow`."""
-        self._slow[origin] = until
+        self._slow[origin] = max(until, self._until(origin))
 
     def is_stale(self, origin: str, at: float) -> bool:
         """See `ports.Turns.is_stale`."""
