@@ -18,7 +18,8 @@ from crawler.fetch.connection import BrokenAnswer, CutShort, TooMuchHead, TooMuc
 from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.identity import Identity
 from crawler.fetch.pool import NoConnection
-from crawler.fetch.ways import Answering, Causes, way_out
+from crawler.fetch.way import Answering, Causes
+from crawler.fetch.ways import way_out
 from crawler.model import Broken, Cause, Headers, Reply, Response
 from crawler.ports import Request
 from crawler.settings import Http

@@ -18,7 +18,7 @@ from crawler.errors import ConfigError
 from crawler.fetch.connection import Answer, BrokenAnswer, CutShort, TooMuchHead, TooMuchWire, nobody
 from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.pool import NoConnection, Place, Pool
-from crawler.fetch.ways import Answering, Causes
+from crawler.fetch.way import Answering, Causes
 from crawler.model import Cause
 
 MAX_WIRE = 100_000_000  # bytes of one answer, for whoever uses the pool through httpx
@@ -86,7 +86,7 @@ class HttpxAnswer:
 
 
 class OverHttpx:
-    """A `ways.Way` over a transport of httpx, through its client."""
+    """A `Way` over a transport of httpx, through its client."""
 
     causes: Causes = CAUSES
 

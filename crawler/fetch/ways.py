@@ -7,53 +7,18 @@ bytes mean is for `exchange`.
 import ssl
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crawler import urls
 from crawler.errors import ConfigError
 from crawler.fetch.guard import AddressGuard
 from crawler.fetch.pool import PORTS, Place, Pool, Proxy
-from crawler.model import Cause
+from crawler.fetch.way import Answering, Causes, Way
 from crawler.settings import Http
 
 if TYPE_CHECKING:
     import httpx
-
-
-class Answering(Protocol):
-    """An answer whose head is there: ours, or one of httpx."""
-
-    status: int
-    fields: list[tuple[str, str]]
-
-    async def read(self) -> bytes:
-        """More of the body; nothing at its end."""
-        ...
-
-    async def close(self) -> None:
-        """The rest is not wanted."""
-        ...
-
-
-Causes: TypeAlias = tuple[tuple[type[Exception], Cause, bool], ...]
-"""What may be raised, what it means, and whether it may pass."""
-
-
-class Way(Protocol):
-    """Sends a GET."""
-
-    causes: Causes  # what it may raise beside what `connection`, `pool` and `guard` do
-
-    async def ask(
-        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
-    ) -> Answering:
-        """Send it, and wait for the head of the answer. `allowance`: bytes that may come; `heard` is told of each."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of every connection."""
-        ...
 
 
 def way_out(
