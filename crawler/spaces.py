@@ -15,16 +15,29 @@ SAME_PARAMETERS: Final = 10
 DEEPEST: Final = 2_000  # links from the start
 
 _YEAR: Final = r"(?:1[5-9]|2\d)\d\d"
+_OUR_YEAR: Final = r"(?:19|20|21)\d\d"  # where a number that means something else may look the same
 _MONTH: Final = r"(?:0?[1-9]|1[0-2])"
+_NAMED: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
+_DATES: Final = (
+    rf"{_YEAR}(?P<a>[-/_.])(?:(?:{_MONTH}|{_NAMED})(?:(?P=a){_DAY})?|W\d\d)",
+    rf"(?:{_DAY}[-/_.])?(?:{_MONTH}|{_NAMED})[-/_.]{_OUR_YEAR}",
+    rf"{_NAMED}[-/_.]{_OUR_YEAR}/{_DAY}",
+    rf"{_OUR_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])",
+)
 _DATE_PATH: Final = re.compile(
-    rf"(?<=[/_.-]){_YEAR}(?:([-/])(?:{_MONTH}(?:\1{_DAY})?|W\d\d))(?=/?(?:\.[a-z]{{1,5}})?$)", re.IGNORECASE
+    rf"(?:(?<=[/_.-])(?:{'|'.join(_DATES)})|(?<=^/){_OUR_YEAR}(?:0[1-9]|1[0-2]))(?=/?(?:\.[a-z]{{1,5}})?$)",
+    re.IGNORECASE,
 )
 _CALENDAR_PATH: Final = re.compile(
     r"/(?:[^/?]*(?:calend|kalend|agenda)[^/?]*|cal)/(?:[^/?]*/)*?[^/?]*\d", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"\d+")
-_DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
+_COUNT: Final = re.compile(r"-?\d")  # also of months from today
+_DATE_VALUE: Final = re.compile(rf"{'|'.join(_DATES)}|{_YEAR}(?:0[1-9]|1[0-2]|W\d\d)", re.IGNORECASE)
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
 _SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
 
@@ -46,7 +59,7 @@ def _calendar_query(query: str) -> str:
     pairs = [part.partition("=") for part in query.split("&")]
     names = {name.lower() for name, _, _ in pairs}
     dated = {name for name, _, value in pairs if _DATE_VALUE.fullmatch(value)}
-    dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and value[:1].isdigit()}
+    dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and _COUNT.match(value)}
     if len(names & _SHORT_NAMES) > 1:
         dated |= {name for name, _, value in pairs if name.lower() in _SHORT_NAMES and value.isdigit()}
     return "&".join(f"{name}={{date}}" for name in sorted(dated))

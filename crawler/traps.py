@@ -2,7 +2,7 @@
 
 Some show by their text: a path that repeats or deepens, a query that grows. The others show by what they bring: a
 space (a calendar, or all queries of one path) in which page after page shows nothing new, neither content that this
-space has not shown, nor a link out of it, is closed. What lies beside it is crawled on. Pure; the engine asks.
+space has not shown, nor a link out of it to where there is something, is closed. What lies beside it is crawled on. Pure; the engine asks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +24,7 @@ SAYS: Final = {
 }
 
 ROW: Final = 150  # pages in a row that show nothing new, until a space is closed
+BARREN: Final = 10  # pages in a row that show nothing new, from which a space is not worth leading to
 GROWN: Final = 20  # times in a row that a URL may grow from page to page
 ALIKE: Final = 10  # listed pages with the same content, from which a site is asked for a page that cannot be
 KEPT: Final = 20_000  # links and fingerprints remembered of one space
@@ -146,12 +147,14 @@ class Traps:
             return outcome
         kind, pattern = where
         space = self._space(kind, pattern)
-        outside = (hash(link) for link in links if space_of(link) != where)
+        outside, across = self._leading_out(links, where)
         is_listed = isinstance(outcome, Listed)
         if space.is_new((content or url) if is_listed else None, outside):
             if not space.closed and not space.restored:
                 space.row, space.listed = 0, []
             space.restored = False
+            return outcome
+        if space.row == ROW - 1 and space.is_new(None, across):
             return outcome
         space.row += 1
         self.is_dirty |= space.row % SAVED_EVERY == 0
@@ -164,6 +167,24 @@ class Traps:
             space.listed = []
             self.tell(kind, pattern, url)
         return Unlisted(Why.TRAP, pattern) if is_listed else outcome
+
+    def _leading_out(self, links: Iterable[Url], where: tuple[str, str]) -> tuple[list[int], list[int]]:
+        """What is outside of a space: links that lie in none, and other spaces; and links into those that show something.
+
+        A calendar may have its months in one space and its days in another: each leads to what is new in the other,
+        without end. So links into a space are new only while it brings something by itself.
+        """
+        outside, across = [], []
+        for link in links:
+            there = space_of(link)
+            known = there and self._spaces.get(there[1])
+            if there is None:
+                outside.append(hash(link))
+            elif there != where:
+                outside.append(hash(there[1]))
+                if known and not known.closed and known.row < BARREN:
+                    across.append(hash(link))
+        return outside, across
 
     def _remember(self, url: Url, content: str | None) -> None:
         if content is None:

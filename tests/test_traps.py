@@ -50,6 +50,18 @@ def test_depth_has_an_end() -> None:
         ("/cal/2026/11/05", "/cal/{date}"),
         ("/events/2026-11-05", "/events/{date}"),
         ("/events/day-2026-11-05.html", "/events/day-{date}.html"),
+        ("/cal_2026_11", "/cal_{date}"),
+        ("/cal_2026_11_05", "/cal_{date}"),
+        ("/20261105", "/{date}"),
+        ("/202611", "/{date}"),
+        ("/cal/05-11-2026", "/cal/{date}"),
+        ("/cal/11.2026", "/cal/{date}"),
+        ("/when/november-2026", "/when/{date}"),
+        ("/when/november-2026/3", "/when/{date}"),
+        ("/calendar/2026/nov/3", "/calendar/{date}"),
+        ("/calendar/2026/november", "/calendar/{date}"),
+        ("/market-2026", None),
+        ("/may", None),
         ("/week/2026-W07", "/week/{date}"),
         ("/calendar/month/11", "/calendar/month/{n}"),
         ("/cal/17", "/cal/{n}"),
@@ -59,6 +71,8 @@ def test_depth_has_an_end() -> None:
         ("/e?date=20261105&view=day", "/e?date={date}"),
         ("/e?year=2026&month=3", "/e?month={date}&year={date}"),
         ("/e?y=2026&m=3&lang=en", "/e?m={date}&y={date}"),
+        ("/e?month=-5", "/e?month={date}"),
+        ("/e?on=03-11-2026", "/e?on={date}"),
         ("/e?m=3", None),
         ("/e?id=2026", None),
         ("/product/2026", None),
@@ -132,6 +146,41 @@ def test_links_inside_of_the_space_are_nothing_new() -> None:
     for number in range(ROW + 1):
         traps.note(page(number), Listed(), "same", [page(number + 1), Url(SITE + "/")])
     assert traps.bars(page(9_999))
+
+
+def test_spaces_that_lead_to_nothing_but_each_other_are_closed() -> None:
+    traps, asked, todo = Traps(), 0, [Url(SITE + "/month?at=2026-01")]
+    while todo and asked < 20 * ROW:
+        url = todo.pop(0)
+        if traps.bars(url):
+            continue
+        asked += 1
+        number = int(url[-2:]) + 12 * int(url[-5:-3])
+        kind, _, rest = url.rpartition("?at=20")
+        later = [f"{(number + n) // 12:02}-{(number + n) % 12:02}" for n in (1, 2)]
+        links = [Url(f"{SITE}/{name}?at=20{when}") for name in ("month", "day") for when in later]
+        todo += links
+        traps.note(url, Listed(), kind, [*links, Url(SITE + "/"), Url(SITE + "/login?to=" + rest)])
+    assert asked < 4 * ROW
+    assert {trap.pattern for trap in traps.found.values()} == {
+        SITE + "/month?at={date}",
+        SITE + "/day?at={date}",
+    }
+
+
+def lists(traps: Traps, count: int, item: str) -> None:
+    """Pages of a list that are all alike but for the items they lead to, each of which is a page of its own."""
+    for number in range(count):
+        to = Url(SITE + item.format(number))
+        traps.note(page(number), Unlisted(Why.NOINDEX), None, [to])
+        traps.note(to, Listed(), f"item {number}", [])
+
+
+@pytest.mark.parametrize("item", ["/item?id={}", "/item/{}?from=list", "/item/{}", "/events/2026-{:02}-01"])
+def test_a_list_of_pages_is_gone_through(item: str) -> None:
+    traps = Traps()
+    lists(traps, 3 * ROW, item)
+    assert not traps.bars(page(9_999))
 
 
 def test_a_page_without_a_fingerprint_is_like_no_other() -> None:
