@@ -96,6 +96,12 @@ def test_a_bare_ampersand_is_forgiven_wherever_chunks_are_cut() -> None:
     assert all(locs([body[:cut], body[cut:]]) == wanted for cut in range(len(body)))
 
 
+def test_an_ampersand_in_cdata_is_one_wherever_chunks_are_cut() -> None:
+    body = urlset(f"<![CDATA[{A}?x=1&y=2]]></loc></url><url><loc>{A}?x=[3]]&y=4").encode()
+    wanted = [f"{A}?x=1&y=2", f"{A}?x=[3]]&y=4"]
+    assert all(locs([body[:cut], body[cut : cut + 1], body[cut + 1 :]]) == wanted for cut in range(len(body)))
+
+
 @pytest.mark.parametrize(
     "attack",
     [

@@ -21,6 +21,8 @@ LONGEST: Final = 8_192  # characters of a loc that are looked at
 
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TAIL: Final = len(b"&#x10FFFF;")
+_CDATA: Final = (b"<![CDATA[", b"]]>")  # what ends text, and what ends CDATA
+_BEGUN: Final = (re.compile(rb"[&<]"), re.compile(rb"\]"))  # with what may be cut off at the end of a chunk
 _DECLARATION: Final = b"<?xml "
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 _ABSOLUTE: Final = re.compile(rb"https?://", re.IGNORECASE)
@@ -158,14 +160,19 @@ def _line(line: bytes) -> Iterator[Found]:
 
 
 def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Bare ampersands escaped: the parser would drop them, and what stands behind them."""
-    kept = b""
+    """Bare ampersands escaped, but in CDATA: the parser would drop them, and what stands behind them."""
+    kept, is_cdata = b"", False
     for chunk in chunks:
         data = kept + chunk
-        cut = data.rfind(b"&", max(0, len(data) - _TAIL))
-        kept = b"" if cut < 0 else data[cut:]
-        yield _BARE_AMPERSAND.sub(b"&amp;", data[: len(data) - len(kept)])
-    yield _BARE_AMPERSAND.sub(b"&amp;", kept)
+        while (end := data.find(_CDATA[is_cdata])) >= 0:
+            end += len(_CDATA[is_cdata])
+            yield data[:end] if is_cdata else _BARE_AMPERSAND.sub(b"&amp;", data[:end])
+            data, is_cdata = data[end:], not is_cdata
+        begun = _BEGUN[is_cdata].search(data, max(0, len(data) - _TAIL))
+        kept = data[begun.start() :] if begun else b""
+        data = data[: len(data) - len(kept)]
+        yield data if is_cdata else _BARE_AMPERSAND.sub(b"&amp;", data)
+    yield kept if is_cdata else _BARE_AMPERSAND.sub(b"&amp;", kept)
 
 
 def _documents(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
