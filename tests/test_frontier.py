@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier import SqliteFrontier
+from crawler.frontier.files import remove_state
 from crawler.frontier.known import Known
 from crawler.model import (
     Alike,
@@ -157,6 +159,40 @@ async def test_robots_is_remembered_for_a_day(bench: Bench) -> None:
     assert await bench.frontier.robots(SITE) is None
     await bench.frontier.add([page("/a"), page("/b")])
     assert [lease.stranger for lease in await bench.leases()] == [True]
+
+
+async def test_robots_that_this_run_read_can_be_had_when_it_is_old(bench: Bench) -> None:
+    bench.clock.now += 10
+    await bench.frontier.begin("settings")
+    file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
+    await bench.frontier.meet(SITE, file, 0.0)
+    bench.clock.now += DAY
+    assert await bench.frontier.robots(SITE) is None
+    assert await bench.frontier.robots(SITE, stale=True) == file
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    bench.clock.now += 10
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.robots(SITE, stale=True) is None, "another run read it"
+
+
+@pytest.mark.parametrize("status", ["down", "unreachable"])
+async def test_robots_that_failed_is_asked_for_again_when_the_crawl_goes_on(
+    bench: Bench, status: str
+) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.meet(SITE, RobotsFile(status, fetched=bench.clock()), 0.0)
+    await bench.frontier.add([page("/a"), page("/b")])
+    [one, two] = await bench.leases()
+    await bench.settle(one, Unlisted(Why.ROBOTS_DOWN))
+    await bench.settle(two, Listed())
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.robots(SITE) is None
+    [again] = await bench.leases()
+    assert again.stranger
+    assert again.visit == one.visit
+    balance = await bench.frontier.balance()
+    assert (balance.discovered, balance.open) == (2, 1)
 
 
 async def test_slots_of_a_host_are_a_gap_apart(bench: Bench) -> None:
@@ -495,6 +531,40 @@ async def test_another_programs_database_is_left_alone(path: Path) -> None:
         db.execute("CREATE TABLE theirs (x)")
     db.close()
     with pytest.raises(FrontierError, match="another program's database"):
+        SqliteFrontier(str(path))
+
+
+async def test_beginning_anew_removes_what_is_ours(path: Path) -> None:
+    await SqliteFrontier(str(path)).close()
+    remove_state(path)
+    remove_state(path)
+    assert [left.name for left in path.parent.iterdir()] == [path.name + ".lock"]
+
+
+async def test_beginning_anew_does_not_touch_another_programs_database(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+    with pytest.raises(FrontierError, match="another program's database"):
+        remove_state(path)
+    assert path.read_bytes() == before
+    assert [left.name for left in path.parent.iterdir()] == [path.name]
+
+
+async def test_beginning_anew_keeps_a_file_that_may_be_somebodys(path: Path) -> None:
+    path.parent.mkdir()
+    for text in (b"my notes", b"more notes" * 1_000):
+        path.write_bytes(text)
+        remove_state(path)
+        await SqliteFrontier(str(path)).close()
+    kept = path.with_name(path.name + ".kept"), path.with_name(path.name + ".kept1")
+    assert [file.read_bytes() for file in kept] == [b"my notes", b"more notes" * 1_000]
+
+
+async def test_a_folder_is_no_state(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(FrontierError, match="is a folder: name a file with --state"):
         SqliteFrontier(str(path))
 
 

@@ -4,10 +4,11 @@ The lock is an SQLite database of its own beside the state, held exclusively: it
 system takes it back when its holder is killed. The time of that file is the run's pulse.
 """
 
+import itertools
 import os
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,12 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier import schema
 
 PULSE: Final = 5.0  # seconds between two beats
+
+# The head of a database file (sqlite.org/fileformat.html 1.3): its first bytes, and at the end of it who made it.
+_SQLITE: Final = b"SQLite format 3\0"
+_MARK: Final = 68
+_OURS: Final = schema.APPLICATION_ID.to_bytes(4, "big")
+_HEAD: Final = _MARK + len(_OURS)
 
 
 class Lock:
@@ -95,17 +102,46 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     return db
 
 
-def _check_owner(db: sqlite3.Connection, path: str) -> None:
+def _check_owner(db: sqlite3.Connection, path: str, *, any_version: bool = False) -> None:
     owner = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and owner != schema.APPLICATION_ID:
         raise FrontierError(f"{path} is another program's database: name another file with --state.")
-    if tables and version != schema.VERSION:
+    if tables and version != schema.VERSION and not any_version:
         raise FrontierError(
             f"The state {path} is of version {version}, this program writes {schema.VERSION}: "
             "begin anew with --fresh."
         )
+
+
+def _is_another_programs(path: Path) -> bool:
+    """A database that can be read and is not ours. One that cannot be read is a damaged one of ours."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as db:
+            _check_owner(db, str(path), any_version=True)
+    except sqlite3.DatabaseError:
+        return False
+    except FrontierError:
+        return True
+    return False
+
+
+def _says_it_is_ours(path: Path) -> bool:
+    """By its first bytes; or it is empty, or not there. The mark of a new one may still lie in the log beside it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except FileNotFoundError:
+        return True
+    return not head or (head.startswith(_SQLITE) and head[_MARK:] in {_OURS, bytes(len(_OURS)), b""})
+
+
+def _unused(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.kept{number or ''}") for number in itertools.count())
+    return next(name for name in names if not name.exists())
 
 
 def _prepare(db: sqlite3.Connection) -> None:
@@ -125,6 +161,8 @@ def _prepare(db: sqlite3.Connection) -> None:
 def failure(path: str, error: Exception) -> str:
     """What went wrong with a state, and what to do."""
     words = str(error)
+    if Path(path).is_dir():
+        return f"The state {path} is a folder: name a file with --state."
     if "full" in words:
         return f"The state {path} cannot be written: the disk is full. Make room, and run again: nothing is lost."
     if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
@@ -133,9 +171,16 @@ def failure(path: str, error: Exception) -> str:
 
 
 def remove_state(path: Path) -> None:
-    """Forget a state: `--fresh`. Raises `StateBusy` when another run holds it."""
+    """Forget a state: `--fresh`. A file that may be somebody else's is kept beside, under another name.
+
+    Raises `StateBusy` when another run holds it, `FrontierError` for another program's database.
+    """
+    if _is_another_programs(path):
+        raise FrontierError(f"{path} is another program's database: name another file with --state.")
     lock = Lock(path)
     try:
+        if not _says_it_is_ours(path):
+            path.replace(_unused(path))
         for suffix in ("", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
     except OSError as error:
