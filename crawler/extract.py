@@ -46,6 +46,7 @@ PLAIN_TAGS: Final = 5_000
 FEW_TAGS: Final = 1_000  # nothing can hurt
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
 
+_HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
 _SPACE: Final = "\t\n\x0c\r "
 # With attributes: of those without, the standard keeps three (13.2.4.3). Spelled out, as most tags are none of these.
 _FORMATTED: Final = re.compile(
@@ -214,7 +215,8 @@ class _Reading:
             case "link":
                 self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
             case "base":
-                self.base = self.base or _base(given.get("href"), self.url)
+                if self.base is None and not _is_drawn(node):
+                    self.base = _base(given.get("href"), self.url)
             case "meta":
                 self._meta(node, given)
                 self._stating(node, tag, given)
@@ -283,6 +285,18 @@ def _is_in_head(node: LexborNode) -> bool:
     while parent is not None and parent.tag == "noscript":
         parent = parent.parent
     return parent is not None and parent.tag == "head"
+
+
+def _is_drawn(node: LexborNode) -> bool:
+    """Within SVG or MathML an element is another one, whatever its name. Nobody nests deeper than is looked."""
+    parent = node.parent
+    for _ in range(50):
+        if parent is None or parent.tag in _HTML_WITHIN:
+            return False
+        if parent.tag in {"svg", "math"}:
+            return True
+        parent = parent.parent
+    return False
 
 
 def _is_in_noscript(node: LexborNode) -> bool:

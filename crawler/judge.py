@@ -173,6 +173,9 @@ class Judge:
         links = self._links(url, reply, page, said, [canonical, refresh])
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
             return Verdict(Moved(refresh), facts, links)
+        essence, _ = _type(reply)
+        if essence not in rules.types:
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links)
         return Verdict(self._indexable(url, said, canonical, facts), facts, links)
 
     def _indexable(self, url: Url, said: Directives, canonical: Url | None, facts: Facts) -> Outcome:

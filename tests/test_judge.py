@@ -170,6 +170,9 @@ def test_other_types_are_listed_when_asked_for_and_their_headers_count() -> None
     hidden = judged(headers=pdf | {"X-Robots-Tag": "noindex"}, types=types)
     assert hidden.outcome == Unlisted(Why.NOINDEX)
     copy = judged(headers=pdf | {"Link": '</a>; rel="canonical"'}, types=types)
+    page = judged(html=b"<a href=/a>", types=types)
+    assert page.outcome == Unlisted(Why.TYPE, "text/html"), "and no others"
+    assert page.links, "which lead on all the same"
     assert copy == Verdict(Unlisted(Why.CANONICAL, SITE + "/a"), Facts(200), (Link(Url(SITE + "/a")),))
 
 
