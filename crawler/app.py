@@ -23,6 +23,7 @@ from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
 from crawler.frontier.ledger import FAR
 from crawler.judge import Judge
+from crawler.layers import checked
 from crawler.model import Moved, Settlement
 from crawler.placing import Placing
 from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
@@ -107,7 +108,8 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
 
 def far_of(settings: Settings) -> float:
     """Seconds: what is booked farther ahead was booked by another clock."""
-    return max(FAR, 2 * settings.pace.max_wait)
+    pace = settings.pace
+    return max(FAR, 2 * pace.max_wait, 2 / pace.rate if pace.rate else 0.0)
 
 
 async def home_of(frontier: SqliteFrontier, start: Url) -> Url:
@@ -208,7 +210,7 @@ class Job:
             )
         except PublishRefused:
             if over:
-                await self.frontier.conclude()
+                await self.frontier.conclude(refused=True)
             raise
         if over:
             await self.frontier.conclude()
@@ -307,7 +309,10 @@ async def open_job(
 
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """
+    settings = checked(settings)
     starts = starts_of(settings)
+    if settings.scope.seed_sitemaps not in {"auto", "off"}:
+        start_url(settings.scope.seed_sitemaps, normaliser(settings))  # as above: wrong is wrong at once
     scope, pace = settings.scope, settings.pace
     tally = Tally(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)
     async with AsyncExitStack() as stack:
@@ -328,7 +333,7 @@ async def open_job(
         )
         visitor = here.visitor
         if settings.pace.processes > 1 and not run.complete:
-            home = Home(pacer, turn, tally.strained, traps.session)
+            home = Home(pacer, turn, tally.strained, traps.session, turn.ended)
             visitor = await stack.enter_async_context(Team(settings, settings.pace.processes, home).running())
         yield Job(
             settings,

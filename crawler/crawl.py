@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
@@ -69,6 +69,7 @@ class Counters(Protocol):
 
     phase: str
     stopping: str | None
+    exchanges: int  # begun
 
     def found(self, new: int) -> None:
         """URLs became known."""
@@ -204,6 +205,8 @@ class Crawl:
         deepest = self.placing.scope.max_depth
         for depth in (None,) if deepest is None else range(deepest + 1):
             await self._drain(give, done, depth=depth)
+            if self._ending or not (await self.frontier.balance()).open:
+                return
 
     async def _drain(
         self,
@@ -295,6 +298,7 @@ class Crawl:
         if self._ending is None:
             self._ending = ending
             self.tally.stopping = why
+            self.turn.end()
             if self._nap:
                 self._nap.cancel()
 
@@ -349,6 +353,8 @@ class Crawl:
             if not await self._has_turn(lease):
                 return lease
             verdict = await self._go(lease)
+        if verdict is None:
+            return lease
         links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
@@ -376,15 +382,22 @@ class Crawl:
         file = await self.frontier.robots(site)
         if file is not None:
             self.permits.learn(site, file)
-            self._gap(site)
+            self._set_pace(site)
             return False
         await self.turn(site, lease.at)
-        file = await self.permits.ask(site)
-        self.permits.learn(site, file)
-        await self.frontier.meet(site, file, self._gap(site))
+        await self._meet(site)
         return True
 
-    def _gap(self, site: str) -> float:
+    async def _meet(self, site: str) -> None:
+        """Read robots.txt. One that fails later in a run leaves what was read before (RFC 9309 2.4)."""
+        file = await self.permits.ask(site)
+        if file.failed and (before := await self.frontier.robots(site, stale=True)) and not before.failed:
+            log.warning("robots.txt fails; as before", extra={"fields": {"origin": site, "now": file.detail}})
+            file = replace(before, fetched=file.fetched)
+        self.permits.learn(site, file)
+        await self.frontier.meet(site, file, self._set_pace(site))
+
+    def _set_pace(self, site: str) -> float:
         delay = self.permits.delay(site) or 0.0
         if delay > self.limits.max_wait:
             log.warning(
@@ -405,18 +418,24 @@ class Crawl:
             file = await self.frontier.robots(site)
             if file is None:
                 await self.turn(site, await self.frontier.slot(site))
-                file = await self.permits.ask(site)
-            self.permits.learn(site, file)
-            await self.frontier.meet(site, file, self._gap(site))
+                await self._meet(site)
+            else:
+                self.permits.learn(site, file)
+                self._set_pace(site)
         return self.permits.permit(url)
 
-    async def _go(self, lease: Lease) -> Verdict:
-        self._asked += 1
+    async def _go(self, lease: Lease) -> Verdict | None:
+        """What the page says; nothing when it was not asked for any more."""
         self.tally.asked()
         try:
             seen = await self.visitor.visit(lease)
         finally:
             self.tally.answered()
+        if isinstance(seen, Lease):
+            self.tally.exchanges -= 1
+            return None
+        # Not before: that many asked for is an ending, and an ending takes back what waits to be asked for.
+        self._asked += 1
         if seen.truncated:
             self.placing.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
         return seen.verdict

@@ -1,7 +1,8 @@
 """How the text of a setting is read, and how its value is written down again.
 
 A `Kind` takes text (a flag, an environment variable) or a TOML value and answers with the value, or raises
-`ValueError` with what was expected. It knows nothing of which setting it serves.
+`ValueError` with what was expected. A value that was read once reads to itself. It knows nothing of which setting
+it serves.
 """
 
 import re
@@ -11,10 +12,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import translate
 from ipaddress import ip_network
-from typing import Any
+from math import nan
+from os import PathLike, fspath
+from typing import Any, Final
 
+_MOST: Final = 2**53  # up to here, a float counts every one
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
+_NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2), in small letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +35,23 @@ class Kind:
 
 
 def _text(value: object) -> str:
+    value = fspath(value) if isinstance(value, PathLike) else value
     if not isinstance(value, str) or not value.strip():
         raise ValueError("needs a text")
-    if any(ord(c) < 32 for c in value):
+    if any(ord(c) < 32 or ord(c) == 127 for c in value):
         raise ValueError("must not hold control characters")
     return value.strip()
 
 
 def _quantity(value: object, units: dict[str, Any], example: str) -> Any:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
-    if isinstance(value, bool) or not match or match[2] not in units:
+    amount: float = -1
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        amount = value
+    elif match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower()):
+        amount = float(match[1]) * units.get(match[2], nan)
+    if not 0 <= amount <= _MOST:
         raise ValueError(f"needs {example}")
-    return float(match[1]) * units[match[2]]
+    return amount
 
 
 def _number(value: object, low: float, high: float | None, whole: bool) -> Any:
@@ -76,7 +87,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     """A pattern on path and query: `re:REGEX` (found anywhere), else a glob (the whole text)."""
     try:
         return re.compile(text[3:]) if text.startswith("re:") else re.compile(translate(text))
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is not a valid regular expression: {error}") from None
 
 
@@ -95,11 +106,17 @@ def _web_address(value: object) -> str:
 
 
 def _duration(value: object) -> float:
-    return float(_quantity(value, _TIMES, "seconds, or a time such as 90s, 30m or 2h"))
+    return float(_quantity(value, _TIMES, _TIME))
 
 
-def _show_seconds(value: float) -> str:
-    return f"{value:g}"
+def _timeout(value: object) -> float:
+    if seconds := _duration(value):
+        return seconds
+    raise ValueError(f"needs {_TIME}, above 0")
+
+
+def _show_number(value: float) -> str:
+    return str(value).removesuffix(".0")
 
 
 def _show_share(value: float) -> str:
@@ -122,9 +139,9 @@ def COUNT(low: int, high: int | None = None) -> Kind:  # noqa: N802 - reads as t
     return Kind("N", lambda value: _number(value, low, high, whole=True))
 
 
-def NUMBER(low: float, high: float | None = None) -> Kind:  # noqa: N802
+def NUMBER(low: float, high: float) -> Kind:  # noqa: N802
     """A number."""
-    return Kind("X", lambda value: _number(value, low, high, whole=False), _show_seconds)
+    return Kind("X", lambda value: _number(value, low, high, whole=False), _show_number)
 
 
 def BYTES(low: int, high: int | None = None) -> Kind:  # noqa: N802
@@ -162,6 +179,18 @@ def CHOICE(*words: str) -> Kind:  # noqa: N802
     return Kind("|".join(words), read, choices=words)
 
 
+def MEDIA_TYPE(*names: str) -> Kind:  # noqa: N802
+    """A media type (RFC 9110 8.3.1, without parameters), or one of a few names."""
+
+    def read(value: object) -> str:
+        text = _text(value).lower()
+        if text not in names and not re.fullmatch(f"{_NAME}/{_NAME}", text):
+            raise ValueError(f"needs {', '.join(names)} or a media type such as text/plain")
+        return text
+
+    return Kind("TYPE", read)
+
+
 def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
     """Several of a kind. As one text: split at blanks as a shell would, or at `separator`."""
 
@@ -190,14 +219,19 @@ def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
 
 def ABSENT(kind: Kind) -> Kind:  # noqa: N802
     """A kind whose setting may be left out; there is no text for 'nothing'."""
-    return Kind(kind.metavar, kind.read, lambda v: "" if v is None else kind.show(v), choices=kind.choices)
+
+    def read(value: object) -> Any:
+        return None if value is None else kind.read(value)
+
+    return Kind(kind.metavar, read, lambda v: "" if v is None else kind.show(v), choices=kind.choices)
 
 
 TEXT = Kind("TEXT", _text)
 PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
-SECONDS = Kind("SECONDS", _duration, _show_seconds)
-DURATION = Kind("TIME", _duration, _show_seconds)
+SECONDS = Kind("SECONDS", _duration, _show_number)
+TIMEOUT = Kind("SECONDS", _timeout, _show_number)
+DURATION = Kind("TIME", _duration, _show_number)
 WEB_ADDRESS = Kind("URL", _web_address)
 SHARE = Kind("SHARE", _share, _show_share)

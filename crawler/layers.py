@@ -9,6 +9,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,24 @@ def resolve(
         *_from_env(environ or {}, known),
         *_from_flags(flags or {}, known),
     ):
-        try:
-            value = given.key.option.kind.read(given.value)
-        except ValueError as error:
-            raise ConfigError(
-                f"{given.place}: {_shown(getattr(error, 'part', given.value))} {error}."
-            ) from None
-        effective[given.key.field] = Origin(given.key, value, given.place)
+        effective[given.key.field] = _accept(given)
     return _assemble(effective), list(effective.values())
+
+
+def checked(settings: Settings) -> Settings:
+    """Settings that a program made, each value read as if it stood in a file. Raises `ConfigError`.
+
+    What was read already stays as it is. One text where several are wanted is one of them, and is not split.
+    """
+    return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
+
+
+def _accept(given: Given) -> Origin:
+    try:
+        value = given.key.option.kind.read(given.value)
+    except ValueError as error:
+        raise ConfigError(f"{given.place}: {_shown(getattr(error, 'part', given.value))} {error}.") from None
+    return Origin(given.key, value, given.place)
 
 
 def _assemble(effective: Mapping[str, Origin]) -> Settings:
@@ -70,6 +81,17 @@ def _assemble(effective: Mapping[str, Origin]) -> Settings:
     return Settings(
         **{name: dataclasses.replace(getattr(DEFAULTS, name), **values) for name, values in sections.items()}
     )
+
+
+def _from_settings(settings: Settings) -> Iterator[Given]:
+    for key in keys():
+        section, wanted = getattr(settings, key.section), type(getattr(DEFAULTS, key.section))
+        if not isinstance(section, wanted):
+            raise ConfigError(f"Settings.{key.section}: needs a {wanted.__name__} (crawler.settings).")
+        value = getattr(section, key.field)
+        if isinstance(key.default, tuple) and isinstance(value, str | PathLike):
+            value = (value,)
+        yield Given(key, value, f"Settings.{key.section}.{key.field}")
 
 
 def _from_flags(flags: Mapping[str, object], known: Iterable[Key]) -> Iterator[Given]:
@@ -94,7 +116,8 @@ def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[Given]:
         sections.setdefault(key.section, {})[key.name] = key
     for section, values in _read(file).items():
         if section not in sections:
-            raise ConfigError(f"{file}: there is no section [{_shown(section)}]{nearest(section, sections)}")
+            name = _shown(section).strip("'\"")
+            raise ConfigError(f"{file}: there is no section [{name}]{nearest(section, sections)}")
         if not isinstance(values, dict):
             raise ConfigError(f"{file}: [{section}] needs keys below it.")
         for name, value in values.items():

@@ -285,6 +285,11 @@ class RobotsFile:
     detail: str = ""
     fetched: float = 0.0  # seconds since the epoch
 
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be read."""
+        return self.status in {"down", "unreachable"}
+
 
 class Permit(NamedTuple):
     """Whether robots.txt lets us ask for a URL, and the line that says so."""

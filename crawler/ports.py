@@ -59,8 +59,11 @@ class Visitor(Protocol):
     ahead: int
     """Visits that it wants in hand for each request in flight. Above 1, it keeps to the limit of these itself."""
 
-    async def visit(self, lease: Lease) -> Seen:
-        """Ask for the page and judge it. Never raises for what the page, or the process that reads it, does."""
+    async def visit(self, lease: Lease) -> Seen | Lease:
+        """Ask for the page and judge it. Never raises for what the page, or the process that reads it, does.
+
+        The lease itself comes back when the crawl ended before the page was asked for.
+        """
         ...
 
 
@@ -125,6 +128,10 @@ class Turns(Protocol):
 
     def is_stale(self, origin: str, at: float) -> bool:
         """Whether the slot `at` was booked before `origin` had enough: it is not to be taken any more."""
+        ...
+
+    def end(self) -> None:
+        """The crawl ends: what is in hand and was not asked for is not to be asked for any more."""
         ...
 
 
@@ -207,8 +214,8 @@ class Frontier(Pacer, Protocol):
         """Remember an origin's robots.txt and its pace, `gap` seconds from slot to slot."""
         ...
 
-    async def robots(self, origin: str) -> RobotsFile | None:
-        """The remembered robots.txt, unless it is a day old."""
+    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
+        """The remembered robots.txt, unless it is a day old; `stale`: also then, if this run read it."""
         ...
 
     async def remember(self, key: str, value: str) -> None:
@@ -246,8 +253,11 @@ class Frontier(Pacer, Protocol):
         """Every URL is settled: the run is complete."""
         ...
 
-    async def conclude(self) -> None:
-        """The complete run was published (or refused for good): the next `begin` starts a new one."""
+    async def conclude(self, *, refused: bool = False) -> None:
+        """The complete run was published (or `refused` for good): the next `begin` starts a new one.
+
+        What a refused run saw change was perhaps a page of errors, and tells no date to those that come after it.
+        """
         ...
 
     def entries(self) -> AsyncIterator[Sequence[Entry]]:

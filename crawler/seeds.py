@@ -74,8 +74,12 @@ class Seeds:
         self._met: set[Url] = set()
 
     async def read(self, sitemaps: Iterable[Url]) -> AsyncIterator[Sequence[Url]]:
-        """The pages that the sitemaps name, one sitemap at a time."""
-        level = [url for url in sitemaps if self._is_new(url)]
+        """The pages that the sitemaps name, one sitemap at a time. Those of other sites are logged and passed over."""
+        named = dict.fromkeys(sitemaps)
+        for url in named:
+            if not self._belongs(url):
+                self._passed_over(url, "is not on the site")
+        level = [url for url in named if self._is_new(url)]
         for _ in range(LEVELS):
             below: list[Url] = []
             for url in level:

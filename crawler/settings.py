@@ -17,6 +17,7 @@ from crawler.kinds import (
     COUNT,
     DURATION,
     LIST,
+    MEDIA_TYPE,
     NETWORK,
     NUMBER,
     PATTERN,
@@ -24,6 +25,7 @@ from crawler.kinds import (
     SHARE,
     SWITCH,
     TEXT,
+    TIMEOUT,
     WEB_ADDRESS,
     Kind,
 )
@@ -94,11 +96,11 @@ class Urls:
 class Pace:
     """How hard the site is asked."""
 
-    concurrency: int = option(16, "requests in flight", COUNT(1))
+    concurrency: int = option(16, "requests in flight", COUNT(1, 1_000))
     processes: int = option(
         1, "processes that fetch and read pages, at most half of --concurrency; 1 is this one", COUNT(1)
     )
-    rate: float = option(5.0, "requests a second to one host; 0 is unpaced", NUMBER(0))
+    rate: float = option(5.0, "requests a second to one host; 0 is unpaced", NUMBER(0, 100_000))
     max_wait: float = option(600.0, "the longest Retry-After or Crawl-delay to sit out", SECONDS)
     ignore_robots: bool = option(False, "crawl what robots.txt forbids: only on a site of your own", SWITCH)
 
@@ -112,8 +114,8 @@ class Http:
         "the User-Agent header; its first word is the name looked for in robots.txt",
         TEXT,
     )
-    timeout: float = option(20.0, "the longest silence", SECONDS)
-    total_timeout: float = option(60.0, "the longest time for one page", SECONDS)
+    timeout: float = option(20.0, "the longest silence", TIMEOUT)
+    total_timeout: float = option(60.0, "the longest time for one page", TIMEOUT)
     retries: int = option(3, "further tries after a failure that may pass", COUNT(0))
     max_body: int = option(10_000_000, "the largest page, decoded", BYTES(1))
     max_redirects: int = option(10, "redirects in a row", COUNT(0))
@@ -136,7 +138,9 @@ class Verdicts:
     """Which pages are listed."""
 
     no_rule: tuple[str, ...] = option((), "a rule to switch off", LIST(CHOICE(*RULES)))
-    types: tuple[str, ...] = option(("html",), "what is listed: html, pdf, or a media type", LIST(TEXT, ","))
+    types: tuple[str, ...] = option(
+        ("html",), "what is listed: html, pdf, or a media type", LIST(MEDIA_TYPE("html", "pdf"), ",")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +211,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The whole tree. `layers.resolve` fills it; a library user constructs it directly."""
+    """The whole tree. `layers.resolve` fills it; a library user constructs it, and `layers.checked` reads it."""
 
     scope: Scope = Scope()
     urls: Urls = Urls()

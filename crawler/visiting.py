@@ -3,10 +3,12 @@
 The rest of a crawl, its state and its files, is put together in `app`.
 """
 
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import anyio
 
@@ -22,6 +24,8 @@ from crawler.settings import Settings
 from crawler.urls import TRACKING, Normaliser, Url
 from crawler.visitor import Local
 
+_WITH_LOGIN: Final = re.compile(r"[^/\\]*:[/\\]*[^/\\?#]*@")
+
 
 def starts_of(settings: Settings) -> tuple[Url, ...]:
     """The start URLs, normalised. A bare host name is read as https. Raises `ConfigError`."""
@@ -33,9 +37,15 @@ def starts_of(settings: Settings) -> tuple[Url, ...]:
 
 
 def start_url(text: str, normalise: Normaliser) -> Url:
-    """One URL that a person typed. Raises `ConfigError`."""
+    """One URL that a person typed. Raises `ConfigError`, which repeats no password."""
     text = text.strip()
-    url = normalise(text if "://" in text else f"https://{text}")
+    whole = text if "://" in text else f"https://{text}"
+    if _WITH_LOGIN.match(whole):
+        raise ConfigError(
+            "A URL must not hold a user name or password: put user:password into a variable and name that "
+            "with --auth-env."
+        )
+    url = normalise(whole)
     if url is None or not urls.host(url):
         raise ConfigError(f"{text!r} is not an http or https URL.")
     return url

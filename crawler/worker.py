@@ -6,6 +6,7 @@ It holds no state and decides no pace: for the slot of a further try it asks hom
 import signal
 import socket
 import time
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -15,6 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from crawler.fetch import Turns
 from crawler.loop import run
+from crawler.model import Seen
 from crawler.ports import Visitor
 from crawler.settings import Settings, settings_of
 from crawler.urls import origin
@@ -80,8 +82,18 @@ async def _visit_all(
             number, said = await todo.receive()  # takes several times as long
         lease = letters.read_lease(said)
         await patience(origin(lease.visit.url), 0.0)
-        seen = await visitor.visit(lease)
-        await channel.send(["seen", number, letters.written(seen)])
+        seen = lease if patience.ended.is_set() else await visitor.visit(lease)
+        await channel.send(
+            ["seen", number, letters.written(seen)] if isinstance(seen, Seen) else ["unused", number]
+        )
+
+
+async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
+    """What nobody took up yet."""
+    with suppress(anyio.WouldBlock):
+        while True:
+            number, _ = todo.receive_nowait()
+            await channel.send(["unused", number])
 
 
 async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
@@ -109,6 +121,10 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
                             home.patience.slow(site, until)
                         case ["where"]:
                             await channel.send(["here"])
+                        case ["end"]:
+                            home.patience.end()
+                if home.patience.ended.is_set():
+                    await _hand_back(todo, channel)
                 messages = await channel.receive()
             tasks.cancel_scope.cancel()
 

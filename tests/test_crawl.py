@@ -400,6 +400,61 @@ async def test_a_start_that_failed_is_asked_again_next_time(tmp_path: Path) -> N
         assert (await crawl(chosen)).listed == ["/"]
 
 
+async def test_robots_txt_that_failed_is_asked_again_next_time(tmp_path: Path) -> None:
+    site, up = Site(), False
+    site.page("/")
+    site.respond("/robots.txt", lambda _: site.answer(404 if up else 503))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        with pytest.raises(StartForbidden):
+            await crawl(chosen)
+        up = True
+        assert (await crawl(chosen)).listed == ["/"]
+
+
+async def test_robots_txt_that_fails_when_it_is_a_day_old_leaves_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, up = Site(), True
+    site.page("/", links=[f"/{number}" for number in range(9)] + ["/no"])
+    for number in range(9):
+        site.page(f"/{number}")
+    rules = b"User-agent: *\nDisallow: /no"
+    site.respond("/robots.txt", lambda _: site.answer(200, rules) if up else site.answer(500))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), max_pages=3)
+        assert (await crawl(chosen)).ending is Ending.LIMIT
+        up, clock = False, time.time
+        monkeypatch.setattr(time, "time", lambda: clock() + 90_000)
+        result = await crawl(replace(chosen, scope=replace(chosen.scope, max_pages=None)))
+    assert result.counts == {"listed": 10, "unlisted:robots": 1}
+    assert site.requests("/robots.txt") > 1
+
+
+async def test_a_night_of_error_pages_that_was_refused_gives_no_date_to_what_came_back(
+    tmp_path: Path,
+) -> None:
+    site, up = Site(), True
+    paths = [f"/{number}" for number in range(20)]
+
+    def answer(said: str, links: list[str]) -> object:
+        return site.answer(200, (said + "".join(f"<a href={link}>" for link in links)).encode())
+
+    site.respond("/", lambda _: answer("home", paths) if up else answer("back soon", paths[:5]))
+    for path in paths:
+        site.respond(path, lambda _, path=path: answer(f"page {path}" if up else "back soon", []))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        await published(chosen)
+        up = False
+        with pytest.raises(PublishRefused):
+            await published(chosen)
+        up = True
+        result = await crawl(chosen)
+    assert len(result.listed) == 21
+    assert set(result.dates.values()) == {None}
+
+
 async def test_ignoring_robots_is_possible(tmp_path: Path) -> None:
     site = Site()
     site.robots("User-agent: *\nDisallow: /")

@@ -53,6 +53,13 @@ def test_cookies_come_from_the_file_and_only_to_their_host(tmp_path: Path) -> No
     [
         ({"header": ("nonsense",)}, "--header: 'nonsense' needs the form 'Name: value'"),
         ({"header": ("a b: c",)}, "--header: 'a b' needs the form"),
+        ({"header": ("Host: x",)}, "--header: 'Host' cannot be set; the crawler says that itself"),
+        ({"header": ("transfer-encoding: chunked",)}, "--header: 'transfer-encoding' cannot be set;"),
+        ({"header": ("If-None-Match: *",)}, "--header: 'If-None-Match' cannot be set;"),
+        (
+            {"header": ("User-Agent: me",)},
+            "--header: 'User-Agent' cannot be set here; --user-agent sets that",
+        ),
         ({"auth_env": "MISSING"}, "--auth-env: the variable MISSING is not set"),
         ({"auth_env": "BAD"}, "holds control characters"),
         ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere is no Netscape cookie file"),

@@ -104,6 +104,16 @@ async def test_sitemaps_of_other_sites_and_forbidden_ones_are_not_asked() -> Non
     assert world.asked == ["/sitemap.xml"]
 
 
+async def test_a_sitemap_that_somebody_named_is_not_passed_over_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert await World({}).read(Url("https://nope/"), Url("https://nope/")) == []
+    assert [(record.message, record.fields) for record in caplog.records] == [  # type: ignore[attr-defined]
+        ("a sitemap was passed over", {"url": "https://nope/", "reason": "is not on the site"})
+    ]
+
+
 async def test_a_sitemap_may_have_moved_but_not_away_and_not_for_ever() -> None:
     def moved(to: str) -> Response:
         return Response(301, Headers([("Location", to)]))

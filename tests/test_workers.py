@@ -4,7 +4,8 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,7 @@ class Nobody:
 
     def __init__(self) -> None:
         self.said: list[tuple[str, object]] = []
+        self.ended = anyio.Event()
 
     async def slot(self, origin: str) -> float:
         self.said.append(("slot", origin))
@@ -153,6 +155,7 @@ while line := lines.readline():
         at.turn,
         lambda wait: at.said.append(("strained", wait)),
         lambda name, _: at.said.append(("session", name)),
+        at.ended,
     )
     return Team(Settings(), size, parts, command=[sys.executable, str(file)], stuck=stuck)  # fmt: skip
 
@@ -165,7 +168,9 @@ async def visit_all(team: Team, *paths: str) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
 
     async def go(path: str) -> None:
-        outcomes[path] = (await team.visit(lease(path))).verdict.outcome
+        seen = await team.visit(lease(path))
+        assert isinstance(seen, Seen)
+        outcomes[path] = seen.verdict.outcome
 
     async with team.running(), anyio.create_task_group() as tasks:
         for path in paths:
@@ -178,6 +183,7 @@ BAD = {
     "sticks": "time.sleep(60) if 'bad' in url else seen(number)",
     "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
     "goes deep": "(lines.write(b'[' * 200000 + b'\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "hands back what it is to do": "say(['unused', number]) if 'bad' in url else seen(number)",
     "is no JSON": "(lines.write(b'what?\\n'), lines.flush()) if 'bad' in url else seen(number)",
 }
 
@@ -203,11 +209,22 @@ async def test_pages_that_are_visited_alone_take_from_the_requests_in_flight(tmp
         assert sum(worker.share for worker in both._workers) == 15, "once"
 
 
+async def test_a_page_that_a_worker_died_on_is_not_asked_for_again_once_the_crawl_ends(
+    tmp_path: Path,
+) -> None:
+    home = Nobody()
+    both = team(tmp_path, BAD["dies"], home=home)
+    async with both.running():
+        home.ended.set()
+        assert await both.visit(lease("bad")) == lease("bad")
+    assert len((tmp_path / "starts").read_text()) == 3, "two, and one for that which died"
+
+
 async def test_workers_that_end_as_they_start_are_no_endless_work(tmp_path: Path) -> None:
     file = tmp_path / "worker.py"
     file.write_text("raise SystemExit")
     at = Nobody()
-    home = Home(at, at.turn, lambda _: None, lambda *_: None)
+    home = Home(at, at.turn, lambda _: None, lambda *_: None, at.ended)
     with pytest.raises(ConfigError, match="--processes"):
         async with Team(Settings(), 2, home, command=[sys.executable, str(file)]).running():
             await anyio.sleep(60)
@@ -268,6 +285,38 @@ async def test_limits_stay_exact(branching: Origin, tmp_path: Path) -> None:
     result = await crawl(branching, tmp_path, processes=3, max_pages=50, allow_partial=True)
     assert result.ending is Ending.LIMIT
     assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
+
+
+async def until(what: Callable[[], bool]) -> None:
+    with anyio.fail_after(30):
+        while not what():  # noqa: ASYNC110 - other threads and processes set no event of ours
+            await anyio.sleep(0.01)
+
+
+async def test_nothing_new_is_asked_for_once_the_crawl_ends(tmp_path: Path) -> None:
+    here, go_on = Origin("stopped", "127.0.31.4"), threading.Event()
+
+    def late(talk: Talk) -> None:
+        go_on.wait(30)
+        talk.say(http(page(text=talk.asked.path)))
+
+    paths = [f"/{number}" for number in range(60)]
+    here.put("/", http(page(*paths)), listed=True)
+    for path in paths:
+        here.put(path, late, listed=True, most=1)
+    chosen = {"concurrency": 4, "processes": 2, "state": str(tmp_path / "state.db")}
+    with serving(here):
+        given = settings(here.url().rstrip("/"), tmp_path, **chosen, allow_address=(f"{here.address}/32",))
+        async with open_job(given) as job, anyio.create_task_group() as tasks:
+            tasks.start_soon(job.crawl)
+            await until(lambda: here.waiting == 4 and job.tally.in_hand == 12)
+            job.stop("a test")
+            await until(lambda: job.tally.in_hand == 4)
+            go_on.set()
+        assert job.ending is Ending.STOPPED
+        assert job.tally.exchanges == 1 + 4
+        assert len(here.log) == 2 + 4, "robots.txt, the start, and what was in flight"
+        assert judge(here, await crawl(here, tmp_path, **chosen)) == [], "the rest is asked for later, once"
 
 
 @pytest.mark.parametrize(

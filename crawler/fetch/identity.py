@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 CODINGS: Final = "gzip, deflate, br, zstd"
+# The connection, the framing and what "changed since?" is asked with: said twice, or wrongly, they break the exchange.
+_OURS: Final = frozenset({
+    "accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match", "keep-alive",
+    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
 
 
 class Identity:
@@ -54,6 +59,10 @@ def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN:
         raise ConfigError(f"--header: {name.strip()!r} needs the form 'Name: value'.")
+    if name.lower() == "user-agent":
+        raise ConfigError(f"--header: {name!r} cannot be set here; --user-agent sets that.")
+    if name.lower() in _OURS:
+        raise ConfigError(f"--header: {name!r} cannot be set; the crawler says that itself.")
     return name.lower(), value.strip()
 
 

@@ -132,9 +132,7 @@ def stock(
         need = "--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'."
         raise ConfigError(need if http2 else "--proxy: a SOCKS proxy needs the package socksio.") from error
     except (ValueError, httpx.InvalidURL) as error:
-        raise ConfigError(
-            f"--proxy: is not a proxy URL that can be used ({type(error).__name__})."
-        ) from error
+        raise ConfigError("--proxy: is not a proxy URL that can be used.") from error
     return transport if proxy else guarded(transport, guard)
 
 

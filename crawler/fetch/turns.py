@@ -9,6 +9,8 @@ frontier keeps: only how truly it is kept at the server's door.
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import anyio
+
 from crawler.ports import Pacer
 
 FAR: Final = 1_200.0  # seconds
@@ -25,6 +27,7 @@ class Turns:
         self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], *, far: float = FAR
     ) -> None:
         """`clock`: seconds since the epoch. No slot lies more than `far` seconds ahead: then the clock went back."""
+        self.ended = anyio.Event()
         self._clock, self._sleep, self._far = clock, sleep, far
         # By origin: the last slot, and when it was really taken.
         self._last: dict[str, tuple[float, float]] = {}
@@ -49,6 +52,10 @@ class Turns:
     def pace(self, origin: str, gap: float) -> None:
         """See `ports.Turns.pace`. Until it is known, requests are as far apart as their slots."""
         self._gaps[origin] = gap
+
+    def end(self) -> None:
+        """See `ports.Turns.end`. Whoever has something in hand waits for `ended`."""
+        self.ended.set()
 
     async def __call__(self, origin: str, at: float) -> None:
         """Wait for the turn of the slot `at` of an origin."""

@@ -40,6 +40,7 @@ STRAIN_PAUSE: Final = (
 STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
 
 _NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
+_ROBOTS_DOWN: Final = f"unlisted:{Why.ROBOTS_DOWN.value}"
 
 
 class Ledger:
@@ -64,12 +65,16 @@ class Ledger:
         """See `ports.Frontier.begin`."""
         self._known.clear()
         self._db.execute("UPDATE host SET asked = 0, next = min(next, ?)", (self._clock() + 3600,))
+        # A failure is remembered while this process works, and tried again by the next.
+        self._db.execute("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
         last = self.one_or_none(
             "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
         )
         if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
             # The lock says that nobody else works here: whoever held a lease is dead.
             self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
+            if last[2] == "crawling":
+                self._db.execute(schema.REOPEN_UNASKED, {"run": self.run, "outcome": _ROBOTS_DOWN})
             self._since = self._trusted_since(reading)
             return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
         if last:
@@ -303,6 +308,12 @@ class Ledger:
                WHERE id = :id AND NOT strained BETWEEN :now - :pause AND :now""",
             {"limit": STRAIN_LIMIT, "now": now, "id": number, "pause": STRAIN_PAUSE},
         )
+
+    def conclude(self, *, refused: bool) -> None:
+        """See `ports.Frontier.conclude`."""
+        self._db.execute("UPDATE run SET status = 'concluded' WHERE number = ?", (self.run,))
+        if refused:
+            self._db.execute(schema.FORGET_CHANGES, {"run": self.run})
 
     def balance(self) -> Balance:
         """See `ports.Frontier.balance`."""

@@ -131,6 +131,11 @@ FROM (SELECT value AS v FROM json_each(:rows)) AS s
 WHERE url.id = s.v ->> 0
 """
 
+FORGET_CHANGES = """
+UPDATE url SET content = NULL, moved = NULL
+WHERE learned = :run AND moved >= (SELECT CAST(started AS INTEGER) FROM run WHERE number = :run)
+"""
+
 POSTPONE = """
 UPDATE url SET state = 1, token = NULL, due = s.v ->> 1
 FROM (SELECT value AS v FROM json_each(:rows)) AS s
@@ -215,7 +220,17 @@ UPDATE url SET outcome = 'unlisted:' || :why, detail = :detail
 WHERE run = :run AND outcome = 'listed' AND content = :content
 AND host = (SELECT id FROM host WHERE origin = :origin)
 """
+ROBOTS = """
+SELECT robots, robots_text, robots_detail, met FROM host
+WHERE origin = :origin AND (met > :since OR met >= (SELECT started FROM run WHERE number = :run))
+"""
+
 REOPEN = """
 UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
 WHERE run = :run AND outcome LIKE 'failed:%' AND host IS NOT NULL AND url IN (SELECT value FROM json_each(:urls))
+"""
+
+REOPEN_UNASKED = """
+UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
+WHERE run = :run AND outcome = :outcome AND host IS NOT NULL
 """

@@ -107,13 +107,14 @@ class SqliteFrontier:
         """See `ports.Frontier.meet`."""
         await self._call(self._ledger.meet, origin, file, gap)
 
-    async def robots(self, origin: str) -> RobotsFile | None:
+    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """See `ports.Frontier.robots`."""
-        row = await self._call(
-            self._ledger.one_or_none,
-            "SELECT robots, robots_text, robots_detail, met FROM host WHERE origin = ? AND met > ?",
-            (origin, self._clock() - ROBOTS_DAY),
-        )
+        given = {
+            "origin": origin,
+            "since": self._clock() - ROBOTS_DAY,
+            "run": self._ledger.run if stale else None,
+        }
+        row = await self._call(self._ledger.one_or_none, schema.ROBOTS, given)
         return RobotsFile(row[0], row[1] or b"", row[2] or "", row[3]) if row else None
 
     async def slot(self, origin: str) -> float:
@@ -176,11 +177,9 @@ class SqliteFrontier:
             self._ledger.do, "UPDATE run SET status = 'complete' WHERE number = ?", (self._ledger.run,)
         )
 
-    async def conclude(self) -> None:
+    async def conclude(self, *, refused: bool = False) -> None:
         """See `ports.Frontier.conclude`."""
-        await self._call(
-            self._ledger.do, "UPDATE run SET status = 'concluded' WHERE number = ?", (self._ledger.run,)
-        )
+        await self._call(self._ledger.conclude, refused=refused)
 
     async def entries(self) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Frontier.entries`."""

@@ -24,6 +24,7 @@ from crawler.errors import ConfigError, first_of
 from crawler.model import Cause, Failed, Lease, Seen, Verdict
 from crawler.ports import Pacer, Turn
 from crawler.settings import Settings
+from crawler.urls import origin
 from crawler.workers import letters
 from crawler.workers.channel import Channel
 
@@ -49,6 +50,7 @@ class Home:
     turn: Turn
     strained: Callable[[float], None]
     session: Callable[[str, str], None]
+    ended: anyio.Event  # no page that is in hand is to be asked for any more
 
 
 @dataclass(eq=False, slots=True)
@@ -60,12 +62,22 @@ class _Worker:
     waiting: dict[int, "_Waiting"] = field(default_factory=dict)
     is_ready: bool = False
 
+    async def tell(self, *message: Any) -> None:
+        """Nothing happens when it is gone: whoever listens to it sees that, too."""
+        with suppress(OSError):
+            await self.channel.send(message)
+
 
 @dataclass(slots=True)
 class _Waiting:
     lease: Lease
     done: anyio.Event = field(default_factory=anyio.Event)
-    seen: Seen | None = None  # None, once it is done: the worker died
+    seen: Seen | Lease | None = None  # the lease: not asked for; None, once it is done: the worker died
+
+    def came(self, seen: Seen | Lease) -> None:
+        """The worker said what became of it."""
+        self.seen = seen
+        self.done.set()
 
 
 class Team:
@@ -89,6 +101,7 @@ class Team:
         self._single: _Worker | None = None  # for pages that a worker may have died of
         self._alone = anyio.Lock()
         self._numbers = count()
+        self._all_ready = anyio.Event()  # for the first time
         self._stillborn = 0  # workers in a row that ended before they were ready
         self._tasks: TaskGroup | None = None
 
@@ -100,6 +113,10 @@ class Team:
                 for share in shares(self._settings.pace.concurrency, self._size):
                     self._workers.append(await self._start(share))
                 self._tasks.start_soon(self._watch)
+                self._tasks.start_soon(self._call_back)
+                await (
+                    self._all_ready.wait()
+                )  # a page that waits for it would go late, and the next on its heels
                 yield self
                 self._tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
@@ -113,27 +130,30 @@ class Team:
                         await worker.process.wait()
                     await _end(worker)
 
-    async def visit(self, lease: Lease) -> Seen:
+    async def visit(self, lease: Lease) -> Seen | Lease:
         """See `ports.Visitor.visit`."""
-        seen = await self._ask(min(self._workers, key=lambda worker: len(worker.waiting)), lease)
+        seen = await self._ask(min(self._workers, key=_burden), lease)
         for _ in range(DEATHS - 1):
             if seen is not None:
                 break
             async with self._alone:
+                if self._home.ended.is_set():
+                    return lease
                 if self._single is None:
                     self._single = await self._start(1)
+                site = origin(lease.visit.url)
+                await self._home.turn(site, await self._home.pacer.slot(site))
                 seen = await self._ask(self._single, lease)
         return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} workers died on it")))
 
-    async def _ask(self, worker: _Worker, lease: Lease) -> Seen | None:
-        """What it saw; nothing when it died."""
+    async def _ask(self, worker: _Worker, lease: Lease) -> Seen | Lease | None:
+        """What it saw, or the lease that it had not used when the crawl ended; nothing when it died."""
         number, waiting = next(self._numbers), _Waiting(lease)
         if not worker.waiting:
             worker.heard = time.monotonic()
         worker.waiting[number] = waiting
         try:
-            with suppress(OSError):  # it is gone: whoever listens to it sees that, too
-                await worker.channel.send(["visit", number, letters.written_lease(lease)])
+            await worker.tell("visit", number, letters.written_lease(lease))
             await waiting.done.wait()
         finally:
             worker.waiting.pop(number, None)
@@ -146,20 +166,30 @@ class Team:
 
     async def _start(self, share: int) -> _Worker:
         ours, theirs = socket.socketpair()
-        with theirs:
-            command = [*self._command, str(theirs.fileno())]
-            # In a session of its own: Ctrl-C is for us to answer.
-            process = await anyio.open_process(
-                command,
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                start_new_session=True,
-                pass_fds=[theirs.fileno()],
-            )
-        worker = _Worker(process, Channel(ours), time.monotonic(), share)
+        channel = Channel(ours)
+        try:
+            with theirs:
+                command = [*self._command, str(theirs.fileno())]
+                # In a session of its own: Ctrl-C is for us to answer.
+                process = await anyio.open_process(
+                    command,
+                    stdin=DEVNULL,
+                    stdout=DEVNULL,
+                    stderr=DEVNULL,
+                    start_new_session=True,
+                    pass_fds=[theirs.fileno()],
+                )
+        except BaseException:
+            channel.close()
+            raise
+        worker = _Worker(process, channel, time.monotonic(), share)
         pace = replace(self._settings.pace, concurrency=share)
-        await worker.channel.send(asdict(replace(self._settings, pace=pace)))
+        try:
+            await channel.send(asdict(replace(self._settings, pace=pace)))
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await _end(worker)
+            raise
         if self._tasks is not None:
             self._tasks.start_soon(self._listen, worker)
         return worker
@@ -192,10 +222,11 @@ class Team:
     def _heard(self, worker: _Worker, message: Any) -> None:
         match message:
             case ["seen", int() as number, said]:
-                waiting = worker.waiting.get(number)
-                if waiting:
-                    waiting.seen = letters.read(said, waiting.lease)
-                    waiting.done.set()
+                if waiting := worker.waiting.get(number):
+                    waiting.came(letters.read(said, waiting.lease))
+            case ["unused", int() as number] if self._home.ended.is_set():
+                if waiting := worker.waiting.get(number):
+                    waiting.came(waiting.lease)
             case ["slot", int() as number, str() as origin] if self._tasks:
                 self._tasks.start_soon(self._slot, worker, number, origin)
             case ["slow", str() as origin, float() | int() as until] if self._tasks:
@@ -206,6 +237,8 @@ class Team:
                 self._home.session(name, example)
             case ["ready"]:
                 worker.is_ready = True
+                if all(worker.is_ready for worker in self._workers):
+                    self._all_ready.set()
             case ["here"]:
                 pass
             case _:
@@ -215,16 +248,20 @@ class Team:
         """A host asks for patience: of here, and of the others who may have pages of it in hand."""
         await self._home.pacer.slow(origin, until)
         for worker in self._all():
-            if worker is told_by:
-                continue
-            with suppress(OSError):
-                await worker.channel.send(["slow", origin, until])
+            if worker is not told_by:
+                await worker.tell("slow", origin, until)
 
     async def _slot(self, worker: _Worker, number: int, origin: str) -> None:
         """Wait for a slot of a host, and tell the worker once it is there."""
         await self._home.turn(origin, await self._home.pacer.slot(origin))
-        with suppress(OSError):
-            await worker.channel.send(["slot", number])
+        await worker.tell("slot", number)
+
+    async def _call_back(self) -> None:
+        """Once the crawl ends, workers hand back what they have not asked for."""
+        await self._home.ended.wait()
+        if self._tasks is not None:
+            for worker in self._all():
+                self._tasks.start_soon(worker.tell, "end")
 
     async def _watch(self) -> None:
         """Ask those for a word who have something to do and say nothing; end those who do not answer."""
@@ -235,8 +272,13 @@ class Team:
                 if silent > (2 * self._stuck if worker.is_ready else max(STARTING, self._stuck)):
                     worker.process.kill()
                 elif silent > self._stuck and worker.is_ready:
-                    with suppress(OSError), anyio.move_on_after(self._stuck / 2):
-                        await worker.channel.send(["where"])
+                    with anyio.move_on_after(self._stuck / 2):
+                        await worker.tell("where")
+
+
+def _burden(worker: _Worker) -> tuple[bool, int]:
+    """Who has the least to do; whoever has just replaced another comes last."""
+    return not worker.is_ready, len(worker.waiting)
 
 
 def shares(concurrency: int, size: int) -> list[int]:
