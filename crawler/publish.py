@@ -2,23 +2,24 @@
 
 All is written into a hidden folder beside the old files first. What the guard refuses, or a disk that is full, costs
 that folder and nothing else. Files then move in by rename, the entry point last, so that a reader never meets half
-a file; what is the same as before is left untouched.
+a file, nor misses a URL that stays; what is the same as before is left untouched. One run at a time has the folder.
 """
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from crawler.errors import OutputError, PublishRefused
@@ -29,21 +30,34 @@ from crawler.sitemap.check import Check
 from crawler.sitemap.findings import Code
 from crawler.sitemap.manifest import (
     MANIFEST,
-    Manifest,
-    count,
-    facts_of,
+    Last,
     files_of,
-    names_of,
-    read_manifest,
+    is_foreign,
+    last_of,
+    left_over,
     shards_of,
+    taken,
+    written,
 )
 from crawler.sitemap.write import Part, Style, Writer
 from crawler.urls import Url, origin
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 STAGING: Final = ".staging-"
 STDOUT: Final = "-"
 CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
+PATIENCE: Final = 60.0  # seconds for which another run may have the folder
+TURN: Final = 0.1  # seconds until it is asked for again
+DEAD: Final = 86_400  # seconds after which a run is over, where no lock can tell
+
+KEPT: Final = "the old files are kept"
+BETWEEN: Final = "the old entry point still leads to every page that stays: run again"
+DONE: Final = "the new sitemap is in place, and old files may lie beside it: run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,40 +100,54 @@ async def publish(
     """
     base = (output.publish_base or site).rstrip("/")
     style = Style(
-        output.format, output.gzip, output.max_urls, output.max_bytes, dates.changefreq, dates.priority
+        form=output.format,
+        gzip=output.gzip,
+        max_urls=output.max_urls,
+        max_bytes=output.max_bytes,
+        changefreq=dates.changefreq,
+        priority=dates.priority,
     )
-    folder = Path(tempfile.gettempdir() if output.output == STDOUT else output.output)
-    with _translated(folder), _staging(folder) as staging:
-        if output.output == STDOUT:
-            style = Style(
-                style.form, False, style.max_urls, style.max_bytes, style.changefreq, style.priority
-            )
-        old = None if output.output == STDOUT else read_manifest(folder)
-        writer = Writer(staging, base, style, shards_of(old, style.form))
+
+    async def draft(staging: Path, style: Style, last: Last, folder: str) -> tuple[list[Part], Published]:
+        writer = Writer(staging, base, style, shards_of(last, style.form), taken(last, style.form))
         async for chunk in entries:
             await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
-        _check(guard, urls, old, complete=complete)
+        _check(guard, urls, last.urls, complete=complete)
         if not guard.force and style.form in VALIDATED:
-            await anyio.to_thread.run_sync(_validate, staging, parts, old)
-        robots = f"Sitemap: {base}/{parts[-1].name}"
-        if output.output == STDOUT:
-            _print(staging, parts)
-            return Published((), urls, "", robots, writer.refused)
-        if guard.dry_run:
-            return Published((), urls, str(folder), robots, writer.refused)
-        facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
-        files = await anyio.to_thread.run_sync(_swap, staging, folder, parts, facts, old)
-        return Published(files, urls, str(folder), robots, writer.refused)
+            await anyio.to_thread.run_sync(_validate, staging, parts, last)
+        return parts, Published((), urls, folder, f"Sitemap: {base}/{parts[-1].name}", writer.refused)
+
+    if output.output == STDOUT:
+        with _temporary() as staging:
+            parts, published = await draft(staging, replace(style, gzip=False), Last(), "")
+            if not guard.dry_run:
+                _print(staging, parts)
+            return published
+    folder = Path(output.output)
+    with _translated(folder) as truth:
+        async with _alone(folder) as staging:
+            last = await anyio.to_thread.run_sync(last_of, folder)
+            parts, published = await draft(staging, style, last, str(folder))
+            if guard.dry_run:
+                return published
+            manifest = staging / MANIFEST
+            manifest.write_text(written(run_id, parts, complete=complete, counts=counts), encoding="utf-8")
+            return replace(
+                published,
+                files=await anyio.to_thread.run_sync(_swap, staging, folder, parts, last, truth),
+            )
 
 
 def check_folder(output: Output) -> None:
     """Whether files can be written where they shall go: told before a long crawl, not after. Raises `OutputError`."""
     folder = Path(output.output)
     if output.output != STDOUT:
-        with _translated(folder), _staging(folder):
-            pass
+        with _translated(folder), _opened(folder) as handle:
+            _clear(folder, _lock(handle))
+            with _staging(folder):
+                pass
 
 
 def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
@@ -132,8 +160,8 @@ def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
     ]
 
 
-def _check(guard: Guard, urls: int, old: Manifest | None, *, complete: bool) -> None:
-    """The guard. Raises `PublishRefused` with what, why, and how to override."""
+def _check(guard: Guard, urls: int, before: int | None, *, complete: bool) -> None:
+    """The guard. `before`: None when it cannot be told. Raises `PublishRefused` with what, why, and how to override."""
     if urls == 0:
         raise PublishRefused(
             "No page is listed, and an empty sitemap is never published; the old files are kept."
@@ -149,7 +177,14 @@ def _check(guard: Guard, urls: int, old: Manifest | None, *, complete: bool) -> 
             f"{urls:,} URLs are fewer than --min-urls {guard.min_urls:,}; the old files are kept. "
             "--force publishes anyway."
         )
-    before = count(old)
+    if guard.max_shrink >= 1:
+        return
+    if before is None:
+        raise PublishRefused(
+            "How many URLs are published cannot be told, so neither can whether they would shrink: there is no whole "
+            f"{MANIFEST}, and the sitemap beside it cannot be read in full; the old files are kept. --force publishes "
+            "anyway."
+        )
     if urls < before * (1 - guard.max_shrink):
         raise PublishRefused(
             f"{urls:,} URLs where {before:,} are published: {1 - urls / before:.0%} fewer, and --max-shrink is "
@@ -157,12 +192,12 @@ def _check(guard: Guard, urls: int, old: Manifest | None, *, complete: bool) -> 
         )
 
 
-def _validate(staging: Path, parts: Sequence[Part], old: Manifest | None) -> None:
+def _validate(staging: Path, parts: Sequence[Part], last: Last) -> None:
     """No file is published that our own validator finds an error in. Those published before were looked at then.
 
     On which hosts its URLs may be is for the scope of the crawl. Raises `PublishRefused`.
     """
-    known = {file.get("sha256") for file in files_of(old)}
+    known = {file.get("sha256") for file in files_of(last.manifest)}
     for part in parts:
         if part.sha256 in known:
             continue
@@ -176,34 +211,36 @@ def _validate(staging: Path, parts: Sequence[Part], old: Manifest | None) -> Non
                     )
 
 
-def _swap(
-    staging: Path,
-    folder: Path,
-    parts: Sequence[Part],
-    facts: Mapping[str, Any],
-    old: Manifest | None,
-) -> tuple[File, ...]:
-    """Move the files in, the entry point last, then the manifest; remove what it no longer names."""
-    for part in parts:
-        with around(f"fsync of {part.name}"):
-            _sync(staging / part.name)
+@dataclass
+class _Truth:
+    """What can be said of the folder if the disk fails at this moment."""
+
+    says: str = KEPT
+
+
+def _swap(staging: Path, folder: Path, parts: Sequence[Part], last: Last, truth: _Truth) -> tuple[File, ...]:
+    """Move the files in, the entry point last; then remove what it no longer leads to.
+
+    The manifest goes before the entry point: who finds it next, after a death in between, gives the same names again.
+    """
+    names = [part.name for part in parts]
+    for name in [*names, MANIFEST]:
+        with around(f"fsync of {name}"):
+            _sync(staging / name)
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
-    for file in files:
-        if not file.unchanged:
-            with around(f"rename of {file.name}"):
-                (staging / file.name).replace(folder / file.name)
-    listed = [facts_of(part) for part in parts]
-    manifest = staging / MANIFEST
-    manifest.write_text(json.dumps({**facts, "files": listed}, indent=2) + "\n", encoding="utf-8")
-    with around("fsync of the manifest"):
-        _sync(manifest)
-    with around("rename of the manifest"):
-        manifest.replace(folder / MANIFEST)
-    for name in names_of(old) - {part.name for part in parts}:
-        with around(f"removal of {name}"):
-            (folder / name).unlink(missing_ok=True)
+    unchanged = {file.name for file in files if file.unchanged}
+    for name in [*names[:-1], MANIFEST, names[-1]]:
+        if name in unchanged:
+            continue
+        with around(f"rename of {name}"):
+            (staging / name).replace(folder / name)
+        truth.says = BETWEEN
+    truth.says = DONE
     with around("fsync of the folder"):
         _sync(folder)
+    for name in left_over(folder, last, names):
+        with around(f"removal of {name}"):
+            (folder / name).unlink(missing_ok=True)
     return files
 
 
@@ -227,18 +264,85 @@ def _sync(path: Path) -> None:
 def _print(staging: Path, parts: Sequence[Part]) -> None:
     if len(parts) > 1:
         raise OutputError(f"{len(parts) - 1:,} files do not fit stdout: name a folder with --output.")
-    with open(staging / parts[0].name, "rb") as file:
-        shutil.copyfileobj(file, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        # A buffer of our own: what an error leaves in that of sys.stdout would be tried again at the very end.
+        with (
+            open(staging / parts[0].name, "rb") as file,
+            open(sys.stdout.fileno(), "wb", closefd=False) as out,
+        ):
+            shutil.copyfileobj(file, out)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"The sitemap cannot be written to standard output: {_reason(error)}.") from error
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    """A folder for what goes to stdout."""
+    place = Path(tempfile.gettempdir())
+    with _translated(place, "nothing was printed"), _staging(place) as staging:
+        yield staging
+
+
+@asynccontextmanager
+async def _alone(folder: Path) -> AsyncIterator[Path]:
+    """A staging folder, while no other run publishes into `folder`. Raises `OutputError` when another does not end."""
+    with _opened(folder) as handle:
+        deadline = anyio.current_time() + PATIENCE
+        while (locked := _lock(handle)) is False:
+            if anyio.current_time() >= deadline:
+                raise OutputError(f"Another run is publishing to {folder}: run again when it is done.")
+            await anyio.sleep(TURN)
+        _clear(folder, locked)
+        with _staging(folder) as staging:
+            yield staging
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """A handle of the folder, which is made if need be, and must not hold what another program wrote."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if is_foreign(folder):
+        raise OutputError(
+            f"{folder / MANIFEST} is of another program and would be overwritten: choose another folder with --output, "
+            "or move that file away."
+        )
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Take a folder until the handle is closed: False while another has it, None where such a lock cannot be had.
+
+    The system takes it back from a process that dies.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some disks of a network
+        return None
+    return True
+
+
+def _clear(folder: Path, locked: bool | None) -> None:
+    """Remove what dead runs left: all that is there for who has the lock; without locks, what is old."""
+    for left in folder.glob(STAGING + "*"):
+        with suppress(FileNotFoundError):
+            if locked or (locked is None and time.time() - left.stat().st_mtime > DEAD):
+                shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
 def _staging(folder: Path) -> Iterator[Path]:
-    """A folder on the same disk as `folder` that is gone afterwards, with those that dead runs left."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder != Path(tempfile.gettempdir()):
-        for left in folder.glob(STAGING + "*"):
-            shutil.rmtree(left, ignore_errors=True)
+    """A folder on the same disk as `folder` that is gone afterwards."""
     staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
     try:
         yield staging
@@ -253,18 +357,23 @@ _ADVICE: Final = {
     errno.EROFS: "the disk is read-only",
     errno.EEXIST: "a file is in the way",
     errno.ENOTDIR: "a file is in the way",
+    errno.EISDIR: "a folder is in the way",
 }
 
 
+def _reason(error: OSError) -> str:
+    return _ADVICE.get(error.errno or 0, error.strerror or str(error))
+
+
 @contextmanager
-def _translated(folder: Path) -> Iterator[None]:
-    """An error of the disk as a sentence."""
+def _translated(folder: Path, says: str = KEPT) -> Iterator[_Truth]:
+    """An error of the disk as a sentence, and what is true of the folder all the same."""
+    truth = _Truth(says)
     try:
-        yield
+        yield truth
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = _ADVICE.get(error.errno or 0, error.strerror or str(error))
         raise OutputError(
-            f"The sitemap cannot be written to {folder}: {reason}; the old files are kept."
+            f"The sitemap cannot be written to {folder}: {_reason(error)}; {truth.says}."
         ) from error

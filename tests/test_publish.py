@@ -4,22 +4,33 @@ import errno
 import gzip
 import json
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
 
+from crawler import faults
 from crawler.errors import OutputError, PublishRefused
 from crawler.model import Entry
-from crawler.publish import Published, publish
+from crawler.publish import Published, check_folder, publish
 from crawler.settings import Dates, Guard, Output
 from crawler.urls import Url
 
 pytestmark = pytest.mark.anyio
 SITE = "https://example.com"
+ROOT = Path(__file__).parent.parent
 
 
 async def stream(count: int, site: str = SITE) -> AsyncIterator[Sequence[Entry]]:
@@ -80,17 +91,32 @@ async def test_a_manifest_that_somebody_wrote_removes_nothing(tmp_path: Path) ->
     (out / "sitemap.html").write_text("x")
     names = ["../precious.txt", "/etc/passwd", "sitemap.html", "", ".", None, 5]
     (out / "manifest.json").write_text(
-        json.dumps({"files": [{"name": name} for name in names] + [1], "urls": "x"})
+        json.dumps({"files": [{"name": name} for name in names] + [1], "urls": "x", "run": 1})
     )
     await put(out)
     assert (tmp_path / "precious.txt").exists()
     assert (out / "sitemap.html").exists()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"files": 3}', "\x00"])
-async def test_a_manifest_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "{", '{\n  "run": "7",\n  "compl', "\0\0\0", "\n"])
+async def test_a_manifest_that_was_cut_short_is_replaced(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     assert (await put(tmp_path)).urls == 3
+    assert json.loads((tmp_path / "manifest.json").read_text())["urls"] == 3
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "app", "icons": []}', "[]", "[" * 100_000, "# mine", '{"files": 3}']
+)
+async def test_a_manifest_of_another_program_is_never_overwritten(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(
+        OutputError, match=r"manifest.json is of another program .*: choose another .* --output"
+    ):
+        check_folder(Output(output=str(tmp_path)))
+    with pytest.raises(OutputError, match="is of another program"):
+        await put(tmp_path, force=True)
+    assert contents(tmp_path) == {"manifest.json": text.encode()}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +151,87 @@ async def test_the_guard_keeps_the_old_files(
 async def test_the_guard_can_be_told_otherwise(tmp_path: Path, count: int, chosen: dict[str, Any]) -> None:
     await put(tmp_path, 10)
     assert (await put(tmp_path, count, **chosen)).urls == count
+
+
+FORMS: list[dict[str, Any]] = [
+    {},
+    {"gzip": False},
+    {"max_urls": 4},
+    {"max_urls": 4, "format": "txt", "gzip": False},
+    {"format": "txt"},
+    {"format": "jsonl"},
+    {"format": "jsonl", "gzip": False},
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("text", [None, "", '{\n  "run": "7"', '{"run": "7", "files": [], "urls": "many"}'])
+async def test_without_a_manifest_the_published_files_are_counted(
+    tmp_path: Path, form: dict[str, Any], text: str | None
+) -> None:
+    await put(tmp_path, 10, **form)
+    if text is None:
+        (tmp_path / "manifest.json").unlink()
+    else:
+        (tmp_path / "manifest.json").write_text(text)
+    before = contents(tmp_path)
+    with pytest.raises(PublishRefused, match="7 URLs where 10 are published"):
+        await put(tmp_path, 7)
+    assert contents(tmp_path) == before
+    await put(tmp_path, 9, **form)
+    assert len(locs(tmp_path)) == 9
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "a part is cut short": lambda folder: cut(folder / "sitemap-00002.xml.gz"),
+    "a part is gone": lambda folder: (folder / "sitemap-00002.xml.gz").unlink(),
+    "the index is cut short": lambda folder: cut(folder / "sitemap.xml.gz"),
+    "the index is empty": lambda folder: (folder / "sitemap.xml.gz").write_bytes(b""),
+    "the index names itself": lambda folder: (folder / "sitemap.xml.gz").write_text(
+        f"<sitemapindex><sitemap><loc>{SITE}/sitemap.xml.gz</loc></sitemap></sitemapindex>"
+    ),
+    "the index leads elsewhere": lambda folder: (folder / "sitemap.xml.gz").write_text(
+        f"<sitemapindex><sitemap><loc>{SITE}/..</loc></sitemap><sitemap><loc>{SITE}/</loc></sitemap></sitemapindex>"
+    ),
+    "there is a stranger": lambda folder: (folder / "sitemap.jsonl.gz").write_bytes(b"no gzip"),
+}
+
+
+@pytest.mark.parametrize("damage", BROKEN)
+async def test_what_cannot_be_counted_is_kept_until_somebody_decides(tmp_path: Path, damage: str) -> None:
+    await put(tmp_path, 10, max_urls=4)
+    (tmp_path / "manifest.json").unlink()
+    BROKEN[damage](tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(PublishRefused, match=r"cannot be told.*the old files are kept\. --force publishes"):
+        await put(tmp_path, 10, max_urls=4)
+    assert contents(tmp_path) == before
+    assert (await put(tmp_path, 10, max_urls=4, force=True)).urls == 10
+
+
+async def test_parts_of_an_index_without_a_manifest_go_once_the_new_one_is_in(tmp_path: Path) -> None:
+    await put(tmp_path, 10, max_urls=4)
+    (tmp_path / "manifest.json").unlink()
+    (tmp_path / "sitemap-1.xml.gz").write_text("mine")
+    (tmp_path / "sitemap-00001.xml.bz2").write_text("mine")
+    await put(tmp_path, 10, format="txt")
+    names = ["manifest.json", "sitemap-00001.xml.bz2", "sitemap-1.xml.gz", "sitemap.txt.gz"]
+    assert sorted(contents(tmp_path)) == names
+
+
+async def test_orphans_of_a_death_go_with_the_next_publication(tmp_path: Path) -> None:
+    await put(tmp_path, 5, max_urls=2)
+    (tmp_path / "sitemap-00009.xml.gz").write_bytes(b"orphan")
+    (tmp_path / "sitemap-00009.xml.gz.bak").write_bytes(b"mine")
+    (tmp_path / "sitemap-00010.xml.gz").mkdir()
+    await put(tmp_path, 5, max_urls=2)
+    assert not (tmp_path / "sitemap-00009.xml.gz").exists()
+    assert (tmp_path / "sitemap-00009.xml.gz.bak").exists()
+    assert (tmp_path / "sitemap-00010.xml.gz").is_dir()
 
 
 async def test_what_our_validator_refuses_is_never_published(
@@ -181,6 +288,38 @@ async def test_a_dash_writes_to_stdout(tmp_path: Path, capfdbinary: pytest.Captu
     assert not list(tmp_path.iterdir())
 
 
+async def test_a_dry_run_prints_nothing(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = await put(Path(), output="-", dry_run=True)
+    assert (done.urls, done.files, done.folder) == (3, (), "")
+    assert capfdbinary.readouterr().out == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_stdout_is_said_of_stdout_and_only_once() -> None:
+    """In a process of its own: what stays in a buffer would be complained of at its end."""
+    source = (
+        "import anyio, sys; from functools import partial; from pathlib import Path\n"
+        "from tests.test_publish import put; from crawler.errors import OutputError\n"
+        "try: anyio.run(partial(put, Path(), output='-'))\n"
+        "except OutputError as error: sys.exit(str(error))\n"
+    )
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", source], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    said = b"The sitemap cannot be written to standard output: the disk is full."
+    assert (done.returncode, done.stderr.strip()) == (1, said)
+
+
+def test_a_reader_of_stdout_who_left_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "w") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        with pytest.raises(BrokenPipeError):
+            anyio.run(partial(put, Path(), output="-"))
+
+
 # -- the disk --------------------------------------------------------------------------------------------
 
 
@@ -198,11 +337,11 @@ def failing(times: int, number: int) -> Callable[..., Any]:
     return fsync
 
 
-@pytest.mark.parametrize("times", range(4))
+@pytest.mark.parametrize("times", range(5))
 async def test_a_full_disk_keeps_the_old_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """At every moment up to the last file of a set of three and an index."""
+    """At every moment up to the last file of a set of three, an index and the manifest."""
     await put(tmp_path, 6, max_urls=2)
     before = contents(tmp_path)
     monkeypatch.setattr(os, "fsync", failing(times, errno.ENOSPC))
@@ -230,30 +369,273 @@ async def test_a_disk_that_fills_while_writing_keeps_the_old_files(
     assert contents(tmp_path) == before
 
 
-async def test_a_reader_never_meets_half_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The entry point is moved last: whatever it names is there in full at every moment."""
-    await put(tmp_path, 4, max_urls=2, gzip=False)
-    real = Path.replace
-    moved = []
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("before rename of sitemap-00004.xml.gz", "the old files are kept"),
+        (
+            "before rename of sitemap-00005.xml.gz",
+            "the old entry point still leads to every page that stays: run again",
+        ),
+        (
+            "before rename of sitemap.xml.gz",
+            "the old entry point still leads to every page that stays: run again",
+        ),
+        (
+            "before fsync of the folder",
+            "the new sitemap is in place, and old files may lie beside it: run again",
+        ),
+        ("before removal of sitemap-00001.xml.gz", "the new sitemap is in place, and old files may"),
+    ],
+)
+async def test_what_is_said_of_the_folder_is_true_at_every_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, said: str
+) -> None:
+    await put(tmp_path, 6, max_urls=2)
 
-    def replace(self: Path, target: Path) -> Path:
-        moved.append(target.name)
-        named = [
-            line.split("<")[0] for line in (tmp_path / "sitemap.xml").read_text().split(f"<loc>{SITE}/")[1:]
-        ]
-        assert all((tmp_path / name).exists() for name in named)
-        return real(self, target)
+    def fail(name: str) -> None:
+        if name == moment:
+            raise OSError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Path, "replace", replace)
-    await put(tmp_path, 7, max_urls=2, gzip=False)
-    assert moved[-2:] == ["sitemap.xml", "manifest.json"]
+    monkeypatch.setattr(faults, "hook", fail)
+    with pytest.raises(OutputError, match=f": permission is denied; {said}"):
+        await put(tmp_path, 6, max_urls=1)
+    monkeypatch.undo()
+    assert len(set(locs(tmp_path))) == 6
+    await put(tmp_path, 6, max_urls=1)
+    assert len(contents(tmp_path)) == 8, "six, an index and the manifest"
+
+
+# -- whoever reads meanwhile -----------------------------------------------------------------------------
+
+
+def lines(path: Path) -> list[str]:
+    """The URLs in a file, which must be whole."""
+    body = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    if path.name.startswith("sitemap") and ".xml" in path.suffixes:
+        return [loc.text or "" for loc in etree.fromstring(body).iter("{*}loc")]
+    text = body.decode()
+    assert text.endswith("\n")
+    return [json.loads(line)["loc"] if line.startswith("{") else line for line in text.splitlines()]
+
+
+def locs(folder: Path) -> list[str]:
+    """What a reader finds who comes by any entry point; each file that an index names must be there."""
+    found = []
+    for entry in sorted(folder.glob("sitemap.*")):
+        named = lines(entry)
+        is_index = bool(named) and "/sitemap-" in named[0]
+        found += (
+            [url for name in named for url in lines(folder / name.rpartition("/")[2])] if is_index else named
+        )
+    return found
+
+
+async def publish_these(folder: Path, numbers: Iterable[int], **chosen: Any) -> None:
+    async def found() -> AsyncIterator[Sequence[Entry]]:
+        yield [Entry(Url(url)) for url in urls_of(numbers)]
+
+    output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
+    guard = Guard(max_shrink=1.0)
+    await publish(found(), output, Dates(), guard, SITE, complete=True, counts={}, run_id="1")
+
+
+def urls_of(numbers: Iterable[int]) -> list[str]:
+    return [f"{SITE}/{number:05}" for number in sorted(numbers)]
+
+
+EVEN = range(0, 96, 2)  # three full files
+PAIRS: dict[str, tuple[Iterable[int], Iterable[int], dict[str, Any]]] = {
+    "nothing changes": (EVEN, EVEN, {}),
+    "one file changes": (EVEN, {*EVEN} - {40} | {41}, {}),
+    "one file becomes several": (range(10), range(40), {}),
+    "several files become one": (EVEN, range(0, 96, 10), {}),
+    "the first splits": (EVEN, {*EVEN, 5}, {}),
+    "one in the middle splits": (EVEN, {*EVEN, 33}, {}),
+    "all split": (EVEN, range(96), {}),
+    "the first joins": (EVEN, {2, *range(32, 48, 2), *range(64, 96, 2)}, {}),
+    "one in the middle joins": (EVEN, {*range(0, 20, 2), 40, *range(64, 96, 2)}, {}),
+    "one joins and one splits": (EVEN, {*range(0, 20, 2), 40, *range(64, 96)}, {}),
+    "what joins grew": (EVEN, {*range(0, 8, 2), 33, 40, *range(64, 96, 2)}, {}),
+    "one goes": (EVEN, {*range(32), *range(64, 96, 2)}, {}),
+    "some are added behind": (EVEN, range(0, 200, 2), {}),
+    "the limit falls": (EVEN, EVEN, {"max_urls": 5}),
+    "the limit rises": (EVEN, EVEN, {"max_urls": 40}),
+    "they are compressed": (EVEN, range(96), {"gzip": True}),
+    "they become text": (EVEN, range(96), {"format": "txt"}),
+    "they become one of text": (EVEN, EVEN, {"format": "txt", "max_urls": 1_000}),
+}
+
+
+class Death(Exception):  # noqa: N818
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
+@pytest.mark.parametrize("pair", PAIRS)
+async def test_a_url_that_stays_is_there_at_every_moment_and_after_every_death(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
+) -> None:
+    old, new, chosen = PAIRS[pair]
+    stay = {*urls_of(old)} & {*urls_of(new)}
+    moments: list[str] = []
+
+    def look(name: str) -> None:
+        if name.startswith("after"):
+            moments.append(name)
+            assert stay <= {*locs(tmp_path / "out")}, name
+
+    def dying(number: int) -> Callable[[str], None]:
+        left = [*moments[number::-1]]
+
+        def hook(name: str) -> None:
+            if left and name == left[-1]:
+                left.pop()
+                if not left:
+                    raise Death
+
+        return hook
+
+    async def begin() -> None:
+        monkeypatch.setattr(faults, "hook", None)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        await publish_these(tmp_path / "out", old)
+        if not knows:
+            (tmp_path / "out/manifest.json").unlink()
+
+    await begin()
+    monkeypatch.setattr(faults, "hook", look)
+    await publish_these(tmp_path / "out", new, **chosen)
+    calm = contents(tmp_path / "out")
+    assert locs(tmp_path / "out") == urls_of(new)
+    for number in range(len(moments)):
+        await begin()
+        monkeypatch.setattr(faults, "hook", dying(number))
+        with pytest.raises(Death):
+            await publish_these(tmp_path / "out", new, **chosen)
+        assert stay <= {*locs(tmp_path / "out")}, moments[number]
+        monkeypatch.setattr(faults, "hook", look)
+        await publish_these(tmp_path / "out", new, **chosen)
+        assert contents(tmp_path / "out") == calm, moments[number]
+        del moments[len(moments) :]
+
+
+NUMBERS = st.sets(st.integers(0, 40), min_size=1, max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(NUMBERS, st.integers(2, 9), st.integers(0, 25)), min_size=2, max_size=6))
+def test_over_any_history_of_deaths_a_url_that_stays_is_there(
+    history: list[tuple[set[int], int, int]],
+) -> None:
+    """It stays when it was in the last publication that came to its end, and in all that was tried since."""
+
+    async def live(folder: Path) -> None:
+        stay: set[str] = set()
+        for numbers, most, death in history:
+            stay &= {*urls_of(numbers)}
+            left = [death]
+
+            def look(_: str, stay: set[str] = stay, left: list[int] = left) -> None:
+                assert stay <= {*locs(folder)}
+                left[0] -= 1
+                if not left[0]:
+                    raise Death
+
+            faults.hook = look
+            with suppress(Death):
+                await publish_these(folder, numbers, max_urls=most)
+                stay = {*urls_of(numbers)}
+                assert sorted(locs(folder)) == urls_of(numbers)
+
+    with TemporaryDirectory() as name:
+        try:
+            anyio.run(live, Path(name))
+        finally:
+            faults.hook = None
+
+
+async def test_the_entry_point_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await put(tmp_path, 4, max_urls=2)
+    moved: list[str] = []
+    monkeypatch.setattr(faults, "hook", moved.append)
+    await put(tmp_path, 7, max_urls=2)
+    names = [name.removeprefix("after rename of ") for name in moved if name.startswith("after rename")]
+    assert names[-2:] == ["manifest.json", "sitemap.xml.gz"]
+
+
+# -- others who publish ----------------------------------------------------------------------------------
 
 
 async def test_what_dead_runs_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / ".staging-dead").mkdir()
     (tmp_path / ".staging-dead/sitemap.xml").write_text("half")
-    await put(tmp_path)
+    check_folder(Output(output=str(tmp_path)))
     assert not list(tmp_path.glob(".staging*"))
+
+
+async def test_where_there_are_no_locks_only_what_is_old_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".staging-live").mkdir()
+    (tmp_path / ".staging-dead").mkdir()
+    os.utime(tmp_path / ".staging-dead", (0, 0))
+    monkeypatch.setattr("crawler.publish.fcntl", None)
+    await put(tmp_path)
+    assert [path.name for path in tmp_path.glob(".staging*")] == [".staging-live"]
+
+
+# Publishes, says so when its files are written, and then sticks.
+STICKING = """
+import sys, time
+from functools import partial
+from pathlib import Path
+import anyio
+from crawler import faults
+from tests.test_publish import put
+def hook(name):
+    if name.startswith("before rename"):
+        print("ready", flush=True)
+        time.sleep(60)
+faults.hook = hook
+anyio.run(partial(put, Path(sys.argv[1]), 5))
+"""
+
+
+async def test_a_run_that_lives_is_left_alone_and_one_that_was_killed_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(  # noqa: ASYNC220 - it is only killed
+        [sys.executable, "-c", STICKING, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout
+        assert other.stdout.readline() == b"ready\n"
+        [staging] = tmp_path.glob(".staging*")
+        names = sorted(contents(staging))
+        check_folder(Output(output=str(tmp_path)))
+        monkeypatch.setattr("crawler.publish.PATIENCE", 0.0)
+        with pytest.raises(OutputError, match=r"Another run is publishing to .*: run again when it is done"):
+            await put(tmp_path, 9)
+        assert sorted(contents(staging)) == names == ["manifest.json", "sitemap.xml.gz"]
+        other.kill()
+    await put(tmp_path, 9)
+    assert not list(tmp_path.glob(".staging*"))
+
+
+async def test_of_two_that_publish_at_once_each_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.publish.TURN", 0.001)
+    async with anyio.create_task_group() as tasks:
+        for most in (2, 3):
+            tasks.start_soon(partial(put, tmp_path, 9, max_urls=most))
+    assert sorted(locs(tmp_path)) == urls_in(9)
+    assert not list(tmp_path.glob(".staging*"))
+
+
+def urls_in(count: int) -> list[str]:
+    return [f"{SITE}/{number:03}" for number in range(count)]
 
 
 async def test_a_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:

@@ -1,56 +1,108 @@
 """manifest.json: what lies in the output folder, written down beside it for the next publication and for people.
 
-Whatever it says is checked before it is believed: somebody may have written there.
+Whatever it says is checked before it is believed: somebody may have written there. Where there is none of ours, the
+files are asked themselves. Nothing here changes the folder.
 """
 
+import gzip
 import json
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from crawler.sitemap.shards import Shard
-from crawler.sitemap.write import FORMS, Part
+from crawler.sitemap.write import FORMS, INDEX, Part
 from crawler.urls import Url
 
 MANIFEST: Final = "manifest.json"
 CHUNK: Final = 65_536  # bytes
 
-_NUMBERED: Final = re.compile(r"sitemap-(\d{5})\.(\w+)", re.ASCII)
+_BEGINNING: Final = b'{\n  "run": '  # of each of ours, by which one that was cut short is known
+_KEYS: Final = frozenset({"run", "urls", "files"})
+_ENTRY_POINTS: Final = [f"sitemap.{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz")]
+_INDEXES: Final = [f"sitemap.{INDEX.suffix}{gz}" for gz in ("", ".gz")]
+_NUMBERED: Final = re.compile(r"sitemap-(\d{5}|[1-9]\d{5})\.(xml|txt)(?:\.gz)?", re.ASCII)
 
 Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The last publication: what its manifest says, and what the files say themselves."""
+
+    manifest: Manifest | None = None
+    urls: int | None = 0  # None: something is published, and cannot be counted
+    indexes: Mapping[str, set[str]] = field(default_factory=dict)  # by name: the files that each names
+
+
+def last_of(folder: Path) -> Last:
+    """What lies in a folder. Files are counted where no manifest of ours says how many URLs are published."""
+    manifest = read_manifest(folder)
+    return Last(manifest, _stated(manifest) or _counted(folder), _indexes(folder))
 
 
 def read_manifest(folder: Path) -> Manifest | None:
     """What was published last; nothing when that cannot be known."""
     try:
-        known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        known = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
-    return known if isinstance(known, dict) else None
+    return known if _is_ours(known) else None
 
 
-def count(old: Manifest | None) -> int:
-    """How many URLs were published."""
-    urls = (old or {}).get("urls")
-    return urls if isinstance(urls, int) else 0
+def is_foreign(folder: Path) -> bool:
+    """Whether manifest.json is of another program. One of ours that was cut short or blanked is not. Raises `OSError`."""
+    try:
+        body = (folder / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        return False
+    try:
+        return not _is_ours(json.loads(body))
+    except (ValueError, RecursionError):
+        left = body.strip(b"\0\t\n\r ")
+        return not (left.startswith(_BEGINNING) or _BEGINNING.startswith(left))
 
 
-def facts_of(part: Part) -> dict[str, Any]:
+def _is_ours(known: object) -> bool:
+    return isinstance(known, dict) and known.keys() >= _KEYS
+
+
+def written(run_id: str, parts: Sequence[Part], *, complete: bool, counts: Mapping[str, int]) -> str:
+    """The text of a manifest. `counts`: the outcomes of the run by code."""
+    urls = sum(part.urls for part in parts)
+    facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
+    return json.dumps(facts | {"files": [_facts_of(part) for part in parts]}, indent=2) + "\n"
+
+
+def _facts_of(part: Part) -> dict[str, Any]:
     """What is written down of a file."""
     facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
     return facts | ({"from": part.shard.first} if part.shard else {})
 
 
-def shards_of(old: Manifest | None, form: str) -> list[Shard]:
+def shards_of(last: Last, form: str) -> list[Shard]:
     """Which range of URLs each file held the last time, as far as a manifest of ours can tell."""
-    found = []
-    for file in files_of(old):
-        name, first = file.get("name"), file.get("from")
-        number = _NUMBERED.match(name) if isinstance(name, str) else None
-        if number and number[2] == FORMS[form].suffix and isinstance(first, str):
-            found.append(Shard(int(number[1]), first))
-    return found
+    found: dict[int, Shard] = {}
+    for file in files_of(last.manifest):
+        number, first = _number(str(file.get("name")), form), file.get("from")
+        if number is not None and isinstance(first, str):
+            found[number] = Shard(number, first)
+    return list(found.values())
+
+
+def taken(last: Last, form: str) -> set[int]:
+    """Numbers of files that an entry point leads to, whether or not the manifest names them."""
+    numbers = {_number(name, form) for names in last.indexes.values() for name in names}
+    return {number for number in numbers if number is not None}
+
+
+def _number(name: str, form: str) -> int | None:
+    found = _NUMBERED.fullmatch(name)
+    return int(found[1]) if found and found[2] == FORMS[form].suffix else None
 
 
 def files_of(old: Manifest | None) -> list[dict[str, Any]]:
@@ -59,20 +111,89 @@ def files_of(old: Manifest | None) -> list[dict[str, Any]]:
     return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
 
 
-def names_of(old: Manifest | None) -> set[str]:
-    """The files of the last publication, as far as a manifest of ours can name them."""
-    names = {str(file.get("name")) for file in files_of(old)}
-    suffixes = tuple(f".{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz"))
-    return {
-        name
-        for name in names
-        if Path(name).name == name and name.startswith("sitemap") and name.endswith(suffixes)
-    }
+def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
+    """The files of ours that are none of those `kept`; what names others comes before what is named.
+
+    Ours are, of the names that we give at all, those in the manifest, all with a number, and an index that leads to
+    nothing else and would lead nowhere.
+    """
+    named = {str(file.get("name")) for file in files_of(last.manifest)}
+    ours = {name for name in named if name in _ENTRY_POINTS}
+    ours |= {path.name for path in folder.iterdir() if _NUMBERED.fullmatch(path.name)}
+    for index, names in last.indexes.items():
+        if all(map(_NUMBERED.fullmatch, names)) and not names.issubset(kept):
+            ours.add(index)
+    gone = [name for name in ours.difference(kept) if (folder / name).is_file()]
+    return sorted(gone, key=lambda name: (name not in _ENTRY_POINTS, name))
+
+
+def _stated(manifest: Manifest | None) -> int | None:
+    urls = (manifest or {}).get("urls")
+    return urls if isinstance(urls, int) and urls > 0 else None  # a sitemap of none is never published
+
+
+def _counted(folder: Path) -> int | None:
+    """How many URLs stand in the largest of the sitemaps in a folder; None when one of them cannot be read in full."""
+    counts = [_urls_in(folder / name) for name in _ENTRY_POINTS if (folder / name).exists()]
+    known = [count for count in counts if count is not None]
+    return max(known, default=0) if len(known) == len(counts) else None
+
+
+def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
+    """The URLs in a sitemap, or in all files beside an index that it names; None when one cannot be read in full."""
+    try:
+        if ".jsonl" in path.suffixes:
+            return _lines_in(path)
+        with open(path, "rb") as file:
+            pages, names, whole = _read(file)
+    except (OSError, EOFError, zlib.error):
+        return None
+    if not whole or (is_part and names):
+        return None
+    counts = [_urls_in(path.parent / name, is_part=True) for name in names]
+    known = [count for count in counts if count is not None]
+    return pages + sum(known) if len(known) == len(counts) else None
+
+
+def _lines_in(path: Path) -> int:
+    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
+    """How many pages a sitemap lists, the names of the files that an index lists, and whether that is all of it."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - lxml takes long to import, and few have use for it
+
+    reading, pages, names = read(_chunks(file)), 0, set()
+    for found in reading:
+        if found.kind == "page":
+            pages += 1
+        else:
+            names.add(found.loc.rpartition("/")[2])
+    return pages, names, reading.malformed is None
+
+
+def _indexes(folder: Path) -> dict[str, set[str]]:
+    """The indexes in a folder, and the names of the files that each names."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - as above
+
+    indexes: dict[str, set[str]] = {}
+    for entry in _INDEXES:
+        with suppress(OSError), open(folder / entry, "rb") as file:
+            for found in read(_chunks(file)):
+                if found.kind == "page":
+                    break
+                indexes.setdefault(entry, set()).add(found.loc.rpartition("/")[2])
+    return indexes
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(CHUNK), b"")
 
 
 def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
     """In which published file a URL stands, and as the how-manieth entry from 1. Reads that file, and no other."""
-    from crawler.sitemap.read import read  # noqa: PLC0415 - lxml takes long to import, and a crawl asks for no place
+    from crawler.sitemap.read import read  # noqa: PLC0415 - a crawl asks for no place
 
     known = read_manifest(folder)
     files = sorted(files_of(known), key=lambda file: str(file.get("from") or ""))
@@ -82,7 +203,7 @@ def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
     path = folder / Path(str(below[-1].get("name"))).name
     try:
         with open(path, "rb") as file:
-            for number, found in enumerate(read(iter(lambda: file.read(CHUNK), b"")), 1):
+            for number, found in enumerate(read(_chunks(file)), 1):
                 if found.loc == url:
                     return path.name, number
     except OSError:

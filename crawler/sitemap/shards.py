@@ -1,11 +1,12 @@
 """Which URL goes into which file, the same from run to run: ranges of the sorted URLs, as the leaves of a B-tree.
 
 A file that is full splits in two halves; one that is nearly empty joins its neighbour; all others keep their range, so
-that one new page changes one file. Files and bytes are for `write`.
+that one new page changes one file. A number keeps its range or gets a larger one, never less: halves are numbered anew,
+so that an index which still names the whole never leads to a half. Files and bytes are for `write`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
@@ -50,18 +51,24 @@ class Limits:
 class Shards:
     """Lines go in by `add`, in order of their URL; leaves come out once nothing can change them."""
 
-    def __init__(self, old: Sequence[Shard], limits: Limits, url_of: Callable[[bytes], str]) -> None:
+    def __init__(
+        self,
+        old: Sequence[Shard],
+        limits: Limits,
+        url_of: Callable[[bytes], str],
+        taken: Collection[int] = (),
+    ) -> None:
         """`old`: the shards of the last publication; none begins anew and fills each file.
 
-        `url_of`: the URL in a line.
+        `url_of`: the URL in a line. `taken`: numbers that no new leaf may have, beside those of `old`.
         """
         self._limits, self._url_of = limits, url_of
         self._coming = sorted({shard.first: shard for shard in old}.values(), key=lambda shard: shard.first)[
             ::-1
         ]
         self._is_new = not old
-        taken = {shard.number for shard in old}
-        self._numbers = (number for number in count(1) if number not in taken)
+        self._taken = {shard.number for shard in old}.union(taken)
+        self._numbers = (number for number in count(1) if number not in self._taken)
         first = self._coming.pop() if self._coming else Shard(next(self._numbers))
         self._leaf = Leaf(Shard(first.number))
         self._waiting: Leaf | None = None
@@ -94,6 +101,8 @@ class Shards:
 
     def _split(self, leaf: Leaf, url: str) -> Leaf:
         """A new leaf behind a full one, with half of its lines; where all is new, with none, and for `url`."""
+        if leaf.shard.number in self._taken:
+            leaf.shard = replace(leaf.shard, number=next(self._numbers))
         keep = len(leaf.lines) if self._is_new else (len(leaf.lines) + 1) // 2
         moved = leaf.lines[keep:]
         del leaf.lines[keep:]

@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -106,16 +106,23 @@ def refusal(loc: str) -> str | None:
 class Writer:
     """Entries in order of their URL go in by `add`; `finish` answers with the files, the entry point last."""
 
-    def __init__(self, folder: Path, base: str, style: Style, old: Sequence[Shard] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        base: str,
+        style: Style,
+        old: Sequence[Shard] = (),
+        taken: Collection[int] = (),
+    ) -> None:
         """`base`: where the files will be found, as `https://example.com`; the index names them so.
 
-        `old`: which range of URLs each file held the last time.
+        `old`: which range of URLs each file held the last time. `taken`: numbers that no new file may have.
         """
         self._folder, self._base, self._style = folder, base, style
         self._form = FORMS[style.form]
         self._fixed = _fixed_fields(style)
         self._limits = _limits(self._form, style)
-        self._shards = Shards(old, self._limits, self._form.url_of)
+        self._shards = Shards(old, self._limits, self._form.url_of, taken)
         self._held: list[Leaf] | None = []  # as long as all may fit one file
         self._parts: list[Part] = []
         self._lines = self._bytes = 0
