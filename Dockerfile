@@ -31,6 +31,7 @@ HEALTHCHECK --interval=1m --timeout=20s --start-period=1m --retries=3 \
     CMD ["sitemap-crawler", "status", "--alive", "120"]
 # The first TERM ends what is in flight and keeps the rest, within ten seconds: what `docker stop` waits for.
 STOPSIGNAL SIGTERM
-# The program is process 1 and handles its signals itself; it starts no others.
+# The program is process 1 and handles its signals itself. The processes it starts (--processes, and one that reads
+# markup which may hurt its reader) it ends itself, too: no init is needed.
 ENTRYPOINT ["sitemap-crawler"]
 CMD ["--help"]

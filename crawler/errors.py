@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class Exit(IntEnum):
-    """What the program answers to its caller (README, "Exit codes")."""
+    """What the program answers to its caller (README, "Every night, unattended")."""
 
     OK = 0
     INTERNAL = 1

@@ -105,6 +105,17 @@ def test_stdout_gets_the_sitemap_and_nothing_else(capfdbinary: pytest.CaptureFix
     assert len(list(root.iter("{*}loc"))) == 3
 
 
+@pytest.mark.usefixtures("run")
+def test_the_summary_of_a_sitemap_on_stdout_does_not_say_that_nothing_came() -> None:
+    with little_site().serve() as origin:
+        code, out, err = run_in_its_own_process(
+            "crawl", origin + "/", *QUICK, "-o", "-", "--state", ":memory:"
+        )
+    assert (code, out.count("<loc>")) == (0, 3)
+    assert "Written to stdout" in err
+    assert "robots.txt" not in err
+
+
 def test_status_explain_export_and_robots_read_what_is_known(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         run("crawl", origin + "/", *QUICK)
@@ -190,6 +201,32 @@ def test_the_demo_runs_without_a_word_when_asked(
     assert (code, "each line above has a page in the shop" in err) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (("--min-urls", "50"), 6, "error Not published: 3 URLs are fewer than --min-urls 50"),
+        (
+            ("--max-pages", "2"),
+            7,
+            "error Not finished: stopped at --max-pages. To go on: run the same command",
+        ),
+    ],
+)
+def test_quiet_still_says_what_went_wrong_once(run: Run, flags: Sequence[str], code: int, said: str) -> None:
+    with little_site().serve() as origin:
+        words = ("crawl", origin + "/", *QUICK, *flags)
+        got, out, err = run(*words, "-q", "--state", "quiet.db")
+        assert (got, out, len(err.splitlines())) == (code, "", 1), err
+        assert said in err
+        _, _, err = run(*words, "-q", "--state", "json.db", "--log-format", "json")
+        (event,) = map(json.loads, [line for line in err.splitlines() if "settled" not in line])
+        assert (event["event"], event["level"]) == ("done", "error")
+        assert event["refused"] if code == 6 else event["unfinished"] == "stopped at --max-pages"
+        _, _, err = run(*words, "--state", "loud.db")
+        assert " error " not in err
+        assert err.count("--min-urls" if code == 6 else "To go on") == 1
+
+
 def test_quiet_says_nothing_when_all_is_well(run: Run) -> None:
     with little_site().serve() as origin:
         assert run("crawl", origin + "/", *QUICK, "-q") == (0, "", "")
@@ -201,6 +238,43 @@ def test_a_dry_run_writes_no_sitemap(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert "Dry run" in err
     assert not (tmp_path / "sitemaps").exists() or not list((tmp_path / "sitemaps").iterdir())
+
+
+def test_a_dry_run_that_is_not_finished_promises_nothing(run: Run) -> None:
+    with little_site().serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--dry-run", "--max-pages", "1")
+    assert code == 7
+    assert "Not finished" in err
+    assert "Without --dry-run" not in err
+
+
+def test_export_says_that_it_was_a_dry_run(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        run("crawl", origin + "/", *QUICK)
+        code, _, err = run("export", origin, "--dry-run", "-o", "again")
+    assert code == 0
+    assert "Dry run, nothing written" in err
+    assert not (tmp_path / "again/sitemap.xml.gz").exists()
+
+
+def test_an_unfinished_run_is_not_taken_for_the_last_word(run: Run) -> None:
+    site = little_site()
+    with site.serve() as origin:
+        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        assert run("crawl", origin + "/", *QUICK, "--max-pages", "1")[0] == 7
+        _, out, _ = run("explain", origin + "/deep")
+        assert "not yet    run 2 is unfinished and has not come to it yet; run 1 said listed" in out
+        assert "no longer found" not in out
+        assert "so far; depth" in out
+        _, out, _ = run("explain", origin + "/a")
+        assert "not yet    run 2 is unfinished and has not settled it yet; listed before" in out
+        assert "settled  " not in out
+        assert "linked     from 1 page so far" in out
+        _, out, _ = run("explain", origin + "/deep", "--log-format", "json")
+        assert (json.loads(out)["newest_run"], json.loads(out)["newest_complete"]) == (2, False)
+        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        _, out, _ = run("explain", origin + "/deep")
+        assert "not yet" not in out
 
 
 def test_a_limit_is_exit_7_and_publishes_only_when_allowed(run: Run, tmp_path: Path) -> None:
@@ -243,7 +317,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
         (["crawl", "ftp://example.com"], "'ftp://example.com' is not an http or https URL."),
         (["crawl", "http://"], "is not an http or https URL."),
         (["crawl", "http://a.b:99999/"], "is not an http or https URL."),
-        (["crawl", "example.com", "--rate", "fast"], "--rate: 'fast' needs a number of at least 0."),
+        (["crawl", "example.com", "--rate", "fast"], "--rate: 'fast' needs a number"),
         (
             ["crawl", "example.com", "--max-urls", "50001"],
             "--max-urls: '50001' needs a whole number from 1 to 50000.",
@@ -326,6 +400,93 @@ def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body:
         assert site.requests("/") == 0
         if status == 200:
             assert run("robots", origin + "/a")[0] == 5
+
+
+def test_robots_that_cannot_be_reached_is_exit_4_and_not_called_forbidden(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/a"
+    code, out, _ = run("robots", url)
+    assert (code, out.splitlines()[0]) == (4, f"unreachable  {url}")
+    assert "could not be reached" in out
+    assert "forbidden" not in out
+    code, out, _ = run("robots", url, "--log-format", "json")
+    assert (code, json.loads(out)["status"], json.loads(out)["allowed"]) == (4, "unreachable", False)
+
+
+# -- stdout that nobody reads, or that is full -------------------------------------------------------------
+
+
+def run_in_its_own_process(
+    *words: str, stdout: int = subprocess.PIPE, shell: str = ""
+) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "crawler", *words]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {shell}', "sh", *command] if shell else command,
+        stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+    )  # fmt: skip
+    return done.returncode, done.stdout or "", done.stderr
+
+
+ANSWERS = [("config",), ("--help",), ("config", "check", os.devnull)]
+
+
+@pytest.mark.parametrize("words", ANSWERS)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_nobody_reads_is_exit_3_without_a_word(
+    words: Sequence[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    reads, writes = os.pipe()
+    os.close(reads)
+    assert run_in_its_own_process(*words, stdout=writes) == (3, "", "")
+    os.close(writes)
+
+
+@pytest.mark.usefixtures("run")
+def test_a_sitemap_that_nobody_reads_is_exit_3_without_a_word() -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with little_site().serve() as origin:
+        words = ("crawl", origin + "/", *QUICK, "-q", "--state", ":memory:", "-o", "-")
+        assert run_in_its_own_process(*words, stdout=writes) == (3, "", "")
+    os.close(writes)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("words", ANSWERS)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_does_not_fit_is_exit_3_and_one_sentence(
+    words: Sequence[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    with open("/dev/full", "w") as full:
+        code, _, err = run_in_its_own_process(*words, stdout=full.fileno())
+    assert (code, sentence(err)) == (3, "sitemap-crawler: The output cannot be written: the disk is full.")
+
+
+def test_a_closed_stdout_is_no_bug_and_no_file_of_ours_gets_its_number(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell=">&-") == (0, "", "")
+        assert run("status", origin)[0] == 0, "the state is whole"
+        code, _, err = run_in_its_own_process("status", origin, shell=">&-")
+    assert (code, sentence(err)) == (3, "sitemap-crawler: The output cannot be written: stdout is closed.")
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
+@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
+@pytest.mark.usefixtures("run")
+def test_what_cannot_be_said_stops_nothing(tmp_path: Path, shell: str) -> None:
+    with little_site().serve() as origin:
+        assert run_in_its_own_process("crawl", origin + "/", *QUICK, shell=shell) == (0, "", "")
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
+def test_a_shell_gets_its_completions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_SITEMAP_CRAWLER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "sitemap-crawler cr")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert run_in_its_own_process() == (0, "plain,crawl\n", "")
 
 
 def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(
@@ -490,3 +651,68 @@ def test_sigkill_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path: Path
     undisturbed = (tmp_path / "undisturbed/sitemap.xml.gz").read_bytes()
     assert (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes() == undisturbed
     assert asked <= 302 + 3 * (2 * 16 + 64), "a crash costs what was in hand, no more"
+
+
+LATE = """
+import sys, time
+from crawler import publish
+from crawler.cli import main
+swap = publish._swap
+def slow(*args):
+    print("publishing", flush=True)
+    time.sleep(1)
+    return swap(*args)
+publish._swap = slow
+main(sys.argv[1:])
+"""
+
+EARLY = """
+import sys, anyio
+from contextlib import asynccontextmanager
+from crawler.cli import crawling, main
+@asynccontextmanager
+async def never(*_, **__):
+    print("opening", flush=True)
+    await anyio.sleep_forever()
+    yield
+crawling.open_job = never
+main(sys.argv[1:])
+"""
+
+IMPORTING = """
+import sys, time
+from crawler.cli import main
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "crawler.cli.program":
+            print("importing", flush=True)
+            time.sleep(20)
+sys.meta_path.insert(0, Slow())
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("program", "published", "said"),
+    [(IMPORTING, False, ""), (EARLY, False, "before the crawl began"), (LATE, True, "")],
+    ids=["importing", "opening", "publishing"],
+)
+def test_a_signal_is_heeded_from_the_first_moment_to_the_last(
+    tmp_path: Path, program: str, published: bool, said: str, number: int, code: int
+) -> None:
+    with little_site().serve() as origin:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, "crawl", origin + "/", *QUICK, "-q"],
+            cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+        )  # fmt: skip
+        assert process.stdout
+        assert process.stdout.readline()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=15)
+    assert process.returncode == code, err
+    assert said in err
+    assert len(err.splitlines()) == bool(said)
+    files = {path.name for path in (tmp_path / "sitemaps").glob("*")}
+    assert files == ({"sitemap.xml.gz", "manifest.json"} if published else set()), "nothing is left half done"

@@ -110,6 +110,25 @@ def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Ru
         assert f"- {origin}/kept  (no longer linked: run 1 was the last that found it)" in out
 
 
+def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> None:
+    site = Site()
+    site.page("/", links=["/a", "/b"])
+    site.page("/a", links=["/deep"])
+    site.page("/b")
+    site.page("/deep")
+    site.sitemap("/live.xml", ["/", "/a", "/deep", "/never"])
+    with site.serve() as origin:
+        words = ["crawl", origin + "/", "--rate", "0", "--state", "s.db", "-q", "--seed-sitemaps", "off"]
+        assert run(*words)[0] == 0
+        assert run(*words, "--max-pages", "1")[0] == 7
+        _, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
+        assert [line.replace(origin, "") for line in out] == [
+            "- /a  (run 2 is unfinished and has not settled it yet; listed before)",
+            "- /deep  (run 2 is unfinished and has not come to it yet; run 1 said listed)",
+            "- /never  (run 2 is unfinished and has not come to it yet; no run before knew it)",
+        ]
+
+
 @pytest.mark.parametrize("place", ["none.xml", "empty", "http://127.0.0.1:9/s.xml"])
 def test_what_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()

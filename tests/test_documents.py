@@ -169,6 +169,27 @@ def test_the_example_runs_as_it_stands(source: str, tmp_path: Path) -> None:
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "missing"), [("export", {"--allow-partial", "--fresh"}), ("demo", {"--state", "--rate"})]
+)
+def test_a_command_offers_no_flag_that_does_nothing_there(command: str, missing: set[str]) -> None:
+    offered = {option for param in commands()[command].params for option in param.opts}
+    assert "--output" in offered
+    assert not offered & missing
+
+
+def test_the_help_of_the_demo_names_one_folder() -> None:
+    context = click.Context(commands()["demo"])
+    assert "./sitemaps" not in commands()["demo"].get_help(context)
+
+
+def test_headings_that_the_program_cites_are_in_the_readme() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "crawler").rglob("*.py"))
+    cited = re.findall(r'README, "([^"]+)"', sources)
+    assert cited
+    assert [heading for heading in cited if f"\n## {heading}\n" not in README] == []
+
+
 def test_the_version_is_told_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()

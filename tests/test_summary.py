@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from crawler.cli.closing import Closing, FileLine, as_json
+from crawler.cli.closing import Closing, FileLine, as_json, complaint
 from crawler.cli.summary import closing, size
 from crawler.model import Balance, Cause, Why, says
 from crawler.traps import Trap
@@ -110,8 +110,17 @@ def test_many_files_become_one_line() -> None:
     [
         ({}, "Published  1,166 pages asked for in 4 min 11 s"),
         ({"files": (FileLine("sitemap.xml.gz", 1, 1, unchanged=True),)}, "Nothing changed  1,166"),
-        ({"files": (), "robots_line": None, "resume": "run it again"}, "Not finished  1,166"),
-        ({"resume": "run it again"}, "Published in part  1,166"),
+        ({"files": (), "folder": None, "robots_line": None, "unfinished": "x"}, "Not finished  1,166"),
+        (
+            {"files": (), "folder": None, "robots_line": None, "unfinished": "x", "dry_run": True},
+            "Not finished  1,166",
+        ),
+        ({"unfinished": "x"}, "Published in part  1,166"),
+        ({"files": (), "folder": "-", "robots_line": None}, "Written to stdout  1,166"),
+        (
+            {"files": (), "folder": "-", "robots_line": None, "unfinished": "x"},
+            "Written to stdout in part  1,166",
+        ),
         ({"refused": "too small"}, "Not published  1,166"),
         ({"dry_run": True}, "Dry run, nothing written  1,166"),
         ({"files": ()}, "Nothing published  1,166"),
@@ -130,6 +139,45 @@ def test_the_robots_line_is_never_broken() -> None:
 
 def test_an_interrupted_run_says_how_to_go_on() -> None:
     assert "To go on: run the same command again" in shown(replace(DONE, resume="run the same command again"))
+
+
+@pytest.mark.parametrize(
+    ("change", "promised"),
+    [({}, True), ({"folder": None, "unfinished": "x"}, False), ({"refused": "x", "folder": None}, False)],
+)
+def test_a_dry_run_promises_publication_only_where_it_would_come(
+    change: dict[str, object], promised: bool
+) -> None:
+    told = replace(DONE, dry_run=True, files=(), **change)  # type: ignore[arg-type]
+    assert ("Without --dry-run this is published." in shown(told)) is promised
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, ""),
+        ({"refused": "Too few."}, "Not published: Too few."),
+        ({"unfinished": "interrupted"}, "Not finished: interrupted."),
+        (
+            {"unfinished": "stopped at --max-pages", "resume": "run it again"},
+            "Not finished: stopped at --max-pages. To go on: run it again.",
+        ),
+    ],
+)
+def test_what_went_wrong_is_one_line_and_nothing_when_all_is_well(
+    change: dict[str, object], words: str
+) -> None:
+    assert complaint(replace(DONE, **change)) == words  # type: ignore[arg-type]
+
+
+def test_one_is_not_many() -> None:
+    text = shown(replace(balanced({"listed": 1}), files=(FileLine("sitemap.xml.gz", 1, 1),)))
+    assert "\n1 URL discovered, each accounted for\n" in text
+    assert "1 URLs" not in text
+
+
+def test_stdout_is_no_folder() -> None:
+    assert "folder" not in shown(replace(DONE, files=(), folder="-", robots_line=None))
 
 
 def test_a_refusal_says_why() -> None:

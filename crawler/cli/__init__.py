@@ -1,51 +1,31 @@
 """The command line: what was typed becomes settings, settings become one call, errors become one sentence.
 
-Data goes to files, or to stdout with `-o -`; everything said goes to stderr. Exit codes are `errors.Exit`.
+Answers go to stdout, and so does a sitemap with `-o -`; all else that is said goes to stderr. Exit codes are
+`errors.Exit`. Here is only the door, so that little is imported before signals are heeded; inside is `program`.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
-import click
-
-from crawler.cli.commands import cli
-from crawler.errors import CrawlerError, Exit
-from crawler.printable import printable
-
-PROGRAM = "sitemap-crawler"
+from crawler.errors import Exit
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the program and leave with its exit code."""
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and leave with its exit code. Must be called in the main thread."""
+    before = signal.signal(signal.SIGTERM, _terminated)
     try:
-        code = cli.main(args=None if args is None else list(args), prog_name=PROGRAM, standalone_mode=False)
-    except click.UsageError as error:
-        code = _say(_usage(error), Exit.USAGE)
-    except click.ClickException as error:
-        code = _say(error.format_message(), Exit.USAGE)
-    except (click.Abort, KeyboardInterrupt):
-        code = _say("interrupted.", Exit.INTERRUPTED)
-    except CrawlerError as error:
-        code = _say(str(error), error.exit)
-    except BrokenPipeError:
-        sys.stderr.close()  # nobody reads us any more; the interpreter would complain when it flushes
-        code = Exit.STORAGE
-    except Exception as error:
-        if "-v" in sys.argv or "--verbose" in sys.argv:
-            raise
-        code = _say(
-            f"internal error ({type(error).__name__}: {error}). This is a bug: "
-            "run again with -v for the details and report it.",
-            Exit.INTERNAL,
-        )
-    sys.exit(int(code or 0))
+        from crawler.cli.program import run  # noqa: PLC0415 - takes long, and may be interrupted already
+
+        code = run(sys.argv[1:] if args is None else args)
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+    sys.exit(int(code))
 
 
-def _say(sentence: str, code: Exit) -> Exit:
-    click.echo(f"{PROGRAM}: {printable(sentence, 1_000)}", err=True)
-    return code
-
-
-def _usage(error: click.UsageError) -> str:
-    path = error.ctx.command_path if error.ctx else PROGRAM
-    return f"{error.format_message()} (See `{path} --help`.)"
+def _terminated(*_: object) -> NoReturn:
+    """End as by ctrl-C, so that whoever holds files lets go of them; a crawl hears the signal itself."""
+    sys.exit(int(Exit.TERMINATED))

@@ -6,7 +6,8 @@ network is made printable first.
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import anyio
 import click
@@ -16,12 +17,20 @@ from crawler import urls
 from crawler.errors import Exit
 from crawler.fetch import AddressGuard, HttpFetcher, Turns
 from crawler.fetch.identity import Identity
+from crawler.model import RobotsFile
 from crawler.printable import printable
-from crawler.robots import Robots
+from crawler.robots import Decision, Robots
 from crawler.settings import Settings
 from crawler.visiting import normaliser, product_token, start_url
 
-WIDTH = 11
+WIDTH: Final = 11
+STATUSES: Final = {
+    "rules": "read",
+    "none": "there is none",
+    "down": "could not be read, so nothing may be asked for",
+    "unreachable": "could not be reached, so nobody knows what may be asked for",
+}
+VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": Exit.UNREACHABLE}
 
 
 def show_lines(pairs: Iterable[tuple[str, str]]) -> None:
@@ -29,7 +38,7 @@ def show_lines(pairs: Iterable[tuple[str, str]]) -> None:
         click.echo(f"  {name:<{WIDTH}}{printable(text, 2_100)}")
 
 
-def as_json(settings: Settings) -> bool:
+def wants_json(settings: Settings) -> bool:
     return settings.log.log_format == "json"
 
 
@@ -62,7 +71,10 @@ def _never(request: httpx.Request) -> httpx.Response:
 
 
 async def show_permit(settings: Settings, text: str) -> Exit:
-    """Read robots.txt of the URL's origin and name the line that decides. Exit 5 when it forbids."""
+    """Read robots.txt of the URL's origin and name the line that decides.
+
+    Exit 5 when it forbids, or answers with a server error; exit 4 when it cannot be reached.
+    """
     url = start_url(text, normaliser(settings))
     site = urls.origin(url)
     guard = AddressGuard([urls.host(url)], settings.http.allow_address)
@@ -71,21 +83,20 @@ async def show_permit(settings: Settings, text: str) -> Exit:
         file = await robots.ask(site)
         robots.learn(site, file)
     decision = robots.decide(url)
-    if as_json(settings):
-        click.echo(
-            json.dumps(
-                {"url": url, "allowed": decision.allowed, "group": decision.group, "line": decision.line}
-            )
-        )
+    word = file.status if file.status == "unreachable" else "allowed" if decision.allowed else "forbidden"
+    if wants_json(settings):
+        facts = {"url": url, "allowed": decision.allowed, "group": decision.group, "line": decision.line}
+        click.echo(json.dumps(facts | {"status": file.status, "detail": file.detail}))
     else:
-        click.echo(f"{'allowed' if decision.allowed else 'forbidden'}  {printable(url, 2_100)}")
-        show_lines(
-            [
-                ("robots.txt", {"rules": "read", "none": "there is none", "down": "could not be read", "unreachable": "could not be reached"}[file.status]
-                 + (f" ({file.detail})" if file.detail else "")),
-                ("agent", product_token(settings.http.user_agent)),
-                ("group", decision.group or "none applies"),
-                ("line", decision.line or "none matches"),
-            ]
-        )  # fmt: skip
-    return Exit.OK if decision.allowed else Exit.ROBOTS
+        click.echo(f"{word}  {printable(url, 2_100)}")
+        show_lines(_permit(file, decision, product_token(settings.http.user_agent)))
+    return VERDICTS[word]
+
+
+def _permit(file: RobotsFile, decision: Decision, agent: str) -> Iterator[tuple[str, str]]:
+    """What was read and what decided; a file that could not be read has no lines to name."""
+    yield "robots.txt", STATUSES[file.status] + (f" ({file.detail})" if file.detail else "")
+    yield "agent", agent
+    if file.status in ("rules", "none"):
+        yield "group", decision.group or "none applies"
+        yield "line", decision.line or "none matches"

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from crawler.model import Balance
 from crawler.traps import Trap
 
+STDOUT: Final = "-"  # as a folder
 EXAMPLES: Final = 3  # for each way to fail
 
 
@@ -28,7 +29,7 @@ class Closing:
 
     balance: Balance
     files: Sequence[FileLine] = ()
-    folder: str | None = None  # where the files are
+    folder: str | None = None  # where the files are, or would be; or `STDOUT`; None: nothing was published
     robots_line: str | None = None  # `Sitemap: https://…`
     elapsed: float | None = None  # seconds
     asked: int = 0  # pages asked for
@@ -39,9 +40,19 @@ class Closing:
     )  # origins whose Last-Modified is not believed, and why
     traps: Sequence[Trap] = ()  # spaces without end that were not gone into
     state: str | None = None  # where the state is; None: it was not kept
-    resume: str | None = None  # how to go on, when the run is not complete
+    unfinished: str | None = None  # why the run is not complete
+    resume: str | None = None  # how to go on then
     refused: str | None = None  # why the guard kept the published sitemap
     dry_run: bool = False
+
+
+def complaint(told: Closing) -> str:
+    """What went wrong, in one line for those who want no more; nothing when all is well."""
+    if told.refused:
+        return f"Not published: {told.refused}"
+    if told.unfinished:
+        return f"Not finished: {told.unfinished}." + (f" To go on: {told.resume}." if told.resume else "")
+    return ""
 
 
 def as_json(told: Closing) -> dict[str, Any]:
@@ -62,6 +73,7 @@ def as_json(told: Closing) -> dict[str, Any]:
         "asked": told.asked,
         "examples": {code: list(urls[:EXAMPLES]) for code, urls in told.examples.items()},
         "state": told.state,
+        "unfinished": told.unfinished,
         "resume": told.resume,
         "refused": told.refused,
         "dry_run": told.dry_run,

@@ -52,7 +52,11 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
 
 
 @cli.command(cls=SettingCommand)
-@settings_options("output", "log", only=frozenset({"output", "log-format", "quiet", "verbose"}))
+@settings_options("log")
+@click.option(
+    "-o", "--output", metavar="TEXT", cls=SettingOption, section="output",
+    help="the folder for the sitemap; - writes it to stdout [default: a temporary folder]",
+)  # fmt: skip
 def demo(**params: Any) -> int:
     """Crawl a small bundled website on loopback, and show the result.
 
@@ -98,7 +102,7 @@ def explain(url: str, **params: Any) -> int:
 
 @cli.command(cls=SettingCommand)
 @click.argument("url", required=False)
-@settings_options("dates", "output", "guard", "state", "log")
+@settings_options("dates", "output", "guard", "state", "log", but=frozenset({"allow-partial", "fresh"}))
 def export(url: str | None, **params: Any) -> int:
     """Write the sitemap from state, whatever is known, without network."""
     from crawler.cli.crawling import export_sitemap  # noqa: PLC0415
@@ -165,11 +169,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     return run(lambda: compare(_settings(params), old, new, form=form))
 
 
-class _Config(click.Group):
-    """`config` alone shows the settings; `config check FILE` reads one file."""
-
-
-@cli.group(cls=_Config, invoke_without_command=True)
+@cli.group(invoke_without_command=True)
 @click.option("--config", "config", metavar="FILE", envvar="SITEMAP_CRAWLER_CONFIG", help="settings in TOML")
 @click.pass_context
 def config(ctx: click.Context, /, **params: Any) -> int:
@@ -186,7 +186,9 @@ def config(ctx: click.Context, /, **params: Any) -> int:
 @click.argument("file")
 def check(file: str) -> int:
     """Read FILE and say what is wrong with it, if anything is."""
+    from crawler.cli.words import counted  # noqa: PLC0415
+
     _, origins = layers.resolve(Path(file))
     changed = [origin for origin in origins if origin.place != "default"]
-    click.echo(f"{file}: good, {len(changed)} settings.")
+    click.echo(f"{file}: good, {counted(len(changed), 'setting')}.")
     return Exit.OK

@@ -10,6 +10,7 @@ import click
 
 from crawler.app import open_frontier
 from crawler.cli.reading import reading_places
+from crawler.cli.words import counted, pending
 from crawler.comparison import NEW, OLD, Change, Comparison
 from crawler.dates import read_w3c, w3c
 from crawler.errors import ConfigError, Exit
@@ -47,7 +48,8 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
         click.echo(json.dumps({"totals": totals | facts}))
     else:
         words = ", ".join(f"{count:,} {word}" for word, count in facts.items())
-        click.echo(f"{totals[OLD]:,} entries before, {totals[NEW]:,} after: {words}.", err=True)
+        before = counted(totals[OLD], "entry", "entries")
+        click.echo(f"{before} before, {totals[NEW]:,} after: {words}.", err=True)
     return Exit.FINDINGS if signs else Exit.OK
 
 
@@ -109,6 +111,8 @@ async def _reason(frontier: SqliteFrontier | None, change: Change) -> str:
     if frontier is None or change.sign == "~":
         return ""
     record, run = await frontier.record(Url(change.url)), await frontier.run()
+    if run and (unknown := pending(record, run)):
+        return unknown
     if record is None:
         return "no page links to it, and nothing else names it"
     if run and record.run < run.number:

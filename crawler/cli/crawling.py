@@ -7,14 +7,14 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 import anyio
 
 from crawler import traps, urls
 from crawler.app import MEMORY, Job, home_of, open_frontier, open_job, state_path
-from crawler.cli.closing import Closing, FileLine, as_json
+from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
@@ -35,9 +35,26 @@ def configure_log(chosen: Log) -> None:
     lines.configure(chosen.log_format, level, sys.stderr)
 
 
+@dataclass
+class _Told:
+    """What a signal told us, and whom it concerns: before there is a job, nobody but us."""
+
+    word: str = ""
+    exit: Exit = Exit.OK
+    job: Job | None = None
+
+
 async def crawl_site(settings: Settings) -> Exit:
     """The whole of `crawl`: arrive, crawl, publish, tell. Raises from the tree of `errors`."""
     configure_log(settings.log)
+    told = _Told()
+    async with _listening(told):
+        return await _crawl(settings, told)
+    log.error("%s before the crawl began", told.word)
+    return told.exit
+
+
+async def _crawl(settings: Settings, told: _Told) -> Exit:
     began = time.monotonic()
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: this is for sites of your own")
@@ -48,31 +65,59 @@ async def crawl_site(settings: Settings) -> Exit:
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
-        left = _Left()
-        async with _watched(job, left):
+        told.job = job
+        async with _shown(job):
             ending = await job.crawl()
         published, refused = await _publish(job, ending)
         await _tell(job, began, published, refused)
     if refused:
         return refused.exit
-    if ending is Ending.STOPPED:
-        return left.exit
+    if told.word:
+        return told.exit
     return Exit.OK if ending is Ending.COMPLETE else Exit.PARTIAL
 
 
-@dataclass
-class _Left:
-    """The exit code of whoever told us to stop."""
+@asynccontextmanager
+async def _listening(told: _Told) -> AsyncIterator[None]:
+    """Signals are heard while the block runs. One that comes before there is a job leaves it."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            with anyio.open_signal_receiver(*SIGNALS) as received:
+                tasks.start_soon(_listen, received, told, tasks.cancel_scope)
+                yield
+                tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group
 
-    exit: Exit = Exit.INTERRUPTED
+
+async def _listen(received: AsyncIterator[signal.Signals], told: _Told, block: anyio.CancelScope) -> None:
+    """The first signal drains a crawl, and lets a publication end; the second leaves at once.
+
+    The state is whole all the same, and what a publication leaves half done, the next one removes.
+    """
+    async for number in received:
+        if told.word:
+            _leave(told)
+        told.word, told.exit = SIGNALS[number]
+        if told.job:
+            told.job.stop(told.word)
+        else:
+            block.cancel()
+
+
+def _leave(told: _Told) -> None:
+    if told.job and not told.job.settings.log.quiet:
+        from crawler.cli import progress  # noqa: PLC0415 - as below
+
+        progress.Screen().show_cursor()
+    os._exit(told.exit)
 
 
 @asynccontextmanager
-async def _watched(job: Job, left: _Left) -> AsyncIterator[None]:
-    """Signals are heard and the display is drawn while the block runs."""
+async def _shown(job: Job) -> AsyncIterator[None]:
+    """The display is drawn while the block runs."""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_listen, job, left)
             if not job.settings.log.quiet:
                 from crawler.cli import progress  # noqa: PLC0415 - rich takes long to import, for those who are quiet
 
@@ -83,21 +128,6 @@ async def _watched(job: Job, left: _Left) -> AsyncIterator[None]:
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise first_of(group) from group
-
-
-async def _listen(job: Job, left: _Left) -> None:
-    """The first signal drains; the second leaves at once, and the state is whole all the same."""
-    with anyio.open_signal_receiver(*SIGNALS) as received:
-        async for number in received:
-            word, code = SIGNALS[signal.Signals(number)]
-            if job.tally.stopping:
-                if not job.settings.log.quiet:
-                    from crawler.cli import progress  # noqa: PLC0415 - as above
-
-                    progress.Screen().show_cursor()
-                os._exit(code)
-            left.exit = code
-            job.stop(word)
 
 
 async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
@@ -119,35 +149,43 @@ async def _tell(
     settings = job.settings
     state = state_path(settings, job.starts[0])
     kept = None if state == MEMORY else state
-    resume = None
-    if job.ending is not Ending.COMPLETE:
-        resume = "run the same command again" if kept else None
-    closing = await _closing(job.frontier, published)
+    unfinished = _unfinished(job)
+    closing = await _closing(job.frontier, published, settings)
     closing = replace(
         closing,
         elapsed=time.monotonic() - began,
         asked=job.tally.exchanges,
         state=kept,
-        resume=resume,
+        unfinished=unfinished,
+        resume="run the same command again" if unfinished and kept else None,
         refused=str(refused) if refused else None,
-        dry_run=settings.guard.dry_run,
     )
     say(closing, settings.log)
 
 
-async def _closing(frontier: SqliteFrontier, published: Published | None) -> Closing:
+def _unfinished(job: Job) -> str | None:
+    """Why the run is not complete, if it is not."""
+    if job.ending is Ending.COMPLETE:
+        return None
+    why = job.tally.stopping or "stopped"
+    return f"stopped at {why}" if job.ending is Ending.LIMIT else why
+
+
+async def _closing(frontier: SqliteFrontier, published: Published | None, settings: Settings) -> Closing:
     balance = await frontier.balance()
+    to_stdout = settings.output.output == STDOUT
     return Closing(
         balance=balance,
         files=tuple(FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
         if published
         else (),
-        folder=str(published.folder) if published else None,
-        robots_line=published.robots_line if published else None,
+        folder=(STDOUT if to_stdout else published.folder) if published else None,
+        robots_line=published.robots_line if published and not to_stdout else None,
         examples=await _examples(frontier, balance),
         dated=await frontier.dated(),
         lies=json.loads(await frontier.recall("lies") or "{}"),
         traps=traps.read(json.loads(await frontier.recall("traps") or "{}")),
+        dry_run=settings.guard.dry_run,
     )
 
 
@@ -157,13 +195,17 @@ async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, 
 
 
 def say(closing: Closing, chosen: Log) -> None:
-    """The last words, in the form that was asked for."""
+    """The last words, in the form that was asked for. Those who want quiet hear what went wrong, if anything did."""
+    wrong = complaint(closing)
     if chosen.log_format == "json":
-        log.info("done", extra={"fields": as_json(closing)})
+        log.log(logging.ERROR if wrong else logging.INFO, "done", extra={"fields": as_json(closing)})
+    elif chosen.quiet and wrong:
+        log.error(wrong)
     elif not chosen.quiet:
         from crawler.cli import progress, summary  # noqa: PLC0415 - as above
 
-        summary.closing(progress.Screen(), closing)
+        with suppress(OSError):  # what cannot be said stops nothing
+            summary.closing(progress.Screen(), closing)
 
 
 async def export_sitemap(settings: Settings) -> Exit:
@@ -188,7 +230,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             counts=balance.outcomes,
             run_id=str(run.number),
         )
-        closing = await _closing(frontier, published)
+        closing = await _closing(frontier, published, settings)
         say(replace(closing, elapsed=time.monotonic() - began), settings.log)
     finally:
         await frontier.close()

@@ -49,12 +49,15 @@ class SettingCommand(click.Command):
                     formatter.write_dl(records, col_max=36)
 
 
-def settings_options(*sections: str, only: frozenset[str] | None = None) -> Callable[[F], F]:
-    """A decorator that adds the options of these sections; `only` picks some by name."""
+def settings_options(
+    *sections: str, only: frozenset[str] | None = None, but: frozenset[str] = frozenset()
+) -> Callable[[F], F]:
+    """A decorator that adds the options of these sections; `only` picks some by name, `but` leaves some out."""
 
     def decorate(command: F) -> F:
         for key in reversed(list(keys())):
-            if key.option.flag and key.section in sections and (only is None or key.name in only):
+            wanted = key.name not in but and (only is None or key.name in only)
+            if key.option.flag and key.section in sections and wanted:
                 command = _option(key)(command)
         return click.option(
             "--config",

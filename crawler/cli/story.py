@@ -16,7 +16,8 @@ import click
 
 from crawler import urls
 from crawler.app import open_frontier, state_path
-from crawler.cli.asking import as_json, robots_of, show_lines
+from crawler.cli.asking import robots_of, show_lines, wants_json
+from crawler.cli.words import counted, pending
 from crawler.errors import Exit, FrontierError
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import silence
@@ -53,7 +54,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
     path = state_path(settings, start)
     silent = silence(path, time.time())
     dead = alive is not None and not run.complete and (silent is None or silent > alive)
-    if as_json(settings):
+    if wants_json(settings):
         facts = {
             "run": run.number, "started": run.started, "complete": run.complete,
             "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
@@ -89,19 +90,26 @@ async def show_story(settings: Settings, text: str) -> Exit:
     finally:
         await frontier.close()
     place = place_of(url, Path(settings.output.output))
-    if as_json(settings):
+    unknown = pending(record, newest) if newest else ""
+    if wants_json(settings):
         facts = (
             _facts(record, trail, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
         )
+        facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
     else:
         click.echo(printable(url, 2_100))
         show_lines(_story(text, url, record, trail, robots))
         if record:
-            show_lines([("linked", f"from {linked:,} pages; depth {record.visit.depth}")])
+            so_far = "" if newest and newest.complete else " so far"
+            show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
         show_lines(("hop", str(hop)) for hop in hops)
-        show_lines(_since(record, newest, place))
+        show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "in no published file")])
+        if unknown:
+            show_lines([("not yet", unknown)])
+        elif record and newest:
+            show_lines([("changed", _change(record, newest))])
     return Exit.OK
 
 
@@ -124,33 +132,19 @@ async def _hops(frontier: SqliteFrontier, record: Record) -> list[_Hop]:
     following: Record | None = record
     while following and following.visit.url not in {hop.url for hop in hops}:
         outcome = following.outcome if following.state == "settled" else None
-        at = _stamp(following.settled) if following.settled else None
-        status = following.facts.status if following.facts else None
+        at = _stamp(following.settled) if outcome and following.settled else None
+        status = following.facts.status if outcome and following.facts else None
         hops.append(_Hop(following.visit.url, status, code(outcome) if outcome else following.state, at))
         following = await frontier.record(outcome.to) if isinstance(outcome, Moved) else None
     return hops
 
 
-def _since(record: Record | None, newest: Run | None, place: tuple[str, int] | None) -> list[tuple[str, str]]:
-    """Where it went, and what the run before said."""
-    lines = [("file", f"{place[0]}, entry {place[1]:,}" if place else "in no published file")]
-    if record is None or newest is None:
-        return lines
+def _change(record: Record, newest: Run) -> str:
+    """What the run before said, once the newest has come to the URL or to its own end."""
     if record.run < newest.number:
-        lines.append(
-            (
-                "changed",
-                f"no longer found: run {record.run} was the last that knew it, this is {newest.number}",
-            )
-        )
-    elif record.was is None:
-        lines.append(("changed", "found for the first time"))
-    else:
-        lines.append(("changed", _change(record)))
-    return lines
-
-
-def _change(record: Record) -> str:
+        return f"no longer found: run {record.run} was the last that knew it, this is {newest.number}"
+    if record.was is None:
+        return "found for the first time"
     now = code(record.outcome) if record.outcome else record.state
     dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
     before = f"{record.was} before" if record.was != now else ""
@@ -190,7 +184,7 @@ def _story(
 ) -> list[tuple[str, str]]:
     lines = [("written", f"{typed} was read as the URL above")] if typed != url else []
     if record is None:
-        lines.append(("outcome", "not known: no page, redirect, sitemap or start named this URL"))
+        lines.append(("outcome", "not known: nothing that was read names this URL"))
         return lines + ([("robots.txt", robots)] if robots else [])
     outcome = record.outcome if record.state == "settled" else None
     lines.append(("outcome", f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state))
@@ -207,6 +201,8 @@ def _story(
         lines.append(("found by", "a start URL, --input or a sitemap"))
     if robots:
         lines.append(("robots.txt", robots))
+    if outcome is None:  # what is known of the answer is of a run before
+        return lines
     if record.settled:
         tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
         lines.append(("settled", f"{_stamp(record.settled)} in run {record.run}{tries}"))
@@ -240,7 +236,7 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "found_by": list(trail[:-1]),
         "robots": robots,
         "run": record.run,
-        "settled": record.settled,
+        "settled": record.settled if settled else None,
         "was": record.was,
         "was_lastmod": record.was_lastmod.isoformat() if record.was_lastmod else None,
         "status": facts.status if facts else None,

@@ -13,7 +13,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.closing import EXAMPLES, Closing, FileLine
+from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine
+from crawler.cli.words import counted
 from crawler.model import Balance, Source, says
 from crawler.printable import printable
 from crawler.report.lines import duration
@@ -70,7 +71,7 @@ def _headline(told: Closing) -> Text:
     line = Text(words, f"bold {style}")
     if told.elapsed is not None and told.asked:
         line.append(
-            f"  {_count(told.asked, 'page')} asked for in {duration(told.elapsed)}", "not bold default"
+            f"  {counted(told.asked, 'page')} asked for in {duration(told.elapsed)}", "not bold default"
         )
     return line
 
@@ -78,12 +79,14 @@ def _headline(told: Closing) -> Text:
 def _ending(told: Closing) -> tuple[str, str]:
     if told.refused:
         return "Not published", "red"
+    if told.unfinished and told.folder is None:
+        return "Not finished", "yellow"
     if told.dry_run:
         return "Dry run, nothing written", "yellow"
-    if told.files and told.resume:
+    if told.folder == STDOUT:
+        return ("Written to stdout in part", "yellow") if told.unfinished else ("Written to stdout", "green")
+    if told.files and told.unfinished:
         return "Published in part", "yellow"
-    if told.resume:
-        return "Not finished", "yellow"
     if told.files and all(file.unchanged for file in told.files):
         return "Nothing changed", "green"
     return ("Published", "green") if told.files else ("Nothing published", "yellow")
@@ -131,10 +134,11 @@ def _words(code: str) -> str:
 
 def _total(balance: Balance) -> Text:
     if balance.balanced:
-        return Text.assemble((f"{balance.discovered:,}", "bold"), " URLs discovered, each accounted for")
+        number, _, noun = counted(balance.discovered, "URL").partition(" ")
+        return Text.assemble((number, "bold"), f" {noun} discovered, each accounted for")
     found = balance.open + sum(balance.outcomes.values())
     return Text(
-        f"The balance does not hold: {balance.discovered:,} URLs discovered, {found:,} accounted for. "
+        f"The balance does not hold: {counted(balance.discovered, 'URL')} discovered, {found:,} accounted for. "
         "This is a fault of the program; please report it.",
         "bold red",
     )
@@ -148,7 +152,7 @@ def _facts(told: Closing, width: int) -> Table:
         "traps": _traps(told.traps),
         "dates": _dates(told),
         "files": _files(told.files) if told.files else None,
-        "folder": Text(printable(told.folder)) if told.folder else None,
+        "folder": Text(printable(told.folder)) if told.folder and told.folder != STDOUT else None,
         "state": Text(printable(told.state)) if told.state else None,
     }
     table = _rows(width)
@@ -163,7 +167,7 @@ def _dates(told: Closing) -> Text:
     if not listed:
         return Text("no page is listed")
     dated = sum(told.dated.values())
-    words = f"{dated:,} of {_count(listed, 'listed page')} with a lastmod ({100 * dated // listed} %)"
+    words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed} %)"
     sources = [f"{count:,} by {Source.of(source).says}" for source, count in told.dated.items()]
     lines = [words, *(sources if set(told.dated) - {"header"} else [])]
     lines += [f"Last-Modified of {site} is not believed: {why}" for site, why in told.lies.items()]
@@ -187,11 +191,11 @@ def _files(files: Sequence[FileLine]) -> Table:
     shown = files if len(files) <= FILES else files[: FILES - 1]
     for file in shown:
         fate = Text("unchanged", "dim") if file.unchanged else Text("written", "green")
-        table.add_row(Text(printable(file.name)), _count(file.urls, "URL"), size(file.size), fate)
+        table.add_row(Text(printable(file.name)), counted(file.urls, "URL"), size(file.size), fate)
     rest = files[len(shown) :]
     if rest:
         unchanged = f"{sum(file.unchanged for file in rest):,} unchanged"
-        sums = _count(sum(file.urls for file in rest), "URL"), size(sum(file.size for file in rest))
+        sums = counted(sum(file.urls for file in rest), "URL"), size(sum(file.size for file in rest))
         table.add_row(f"and {len(rest):,} more", *sums, Text(unchanged, "dim"))
     return table
 
@@ -206,10 +210,6 @@ def size(count: int) -> str:
             break
         amount, unit = amount / 1_000, larger
     return f"{amount:.1f} {unit}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 # -- what next ----------------------------------------------------------------------------------------------
@@ -227,11 +227,11 @@ def _hints(told: Closing) -> Iterator[Hint]:
         yield Hint(printable(told.refused, 500))
     if told.resume:
         yield Hint(f"To go on: {printable(told.resume, 500)}")
-    if told.dry_run and not told.refused:
+    if told.dry_run and told.folder is not None:
         yield Hint("Without --dry-run this is published.")
     failed = sum(count for _, count in _of_kind(told.balance, "failed"))
     if failed and told.state:
-        yield Hint(f"{_count(failed, 'URL')} failed. For the story of one:", _explain(told, told.state))
+        yield Hint(f"{counted(failed, 'URL')} failed. For the story of one:", _explain(told, told.state))
     by_count = sorted(told.balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
     if told.balance.outcomes.get("listed") and not told.dated:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from crawler.cli.reading import reading_places
+from crawler.cli.words import counted
 from crawler.errors import Exit
 from crawler.places import is_web
 from crawler.printable import printable
@@ -58,11 +59,7 @@ class _Lines:
 
 
 def _summary(totals: Totals) -> str:
-    looked = f"{_count(totals.files, 'file')}, {_count(totals.entries, 'entry', 'entries')}"
+    looked = f"{counted(totals.files, 'file')}, {counted(totals.entries, 'entry', 'entries')}"
     if not totals.errors and not totals.warnings:
         return f"{looked}: valid."
-    return f"{looked}: {_count(totals.errors, 'error')}, {_count(totals.warnings, 'warning')}."
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{looked}: {counted(totals.errors, 'error')}, {counted(totals.warnings, 'warning')}."
