@@ -14,7 +14,8 @@ import anyio
 from rich.console import Console
 
 from crawler.cli import crawling, demo
-from crawler.cli.summary import Closing, closing
+from crawler.cli.closing import Closing
+from crawler.cli.summary import closing
 from crawler.settings import Log, Output, Settings
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"

@@ -437,12 +437,16 @@ async def test_a_night_of_error_pages_that_was_refused_gives_no_date_to_what_cam
     site, up = Site(), True
     paths = [f"/{number}" for number in range(20)]
 
-    def answer(said: str, links: list[str]) -> object:
-        return site.answer(200, (said + "".join(f"<a href={link}>" for link in links)).encode())
+    def page(path: str) -> Callable[[object], object]:
+        def answer(_: object) -> object:
+            links = (paths if up else paths[:5]) if path == "/" else []
+            text = f"page {path}" if up else "back soon"
+            return site.answer(200, (text + "".join(f"<a href={link}>" for link in links)).encode())
 
-    site.respond("/", lambda _: answer("home", paths) if up else answer("back soon", paths[:5]))
-    for path in paths:
-        site.respond(path, lambda _, path=path: answer(f"page {path}" if up else "back soon", []))
+        return answer
+
+    for path in ("/", *paths):
+        site.respond(path, page(path))
     with site.serve() as origin:
         chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
         await published(chosen)

@@ -150,7 +150,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "max_shrink": st.floats(0, 1) | st.integers(0, 100).map("{}%".format),
     "priority": st.none() | st.floats(0, 1),
     "gzip": st.booleans(),
-    "user_agent": st.text(st.characters(exclude_categories=("C",)), min_size=1).filter(str.strip),
+    "user_agent": st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip),
     "output": st.just(Path("there") / "out"),
     "state": st.none() | st.just(Path("state.db")),
     "input": st.just(Path("urls.txt")) | st.lists(st.just(Path("urls.txt"))),
