@@ -5,23 +5,21 @@ that folder and nothing else. Files then move in by rename, the entry point last
 a file, nor misses a URL that stays; what is the same as before is left untouched. One run at a time has the folder.
 """
 
-import errno
 import hashlib
 import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import anyio
 import anyio.to_thread
 
+from crawler import staging
 from crawler.errors import OutputError, PublishRefused
 from crawler.faults import around
 from crawler.model import Entry
@@ -42,20 +40,9 @@ from crawler.sitemap.manifest import (
 from crawler.sitemap.write import Part, Style, Writer
 from crawler.urls import Url, origin
 
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
-
-STAGING: Final = ".staging-"
 STDOUT: Final = "-"
 CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
-PATIENCE: Final = 60.0  # seconds for which another run may have the folder
-TURN: Final = 0.1  # seconds until it is asked for again
-DEAD: Final = 86_400  # seconds after which a run is over, where no lock can tell
-
-KEPT: Final = "the old files are kept"
 BETWEEN: Final = "the old entry point still leads to every page that stays: run again"
 DONE: Final = "the new sitemap is in place, and old files may lie beside it: run again"
 
@@ -108,35 +95,36 @@ async def publish(
         priority=dates.priority,
     )
 
-    async def draft(staging: Path, style: Style, last: Last, folder: str) -> tuple[list[Part], Published]:
-        writer = Writer(staging, base, style, shards_of(last, style.form), taken(last, style.form))
+    async def draft(place: Path, style: Style, last: Last, folder: str) -> tuple[list[Part], Published]:
+        writer = Writer(place, base, style, shards_of(last, style.form), taken(last, style.form))
         async for chunk in entries:
             await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
         _check(guard, urls, last.urls, complete=complete)
         if not guard.force and style.form in VALIDATED:
-            await anyio.to_thread.run_sync(_validate, staging, parts, last)
+            await anyio.to_thread.run_sync(_validate, place, parts, last)
         return parts, Published((), urls, folder, f"Sitemap: {base}/{parts[-1].name}", writer.refused)
 
     if output.output == STDOUT:
-        with _temporary() as staging:
-            parts, published = await draft(staging, replace(style, gzip=False), Last(), "")
+        with _temporary() as place:
+            parts, published = await draft(place, replace(style, gzip=False), Last(), "")
             if not guard.dry_run:
-                _print(staging, parts)
+                _print(place, parts)
             return published
     folder = Path(output.output)
-    with _translated(folder) as truth:
-        async with _alone(folder) as staging:
+    with staging.translated(folder) as truth:
+        _check_manifest(folder)
+        async with staging.alone(folder) as place:
             last = await anyio.to_thread.run_sync(last_of, folder)
-            parts, published = await draft(staging, style, last, str(folder))
+            parts, published = await draft(place, style, last, str(folder))
             if guard.dry_run:
                 return published
-            manifest = staging / MANIFEST
+            manifest = place / MANIFEST
             manifest.write_text(written(run_id, parts, complete=complete, counts=counts), encoding="utf-8")
             return replace(
                 published,
-                files=await anyio.to_thread.run_sync(_swap, staging, folder, parts, last, truth),
+                files=await anyio.to_thread.run_sync(_swap, place, folder, parts, last, truth),
             )
 
 
@@ -144,10 +132,17 @@ def check_folder(output: Output) -> None:
     """Whether files can be written where they shall go: told before a long crawl, not after. Raises `OutputError`."""
     folder = Path(output.output)
     if output.output != STDOUT:
-        with _translated(folder), _opened(folder) as handle:
-            _clear(folder, _lock(handle))
-            with _staging(folder):
-                pass
+        with staging.translated(folder):
+            _check_manifest(folder)
+            staging.check(folder)
+
+
+def _check_manifest(folder: Path) -> None:
+    if is_foreign(folder):
+        raise OutputError(
+            f"{folder / MANIFEST} is of another program and would be overwritten: choose another folder with --output, "
+            "or move that file away."
+        )
 
 
 def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
@@ -192,7 +187,7 @@ def _check(guard: Guard, urls: int, before: int | None, *, complete: bool) -> No
         )
 
 
-def _validate(staging: Path, parts: Sequence[Part], last: Last) -> None:
+def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
     """No file is published that our own validator finds an error in. Those published before were looked at then.
 
     On which hosts its URLs may be is for the scope of the crawl. Raises `PublishRefused`.
@@ -201,7 +196,7 @@ def _validate(staging: Path, parts: Sequence[Part], last: Last) -> None:
     for part in parts:
         if part.sha256 in known:
             continue
-        with open(staging / part.name, "rb") as file:
+        with open(place / part.name, "rb") as file:
             chunks = iter(lambda: file.read(CHUNK), b"")
             for found in Check(part.name, home=None, now=datetime.now(UTC)).run(chunks):
                 if found.severity == "error" and found.code is not Code.LOC_HOST:
@@ -211,14 +206,9 @@ def _validate(staging: Path, parts: Sequence[Part], last: Last) -> None:
                     )
 
 
-@dataclass
-class _Truth:
-    """What can be said of the folder if the disk fails at this moment."""
-
-    says: str = KEPT
-
-
-def _swap(staging: Path, folder: Path, parts: Sequence[Part], last: Last, truth: _Truth) -> tuple[File, ...]:
+def _swap(
+    place: Path, folder: Path, parts: Sequence[Part], last: Last, truth: staging.Truth
+) -> tuple[File, ...]:
     """Move the files in, the entry point last; then remove what it no longer leads to.
 
     The manifest goes before the entry point: who finds it next, after a death in between, gives the same names again.
@@ -226,14 +216,14 @@ def _swap(staging: Path, folder: Path, parts: Sequence[Part], last: Last, truth:
     names = [part.name for part in parts]
     for name in [*names, MANIFEST]:
         with around(f"fsync of {name}"):
-            _sync(staging / name)
+            _sync(place / name)
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
     unchanged = {file.name for file in files if file.unchanged}
     for name in [*names[:-1], MANIFEST, names[-1]]:
         if name in unchanged:
             continue
         with around(f"rename of {name}"):
-            (staging / name).replace(folder / name)
+            (place / name).replace(folder / name)
         truth.says = BETWEEN
     truth.says = DONE
     with around("fsync of the folder"):
@@ -261,119 +251,28 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _print(staging: Path, parts: Sequence[Part]) -> None:
+def _print(place: Path, parts: Sequence[Part]) -> None:
     if len(parts) > 1:
         raise OutputError(f"{len(parts) - 1:,} files do not fit stdout: name a folder with --output.")
     try:
         sys.stdout.flush()
         # A buffer of our own: what an error leaves in that of sys.stdout would be tried again at the very end.
         with (
-            open(staging / parts[0].name, "rb") as file,
+            open(place / parts[0].name, "rb") as file,
             open(sys.stdout.fileno(), "wb", closefd=False) as out,
         ):
             shutil.copyfileobj(file, out)
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"The sitemap cannot be written to standard output: {_reason(error)}.") from error
+        raise OutputError(
+            f"The sitemap cannot be written to standard output: {staging.reason(error)}."
+        ) from error
 
 
 @contextmanager
 def _temporary() -> Iterator[Path]:
     """A folder for what goes to stdout."""
-    place = Path(tempfile.gettempdir())
-    with _translated(place, "nothing was printed"), _staging(place) as staging:
-        yield staging
-
-
-@asynccontextmanager
-async def _alone(folder: Path) -> AsyncIterator[Path]:
-    """A staging folder, while no other run publishes into `folder`. Raises `OutputError` when another does not end."""
-    with _opened(folder) as handle:
-        deadline = anyio.current_time() + PATIENCE
-        while (locked := _lock(handle)) is False:
-            if anyio.current_time() >= deadline:
-                raise OutputError(f"Another run is publishing to {folder}: run again when it is done.")
-            await anyio.sleep(TURN)
-        _clear(folder, locked)
-        with _staging(folder) as staging:
-            yield staging
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """A handle of the folder, which is made if need be, and must not hold what another program wrote."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if is_foreign(folder):
-        raise OutputError(
-            f"{folder / MANIFEST} is of another program and would be overwritten: choose another folder with --output, "
-            "or move that file away."
-        )
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int) -> bool | None:
-    """Take a folder until the handle is closed: False while another has it, None where such a lock cannot be had.
-
-    The system takes it back from a process that dies.
-    """
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # some disks of a network
-        return None
-    return True
-
-
-def _clear(folder: Path, locked: bool | None) -> None:
-    """Remove what dead runs left: all that is there for who has the lock; without locks, what is old."""
-    for left in folder.glob(STAGING + "*"):
-        with suppress(FileNotFoundError):
-            if locked or (locked is None and time.time() - left.stat().st_mtime > DEAD):
-                shutil.rmtree(left, ignore_errors=True)
-
-
-@contextmanager
-def _staging(folder: Path) -> Iterator[Path]:
-    """A folder on the same disk as `folder` that is gone afterwards."""
-    staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-_ADVICE: Final = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the quota is used up",
-    errno.EACCES: "permission is denied",
-    errno.EROFS: "the disk is read-only",
-    errno.EEXIST: "a file is in the way",
-    errno.ENOTDIR: "a file is in the way",
-    errno.EISDIR: "a folder is in the way",
-}
-
-
-def _reason(error: OSError) -> str:
-    return _ADVICE.get(error.errno or 0, error.strerror or str(error))
-
-
-@contextmanager
-def _translated(folder: Path, says: str = KEPT) -> Iterator[_Truth]:
-    """An error of the disk as a sentence, and what is true of the folder all the same."""
-    truth = _Truth(says)
-    try:
-        yield truth
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(
-            f"The sitemap cannot be written to {folder}: {_reason(error)}; {truth.says}."
-        ) from error
+    folder = Path(tempfile.gettempdir())
+    with staging.translated(folder, "nothing was printed"), staging.beside(folder) as place:
+        yield place

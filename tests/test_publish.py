@@ -581,7 +581,7 @@ async def test_where_there_are_no_locks_only_what_is_old_is_cleared_away(
     (tmp_path / ".staging-live").mkdir()
     (tmp_path / ".staging-dead").mkdir()
     os.utime(tmp_path / ".staging-dead", (0, 0))
-    monkeypatch.setattr("crawler.publish.fcntl", None)
+    monkeypatch.setattr("crawler.staging.fcntl", None)
     await put(tmp_path)
     assert [path.name for path in tmp_path.glob(".staging*")] == [".staging-live"]
 
@@ -614,7 +614,7 @@ async def test_a_run_that_lives_is_left_alone_and_one_that_was_killed_is_not_wai
         [staging] = tmp_path.glob(".staging*")
         names = sorted(contents(staging))
         check_folder(Output(output=str(tmp_path)))
-        monkeypatch.setattr("crawler.publish.PATIENCE", 0.0)
+        monkeypatch.setattr("crawler.staging.PATIENCE", 0.0)
         with pytest.raises(OutputError, match=r"Another run is publishing to .*: run again when it is done"):
             await put(tmp_path, 9)
         assert sorted(contents(staging)) == names == ["manifest.json", "sitemap.xml.gz"]
@@ -626,7 +626,7 @@ async def test_a_run_that_lives_is_left_alone_and_one_that_was_killed_is_not_wai
 async def test_of_two_that_publish_at_once_each_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.publish.TURN", 0.001)
+    monkeypatch.setattr("crawler.staging.TURN", 0.001)
     async with anyio.create_task_group() as tasks:
         for most in (2, 3):
             tasks.start_soon(partial(put, tmp_path, 9, max_urls=most))
