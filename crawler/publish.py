@@ -169,7 +169,7 @@ def _check(guard: Guard, urls: int, before: int | None, *, complete: bool) -> No
         )
     if urls < guard.min_urls:
         raise PublishRefused(
-            f"{urls:,} URLs are fewer than --min-urls {guard.min_urls:,}; the old files are kept. "
+            f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; the old files are kept. "
             "--force publishes anyway."
         )
     if guard.max_shrink >= 1:
@@ -182,7 +182,7 @@ def _check(guard: Guard, urls: int, before: int | None, *, complete: bool) -> No
         )
     if urls < before * (1 - guard.max_shrink):
         raise PublishRefused(
-            f"{urls:,} URLs where {before:,} are published: {1 - urls / before:.0%} fewer, and --max-shrink is "
+            f"URLs listed: {urls:,}, where {before:,} are published: {1 - urls / before:.0%} fewer, and --max-shrink is "
             f"{guard.max_shrink:.0%}; the old files are kept. --force publishes anyway."
         )
 

@@ -204,7 +204,7 @@ def test_the_demo_runs_without_a_word_when_asked(
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
-        (("--min-urls", "50"), 6, "error Not published: 3 URLs are fewer than --min-urls 50"),
+        (("--min-urls", "50"), 6, "error Not published: URLs listed: 3, fewer than --min-urls 50"),
         (
             ("--max-pages", "2"),
             7,

@@ -332,7 +332,7 @@ async def test_a_start_page_that_suddenly_answers_something_else_replaces_no_sit
         await published(settings(origin, tmp_path, **chosen))
         before = (tmp_path / "out/sitemap.xml.gz").read_bytes()
         site.page("/", text=shell)
-        with pytest.raises(PublishRefused, match=r"1 URLs where 10 are published: 90% fewer"):
+        with pytest.raises(PublishRefused, match=r"URLs listed: 1, where 10 are published: 90% fewer"):
             await published(settings(origin, tmp_path, **chosen))
     assert (tmp_path / "out/sitemap.xml.gz").read_bytes() == before
 

@@ -615,6 +615,24 @@ async def test_a_proxy_is_gone_through(scheme: str) -> None:
     assert len(asked) == (1 if scheme == "http" else 2)
 
 
+async def test_a_proxy_that_is_not_there_is_named() -> None:
+    with wire(says(b"")) as url:
+        pass
+    reply = await ask("http://site.example/", proxy=url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.detail) == (Cause.CONNECT, "the proxy: Connection refused")
+
+
+async def test_tls_to_a_server_that_speaks_none_says_so() -> None:
+    with wire(says(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as url:
+        reply = await ask(url.replace("http://", "https://"))
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.detail) == (
+        Cause.TLS,
+        "what answers there speaks no TLS, but perhaps plain http://",
+    )
+
+
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", b"nonsense\r\n\r\n", b""]
 )

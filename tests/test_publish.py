@@ -125,8 +125,8 @@ async def test_a_manifest_of_another_program_is_never_overwritten(tmp_path: Path
         (0, {}, "an empty sitemap is never published"),
         (0, {"force": True}, "an empty sitemap is never published"),
         (7, {"complete": False}, "not complete; the old files are kept. --allow-partial"),
-        (7, {"min_urls": 8}, "7 URLs are fewer than --min-urls 8"),
-        (7, {}, "7 URLs where 10 are published: 30% fewer, and --max-shrink is 20%"),
+        (7, {"min_urls": 8}, "URLs listed: 7, fewer than --min-urls 8"),
+        (7, {}, "URLs listed: 7, where 10 are published: 30% fewer, and --max-shrink is 20%"),
     ],
 )
 async def test_the_guard_keeps_the_old_files(
@@ -175,7 +175,7 @@ async def test_without_a_manifest_the_published_files_are_counted(
     else:
         (tmp_path / "manifest.json").write_text(text)
     before = contents(tmp_path)
-    with pytest.raises(PublishRefused, match="7 URLs where 10 are published"):
+    with pytest.raises(PublishRefused, match="URLs listed: 7, where 10 are published"):
         await put(tmp_path, 7)
     assert contents(tmp_path) == before
     await put(tmp_path, 9, **form)

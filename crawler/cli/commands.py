@@ -102,7 +102,14 @@ def explain(url: str, **params: Any) -> int:
 
 @cli.command(cls=SettingCommand)
 @click.argument("url", required=False)
-@settings_options("dates", "output", "guard", "state", "log", but=frozenset({"allow-partial", "fresh"}))
+@settings_options(
+    "dates",
+    "output",
+    "guard",
+    "state",
+    "log",
+    but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod"}),
+)
 def export(url: str | None, **params: Any) -> int:
     """Write the sitemap from state, whatever is known, without network."""
     from crawler.cli.crawling import export_sitemap  # noqa: PLC0415

@@ -185,4 +185,6 @@ def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
 
 
 def _tls(error: ssl.SSLError) -> str:
+    if error.reason == "WRONG_VERSION_NUMBER":
+        return "what answers there speaks no TLS, but perhaps plain http://"
     return getattr(error, "verify_message", "") or str(error.reason or "")

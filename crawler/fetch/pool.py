@@ -139,7 +139,10 @@ class Pool:
             addresses, port = await self._guard.look_up(place.proxy.host, place.proxy.port), place.proxy.port
         else:
             addresses, port = await self._guard.resolve(place.host, place.port), place.port
-        wire = Wire(await _connect(addresses, port), heard)
+        try:
+            wire = Wire(await _connect(addresses, port), heard)
+        except NoConnection as error:
+            raise NoConnection(f"the proxy: {error}" if place.proxy else str(error)) from error
         try:
             if place.proxy and place.scheme == "https":
                 await _tunnel(wire, place, place.proxy)
