@@ -166,22 +166,13 @@ class Team:
 
     async def _start(self, share: int) -> _Worker:
         ours, theirs = socket.socketpair()
-        channel = Channel(ours)
-        try:
-            with theirs:
-                command = [*self._command, str(theirs.fileno())]
-                # In a session of its own: Ctrl-C is for us to answer.
-                process = await anyio.open_process(
-                    command,
-                    stdin=DEVNULL,
-                    stdout=DEVNULL,
-                    stderr=DEVNULL,
-                    start_new_session=True,
-                    pass_fds=[theirs.fileno()],
-                )
-        except BaseException:
-            channel.close()
-            raise
+        with theirs:
+            channel = Channel(ours)
+            try:
+                process = await self._spawn(theirs.fileno())
+            except BaseException:
+                channel.close()
+                raise
         worker = _Worker(process, channel, time.monotonic(), share)
         pace = replace(self._settings.pace, concurrency=share)
         try:
@@ -193,6 +184,17 @@ class Team:
         if self._tasks is not None:
             self._tasks.start_soon(self._listen, worker)
         return worker
+
+    async def _spawn(self, end: int) -> Process:
+        """In a session of its own: Ctrl-C is for us to answer."""
+        return await anyio.open_process(
+            [*self._command, str(end)],
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            start_new_session=True,
+            pass_fds=[end],
+        )
 
     async def _listen(self, worker: _Worker) -> None:
         """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
