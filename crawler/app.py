@@ -281,7 +281,7 @@ class _Seeding:
             self.fetcher,
             crawl.frontier,
             normalise,
-            permit=crawl.permit,
+            permit=crawl.meeting.permit,
             belongs=crawl.placing.scope.belongs,
             turn=self.turn,
         )
@@ -296,7 +296,7 @@ class _Seeding:
             return [start_url(chosen, normalise)]
         found: list[Url] = []
         for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
-            await crawl.permit(Url(site + "/"))  # its robots.txt is known afterwards
+            await crawl.meeting.permit(Url(site + "/"))  # its robots.txt is known afterwards
             found += self.robots.sitemaps(site)
         return found
 

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
@@ -25,11 +25,11 @@ from crawler.breaker import Breaker
 from crawler.errors import first_of
 from crawler.extract import MAX_LINKS
 from crawler.judge import Judge
+from crawler.meeting import Meeting
 from crawler.model import (
     Lease,
     Listed,
     Moved,
-    Permit,
     Reply,
     Settlement,
     Unlisted,
@@ -45,7 +45,6 @@ GROUP: Final = 128  # settlements in one transaction
 NEXT: Final = 6  # leases in hand for each request in flight, beside those that are visited
 LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
-CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
@@ -118,11 +117,11 @@ class Crawl:
     clock: Callable[[], float] = time.time
 
     starts: list[Url] = field(init=False)  # and where they moved to
+    meeting: Meeting = field(init=False)
     _in_hand: int = field(init=False)  # leases, at most
     _flying: anyio.CapacityLimiter = field(init=False)
     _out: dict[int, Lease] = field(init=False, default_factory=dict)
     _asked: int = field(init=False, default=0)
-    _slowest: float = field(init=False, default=0.0)
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
@@ -131,6 +130,10 @@ class Crawl:
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
         self.starts = list(self.placing.scope.starts)
+        limits = self.limits
+        self.meeting = Meeting(
+            self.frontier, self.permits, self.turn, self.tally.pace, gap=limits.gap, max_wait=limits.max_wait
+        )
         self._in_hand = (NEXT + self.visitor.ahead) * self.limits.concurrency
         self._flying = anyio.CapacityLimiter(self.limits.concurrency)
 
@@ -165,7 +168,7 @@ class Crawl:
 
     async def _peek(self, url: Url) -> Reply | None:
         """Ask for a page that is no visit, if that is allowed."""
-        if not (await self.permit(url)).allowed:
+        if not (await self.meeting.permit(url)).allowed:
             return None
         await self.turn(origin(url), await self.frontier.slot(origin(url)))
         return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
@@ -340,7 +343,7 @@ class Crawl:
     async def _visit(self, lease: Lease) -> Returned:
         """The walk of one URL. A lease that comes back as it was is offered again."""
         url = lease.visit.url
-        if self._ending or await self._met_stranger(lease):
+        if self._ending or await self.meeting.with_stranger(lease):
             return lease
         permit = self.permits.permit(url)
         if not permit.allowed:
@@ -372,57 +375,7 @@ class Crawl:
 
     def _room(self) -> AbstractAsyncContextManager[object]:
         """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
-        return self._flying if self._slowest and self.visitor.ahead > 1 else nullcontext()
-
-    async def _met_stranger(self, lease: Lease) -> bool:
-        """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""
-        site = origin(lease.visit.url)
-        if not lease.stranger and self.permits.knows(site):
-            return False
-        file = await self.frontier.robots(site)
-        if file is not None:
-            self.permits.learn(site, file)
-            self._set_pace(site)
-            return False
-        await self.turn(site, lease.at)
-        await self._meet(site)
-        return True
-
-    async def _meet(self, site: str) -> None:
-        """Read robots.txt. One that fails later in a run leaves what was read before (RFC 9309 2.4)."""
-        file = await self.permits.ask(site)
-        if file.failed and (before := await self.frontier.robots(site, stale=True)) and not before.failed:
-            log.warning("robots.txt fails; as before", extra={"fields": {"origin": site, "now": file.detail}})
-            file = replace(before, fetched=file.fetched)
-        self.permits.learn(site, file)
-        await self.frontier.meet(site, file, self._set_pace(site))
-
-    def _set_pace(self, site: str) -> float:
-        delay = self.permits.delay(site) or 0.0
-        if delay > self.limits.max_wait:
-            log.warning(
-                "a Crawl-delay is longer than --max-wait and was cut",
-                extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
-            )
-            delay = min(CUT_DELAY, self.limits.max_wait)
-        gap = max(self.limits.gap, delay)
-        self.turn.pace(site, gap)
-        self._slowest = max(self._slowest, gap)
-        self.tally.pace(self._slowest)
-        return gap
-
-    async def permit(self, url: Url) -> Permit:
-        """Whether robots.txt lets us ask for a URL that is no visit (a sitemap)."""
-        site = origin(url)
-        if not self.permits.knows(site):
-            file = await self.frontier.robots(site)
-            if file is None:
-                await self.turn(site, await self.frontier.slot(site))
-                await self._meet(site)
-            else:
-                self.permits.learn(site, file)
-                self._set_pace(site)
-        return self.permits.permit(url)
+        return self._flying if self.meeting.slowest and self.visitor.ahead > 1 else nullcontext()
 
     async def _go(self, lease: Lease) -> Verdict | None:
         """What the page says; nothing when it was not asked for any more."""
