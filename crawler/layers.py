@@ -63,6 +63,8 @@ def checked(settings: Settings) -> Settings:
 
     What was read already stays as it is. One text where several are wanted is one of them, and is not split.
     """
+    if not isinstance(settings, Settings):
+        raise ConfigError("Settings: needs a crawler.Settings.")
     return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
 
 

@@ -15,29 +15,24 @@ SAME_PARAMETERS: Final = 10
 DEEPEST: Final = 2_000  # links from the start
 
 _YEAR: Final = r"(?:1[5-9]|2\d)\d\d"
-_OUR_YEAR: Final = r"(?:19|20|21)\d\d"  # where a number that means something else may look the same
 _MONTH: Final = r"(?:0?[1-9]|1[0-2])"
 _NAMED: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
-_DATES: Final = (
-    rf"{_YEAR}(?P<a>[-/_.])(?:(?:{_MONTH}|{_NAMED})(?:(?P=a){_DAY})?|W\d\d)",
-    rf"(?:{_DAY}[-/_.])?(?:{_MONTH}|{_NAMED})[-/_.]{_OUR_YEAR}",
-    rf"{_NAMED}[-/_.]{_OUR_YEAR}/{_DAY}",
-    rf"{_OUR_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])",
-)
+# Not more: album_1523_7 and IMG_20220102 are no days, and what differs in numbers only is alike in a calendar.
 _DATE_PATH: Final = re.compile(
-    rf"(?:(?<=[/_.-])(?:{'|'.join(_DATES)})|(?<=^/){_OUR_YEAR}(?:0[1-9]|1[0-2]))(?=/?(?:\.[a-z]{{1,5}})?$)",
+    rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?)"
+    r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
 _CALENDAR_PATH: Final = re.compile(
-    r"/(?:[^/?]*(?:calend|kalend|agenda)[^/?]*|cal)/(?:[^/?]*/)*?[^/?]*\d", re.IGNORECASE
+    r"/(?:(?:[^/?]*(?:calend|kalend|agenda)[^/?]*|cal)/(?:[^/?]*/)*?[^/?]*\d|cal[_-]\d)", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"\d+")
 _COUNT: Final = re.compile(r"-?\d")  # also of months from today
-_DATE_VALUE: Final = re.compile(rf"{'|'.join(_DATES)}|{_YEAR}(?:0[1-9]|1[0-2]|W\d\d)", re.IGNORECASE)
+_DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
 _SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
 

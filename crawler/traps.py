@@ -2,10 +2,10 @@
 
 Some show by their text: a path that repeats or deepens, a query that grows. The others show by what they bring: a
 space (a calendar, or all queries of one path) in which page after page shows nothing new, neither content that this
-space has not shown, nor a link out of it to where there is something, is closed. What lies beside it is crawled on. Pure; the engine asks.
+space has not shown, nor a link out of it, is closed. What lies beside it is crawled on. Pure; the engine asks.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ SAYS: Final = {
 }
 
 ROW: Final = 150  # pages in a row that show nothing new, until a space is closed
-BARREN: Final = 10  # pages in a row that show nothing new, from which a space is not worth leading to
 GROWN: Final = 20  # times in a row that a URL may grow from page to page
 ALIKE: Final = 10  # listed pages with the same content, from which a site is asked for a page that cannot be
 KEPT: Final = 20_000  # links and fingerprints remembered of one space
@@ -147,14 +146,12 @@ class Traps:
             return outcome
         kind, pattern = where
         space = self._space(kind, pattern)
-        outside, across = self._leading_out(links, where)
+        outside = _leading_out(where, outcome, links)
         is_listed = isinstance(outcome, Listed)
         if space.is_new((content or url) if is_listed else None, outside):
             if not space.closed and not space.restored:
                 space.row, space.listed = 0, []
             space.restored = False
-            return outcome
-        if space.row == ROW - 1 and space.is_new(None, across):
             return outcome
         space.row += 1
         self.is_dirty |= space.row % SAVED_EVERY == 0
@@ -167,24 +164,6 @@ class Traps:
             space.listed = []
             self.tell(kind, pattern, url)
         return Unlisted(Why.TRAP, pattern) if is_listed else outcome
-
-    def _leading_out(self, links: Iterable[Url], where: tuple[str, str]) -> tuple[list[int], list[int]]:
-        """What is outside of a space: links that lie in none, and other spaces; and links into those that show something.
-
-        A calendar may have its months in one space and its days in another: each leads to what is new in the other,
-        without end. So links into a space are new only while it brings something by itself.
-        """
-        outside, across = [], []
-        for link in links:
-            there = space_of(link)
-            known = there and self._spaces.get(there[1])
-            if there is None:
-                outside.append(hash(link))
-            elif there != where:
-                outside.append(hash(there[1]))
-                if known and not known.closed and known.row < BARREN:
-                    across.append(hash(link))
-        return outside, across
 
     def _remember(self, url: Url, content: str | None) -> None:
         if content is None:
@@ -244,6 +223,20 @@ class Traps:
         for pattern, (kind, row, listed, closed) in saved.get("rows", {}).items():
             self._spaces[pattern] = _Space(kind, row=row, listed=listed, closed=closed, restored=True)
             self._open = self._open and not closed
+
+
+def _leading_out(where: tuple[str, str], outcome: Outcome, links: Iterable[Url]) -> Iterator[int]:
+    """What a page names outside of its space, and the page that it is a copy of, wherever that is.
+
+    A calendar may have its months in one space and its days in another: each leads to what is new in the other, without
+    end. So to a calendar no other is outside.
+    """
+    for link in links:
+        there = space_of(link)
+        if there != where and (there is None or there[0] != "calendar" or where[0] != "calendar"):
+            yield hash(link)
+    if where[0] == "query" and isinstance(outcome, Unlisted) and outcome.why is Why.CANONICAL:
+        yield hash(outcome.detail)
 
 
 def _is_page(outcome: Outcome) -> bool:
