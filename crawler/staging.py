@@ -25,7 +25,7 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 STAGING: Final = ".staging-"
-PATIENCE: Final = 60.0  # seconds for which another run may have the folder
+PATIENCE: Final = 8.0  # seconds for which another run may have the folder: a signal is heeded within ten
 TURN: Final = 0.1  # seconds until it is asked for again
 DEAD: Final = 86_400  # seconds after which a run is over, where no lock can tell
 

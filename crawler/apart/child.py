@@ -21,8 +21,9 @@ ORPHANED: Final = 30  # seconds of processor time for one page
 SIZE: Final = struct.Struct("!I")  # before each question, body and answer
 
 
-def serve(source: BinaryIO = sys.stdin.buffer, sink: BinaryIO = sys.stdout.buffer) -> None:
+def serve(source: BinaryIO | None = None, sink: BinaryIO | None = None) -> None:
     """Read pages until there are no more."""
+    source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
     limit = _limiter()
     calm_collector()
     while len(size := source.read(SIZE.size)) == SIZE.size:

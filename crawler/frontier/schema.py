@@ -222,7 +222,7 @@ AND host = (SELECT id FROM host WHERE origin = :origin)
 """
 ROBOTS = """
 SELECT robots, robots_text, robots_detail, met FROM host
-WHERE origin = :origin AND (met > :since OR met >= (SELECT started FROM run WHERE number = :run))
+WHERE origin = :origin AND (met > :since OR met > (SELECT started FROM run WHERE number = :run) - :age)
 """
 
 REOPEN = """
