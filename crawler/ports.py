@@ -215,7 +215,7 @@ class Frontier(Pacer, Protocol):
         ...
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """The remembered robots.txt, unless it is a day old; `stale`: also then, if this run read it."""
+        """The remembered robots.txt, unless it is a day old; `stale`: also then, if this run read it or began with it."""
         ...
 
     async def remember(self, key: str, value: str) -> None:

@@ -41,6 +41,7 @@ from crawler.sitemap.write import Part, Style, Writer
 from crawler.urls import Url, origin
 
 STDOUT: Final = "-"
+SETTLED: Final = "settled.json"  # the manifest once nothing is left to be removed
 CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
 BETWEEN: Final = "the old entry point still leads to every page that stays: run again"
@@ -120,12 +121,12 @@ async def publish(
             parts, published = await draft(place, style, last, str(folder))
             if guard.dry_run:
                 return published
-            manifest = place / MANIFEST
-            manifest.write_text(written(run_id, parts, complete=complete, counts=counts), encoding="utf-8")
-            return replace(
-                published,
-                files=await anyio.to_thread.run_sync(_swap, place, folder, parts, last, truth),
-            )
+            gone = left_over(folder, last, [part.name for part in parts])
+            for name, leaving in (MANIFEST, gone), (SETTLED, ()):
+                manifest = written(run_id, parts, leaving, complete=complete, counts=counts)
+                (place / name).write_text(manifest, encoding="utf-8")
+            files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth)
+            return replace(published, files=files)
 
 
 def check_folder(output: Output) -> None:
@@ -207,14 +208,14 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
 
 
 def _swap(
-    place: Path, folder: Path, parts: Sequence[Part], last: Last, truth: staging.Truth
+    place: Path, folder: Path, parts: Sequence[Part], gone: Sequence[str], truth: staging.Truth
 ) -> tuple[File, ...]:
-    """Move the files in, the entry point last; then remove what it no longer leads to.
+    """Move the files in, the entry point last; then remove what is `gone` from it.
 
     The manifest goes before the entry point: who finds it next, after a death in between, gives the same names again.
     """
     names = [part.name for part in parts]
-    for name in [*names, MANIFEST]:
+    for name in [*names, MANIFEST, SETTLED]:
         with around(f"fsync of {name}"):
             _sync(place / name)
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
@@ -228,9 +229,12 @@ def _swap(
     truth.says = DONE
     with around("fsync of the folder"):
         _sync(folder)
-    for name in left_over(folder, last, names):
+    for name in gone:
         with around(f"removal of {name}"):
             (folder / name).unlink(missing_ok=True)
+    if gone:
+        with around(f"rename of {SETTLED}"):
+            (place / SETTLED).replace(folder / MANIFEST)
     return files
 
 

@@ -465,6 +465,13 @@ def test_output_that_does_not_fit_is_exit_3_and_one_sentence(
     assert (code, sentence(err)) == (3, "sitemap-crawler: The output cannot be written: the disk is full.")
 
 
+def test_a_closed_stdin_is_no_bug(run: Run, tmp_path: Path) -> None:
+    with little_site().serve() as origin:
+        assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell="<&-") == (0, "", "")
+        assert run("status", origin)[0] == 0
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
 def test_a_closed_stdout_is_no_bug_and_no_file_of_ours_gets_its_number(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell=">&-") == (0, "", "")

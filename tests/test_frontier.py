@@ -173,7 +173,20 @@ async def test_robots_that_this_run_read_can_be_had_when_it_is_old(bench: Bench)
     await bench.frontier.conclude()
     bench.clock.now += 10
     await bench.frontier.begin("settings")
-    assert await bench.frontier.robots(SITE, stale=True) is None, "another run read it"
+    assert await bench.frontier.robots(SITE, stale=True) is None, "it was old when this run began"
+
+
+async def test_robots_that_a_run_began_with_can_be_had_when_it_is_old(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
+    await bench.frontier.meet(SITE, file, 0.0)
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    bench.clock.now += DAY - 10
+    await bench.frontier.begin("settings")
+    bench.clock.now += 20
+    assert await bench.frontier.robots(SITE) is None
+    assert await bench.frontier.robots(SITE, stale=True) == file
 
 
 @pytest.mark.parametrize("status", ["down", "unreachable"])

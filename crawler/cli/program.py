@@ -99,6 +99,8 @@ def _open_closed() -> None:
 
     What is said on stderr goes nowhere. An answer on stdout fails, as it would on a full disk.
     """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:

@@ -113,6 +113,7 @@ class SqliteFrontier:
             "origin": origin,
             "since": self._clock() - ROBOTS_DAY,
             "run": self._ledger.run if stale else None,
+            "age": ROBOTS_DAY,
         }
         row = await self._call(self._ledger.one_or_none, schema.ROBOTS, given)
         return RobotsFile(row[0], row[1] or b"", row[2] or "", row[3]) if row else None

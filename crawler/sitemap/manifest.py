@@ -71,11 +71,14 @@ def _is_ours(known: object) -> bool:
     return isinstance(known, dict) and known.keys() >= _KEYS
 
 
-def written(run_id: str, parts: Sequence[Part], *, complete: bool, counts: Mapping[str, int]) -> str:
-    """The text of a manifest. `counts`: the outcomes of the run by code."""
+def written(
+    run_id: str, parts: Sequence[Part], leaving: Sequence[str], *, complete: bool, counts: Mapping[str, int]
+) -> str:
+    """The text of a manifest. `leaving`: files that are removed next. `counts`: the outcomes of the run by code."""
     urls = sum(part.urls for part in parts)
     facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
-    return json.dumps(facts | {"files": [_facts_of(part) for part in parts]}, indent=2) + "\n"
+    facts |= {"files": [_facts_of(part) for part in parts]} | ({"leaving": leaving} if leaving else {})
+    return json.dumps(facts, indent=2) + "\n"
 
 
 def _facts_of(part: Part) -> dict[str, Any]:
@@ -112,17 +115,15 @@ def files_of(old: Manifest | None) -> list[dict[str, Any]]:
 
 
 def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
-    """The files of ours that are none of those `kept`; what names others comes before what is named.
+    """The files of the last publication that are none of those `kept`, an entry point first.
 
-    Ours are, of the names that we give at all, those in the manifest, all with a number, and an index that leads to
-    nothing else and would lead nowhere.
+    Only what a manifest of ours names: what else has such a name may be somebody's. One that was to be removed and is
+    still there was left by a death.
     """
+    left = (last.manifest or {}).get("leaving")
     named = {str(file.get("name")) for file in files_of(last.manifest)}
-    ours = {name for name in named if name in _ENTRY_POINTS}
-    ours |= {path.name for path in folder.iterdir() if _NUMBERED.fullmatch(path.name)}
-    for index, names in last.indexes.items():
-        if all(map(_NUMBERED.fullmatch, names)) and not names.issubset(kept):
-            ours.add(index)
+    named |= set(map(str, left)) if isinstance(left, list) else set()
+    ours = {name for name in named if name in _ENTRY_POINTS or _NUMBERED.fullmatch(name)}
     gone = [name for name in ours.difference(kept) if (folder / name).is_file()]
     return sorted(gone, key=lambda name: (name not in _ENTRY_POINTS, name))
 
