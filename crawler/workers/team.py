@@ -114,9 +114,9 @@ class Team:
                     self._workers.append(await self._start(share))
                 self._tasks.start_soon(self._watch)
                 self._tasks.start_soon(self._call_back)
-                await (
-                    self._all_ready.wait()
-                )  # a page that waits for it would go late, and the next on its heels
+                # A page that waits for its worker to start would go late, and the next on its heels.
+                with anyio.move_on_after(STARTING):
+                    await self._all_ready.wait()
                 yield self
                 self._tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
