@@ -586,7 +586,7 @@ async def test_a_state_of_another_version_is_told_apart_from_damage(path: Path) 
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(FrontierError, match=r"of version 99.*--fresh"):
+    with pytest.raises(FrontierError, match=r"newer sitemap-crawler.*version 99.*upgrade"):
         SqliteFrontier(str(path))
 
 

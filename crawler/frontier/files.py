@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.errors import FrontierError, StateBusy
+from crawler.faults import around
 from crawler.frontier import schema
 
 PULSE: Final = 5.0  # seconds between two beats
@@ -78,8 +79,8 @@ def silence(state: str, now: float) -> float | None:
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     """A connection to our tables, made if the file is new.
 
-    Raises `FrontierError` for a file that is missing (when reading), damaged, another program's, or of
-    another version.
+    A state of an earlier version is migrated, in one transaction; for a reader, in a copy in memory. Raises
+    `FrontierError` for a file that is missing (when reading), damaged, another program's, or of a newer version.
     """
     if sqlite3.sqlite_version_info < (3, 38):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
@@ -91,6 +92,9 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         _check_owner(db, path)
         if not read_only:
             _prepare(db)
+        elif _version(db) != schema.VERSION:
+            db = _copied(db)
+            _migrate(db)
     except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text that is no text
         if db:
             db.close()
@@ -102,16 +106,41 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     return db
 
 
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _copied(db: sqlite3.Connection) -> sqlite3.Connection:
+    """The same database in memory."""
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    with closing(db):
+        db.backup(copy)
+    return copy
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    """Make a state of an earlier version one of ours."""
+    steps = "; ".join(schema.MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
+    with around("migration"):
+        db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
+
+
 def _check_owner(db: sqlite3.Connection, path: str, *, any_version: bool = False) -> None:
     owner = db.execute("PRAGMA application_id").fetchone()[0]
-    version = db.execute("PRAGMA user_version").fetchone()[0]
+    version = _version(db)
     tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and owner != schema.APPLICATION_ID:
         raise FrontierError(f"{path} is another program's database: name another file with --state.")
-    if tables and version != schema.VERSION and not any_version:
+    if not tables or any_version:
+        return
+    if version > schema.VERSION:
         raise FrontierError(
-            f"The state {path} is of version {version}, this program writes {schema.VERSION}: "
-            "begin anew with --fresh."
+            f"The state {path} was written by a newer sitemap-crawler (version {version} of the state, "
+            f"{schema.VERSION} here): upgrade, or name another file with --state."
+        )
+    if version not in {schema.VERSION, *schema.MIGRATIONS}:
+        raise FrontierError(
+            f"The state {path} is of version {version}, which cannot be migrated: begin anew with --fresh."
         )
 
 
@@ -156,6 +185,8 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     elif (fault := db.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
         raise sqlite3.DatabaseError(fault)
+    elif _version(db) != schema.VERSION:
+        _migrate(db)
 
 
 def failure(path: str, error: Exception) -> str:

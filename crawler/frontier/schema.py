@@ -1,11 +1,18 @@
 """The tables of the SQLite frontier. Any SQLite tool can read them; only `sqlite` writes them.
 
-A state file says who made it (`application_id`) and in which form (`user_version`), so that a stranger's
-database is never touched and an old form is told apart from a damaged file.
+A state file says who made it (`application_id`) and in which form (`user_version`), so that another program's
+database is never touched and an earlier form is migrated: a change of `TABLES` is a new `VERSION` and one more step
+in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
 VERSION = 4
+
+# What makes a state of a version into one of the next. A test holds the result to `TABLES`.
+MIGRATIONS = {
+    2: "ALTER TABLE run ADD COLUMN reading TEXT NOT NULL DEFAULT ''",
+    3: "ALTER TABLE host ADD COLUMN strained REAL NOT NULL DEFAULT 0",
+}
 
 # url.state
 QUEUED, WAITING, LEASED, SETTLED = range(4)
