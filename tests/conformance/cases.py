@@ -16,6 +16,9 @@ FILES = {
     "content_type": "html_encoding",
     "rfc3986_5_4": "url_parse",
     "rfc3986_6_2": "url_normalise",
+    "tree": "html_tree",
+    "parse": "url_parse",
+    "dates_rfc9110": "http_dates_made",
 }
 
 
