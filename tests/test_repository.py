@@ -1,0 +1,43 @@
+"""What is committed and what ships: nothing lies at the root by accident, no file is large, and the source distribution is small."""
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parents[1]
+ROOT = {
+    ".ci", ".dockerignore", ".github", ".gitignore", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "Dockerfile",
+    "LICENSE", "README.md", "SECURITY.md", "benchmarks", "config", "crawler", "dev", "docs", "pyproject.toml", "scripts", "tests",
+}  # fmt: skip
+LARGEST = 1_000_000  # bytes of a tracked file, and of the source distribution
+SHIPPED = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "config", "crawler", "docs", "pyproject.toml", ".gitignore"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[Path]:
+    if not (REPO / ".git").exists() and os.environ.get("CI") != "true":
+        pytest.skip("not a git checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPO, capture_output=True, check=True).stdout
+    return [REPO / name for name in listed.decode().split("\0") if name]
+
+
+def test_only_what_belongs_there_lies_at_the_root(tracked: list[Path]) -> None:
+    assert {path.relative_to(REPO).parts[0] for path in tracked} == ROOT
+
+
+def test_no_tracked_file_is_large(tracked: list[Path]) -> None:
+    sizes = {str(path.relative_to(REPO)): path.stat().st_size for path in tracked if path.exists()}
+    assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
+
+
+def test_the_source_distribution_is_an_explicit_list(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=REPO, capture_output=True, check=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    assert archive.stat().st_size < LARGEST
+    with tarfile.open(archive) as tar:
+        assert {Path(name).parts[1] for name in tar.getnames()} == SHIPPED
