@@ -24,10 +24,11 @@ from crawler.frontier.files import remove_state
 from crawler.frontier.ledger import FAR
 from crawler.judge import Judge
 from crawler.layers import checked
-from crawler.model import Moved, Settlement
+from crawler.model import Entry, Moved, Settlement
 from crawler.placing import Placing
 from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
 from crawler.publish import Published, publish
+from crawler.publish_base import PublishBase
 from crawler.report.tally import Tally
 from crawler.robots import Robots
 from crawler.scope import Scope
@@ -35,10 +36,19 @@ from crawler.seeds import Lines, Seeds
 from crawler.settings import Settings
 from crawler.traps import Traps
 from crawler.urls import Normaliser, Url
-from crawler.visiting import normaliser, open_fetcher, open_visitor, product_token, start_url, starts_of
+from crawler.visiting import (
+    normaliser,
+    open_fetcher,
+    open_visitor,
+    product_token,
+    publish_base,
+    start_url,
+    starts_of,
+)
 from crawler.workers import Home, Team
 
 MEMORY: Final = ":memory:"
+PUBLISH_BASE: Final = "publish-base"  # as a word of the run
 FOLDER: Final = Path(".sitemap-crawler")
 
 
@@ -68,6 +78,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.http.user_agent,
         settings.http.auth_env,
         settings.pace.ignore_robots,
+        settings.output.publish_base,
     ]
     return _digest(deciding)
 
@@ -80,7 +91,7 @@ def reading(settings: Settings) -> str:
     http = settings.http
     return _digest([
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
-        http.cookie_file, settings.scope.allow_trap,
+        http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
     ])  # fmt: skip
 
 
@@ -122,6 +133,27 @@ async def home_of(frontier: SqliteFrontier, start: Url) -> Url:
     return start
 
 
+async def published_as(
+    frontier: SqliteFrontier, settings: Settings, start: Url | None = None
+) -> PublishBase | None:
+    """How crawled URLs are published: by `--publish-base`, else as the newest run was told.
+
+    `start`: None, or one that the state does not know, is the one that the newest run began with. None if there is no run.
+    """
+    known = start if start and await frontier.record(start) else await frontier.first()
+    if known is None:
+        return None
+    site = urls.origin(await home_of(frontier, known))
+    return PublishBase(settings.output.publish_base or await frontier.recall(PUBLISH_BASE) or site, site)
+
+
+async def in_published_order(frontier: SqliteFrontier, base: PublishBase) -> AsyncIterator[Sequence[Entry]]:
+    """What is listed, in the order of the URLs that are published."""
+    for first, below in base.ranges():
+        async for chunk in frontier.entries(first, below):
+            yield chunk
+
+
 @dataclass
 class Job:
     """The crawl of one site: `crawl` (or `outcomes`), then `publish`. Made by `open_job`."""
@@ -136,6 +168,7 @@ class Job:
     judge: Judge
     visitor: Visitor
     traps: Traps
+    base: PublishBase | None = None
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
@@ -198,12 +231,14 @@ class Job:
         complete = self.ending is Ending.COMPLETE or self.run.complete
         over = complete and not self.settings.guard.dry_run
         try:
+            site = urls.origin(await home_of(self.frontier, self.starts[0]))
+            base = PublishBase(self.settings.output.publish_base or site, site)
             published = await publish(
-                self.frontier.entries(),
+                in_published_order(self.frontier, base),
                 self.settings.output,
                 self.settings.dates,
                 self.settings.guard,
-                urls.origin(await home_of(self.frontier, self.starts[0])),
+                base.site,
                 complete=complete,
                 counts=balance.outcomes,
                 run_id=str(self.run.number),
@@ -244,7 +279,8 @@ class Job:
                 max_time=settings.scope.max_time,
             ),
             sinks=[self.tally, *self.sinks],
-            seeding=_Seeding(settings, self.fetcher, robots, self.turn, self.inputs),
+            seeding=_Seeding(settings, self.fetcher, robots, self.turn, self.base, self.inputs),
+            base=self.base,
         )
 
 
@@ -270,10 +306,11 @@ class _Seeding:
     fetcher: Fetcher
     robots: Robots
     turn: Turn
+    base: PublishBase | None
     inputs: Sequence[Lines]
 
     async def __call__(self, crawl: Crawl) -> AsyncIterator[Sequence[Url]]:
-        normalise = normaliser(self.settings)
+        normalise = normaliser(self.settings, base=self.base)
         for lines in self.inputs:
             for chunk in lines.chunks():
                 yield chunk
@@ -298,7 +335,7 @@ class _Seeding:
         for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
             await crawl.meeting.permit(Url(site + "/"))  # its robots.txt is known afterwards
             found += self.robots.sitemaps(site)
-        return found
+        return [self.base.crawled(url) for url in found] if self.base else found
 
 
 @asynccontextmanager
@@ -316,7 +353,8 @@ async def open_job(
     scope, pace = settings.scope, settings.pace
     tally = Tally(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)
     async with AsyncExitStack() as stack:
-        inputs = [Lines(name, normaliser(settings)) for name in settings.scope.input]
+        base = publish_base(settings, starts)
+        inputs = [Lines(name, normaliser(settings, base=base)) for name in settings.scope.input]
         for lines in inputs:
             stack.callback(lines.close)
         traps = Traps(settings.scope.allow_trap)
@@ -327,13 +365,14 @@ async def open_job(
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
+        await frontier.remember(PUBLISH_BASE, base.base if base else "")
         pacer = fetch.Pacing(frontier, turn)
         here = await stack.enter_async_context(
-            open_visitor(settings, plain, pacer, turn, tally.strained, traps.session)
+            open_visitor(settings, plain, pacer, turn, tally.strained, traps.session, base)
         )
         visitor = here.visitor
         if settings.pace.processes > 1 and not run.complete:
-            home = Home(pacer, turn, tally.strained, traps.session, turn.ended)
+            home = Home(pacer, turn, tally.strained, traps.session, turn.ended, base)
             visitor = await stack.enter_async_context(Team(settings, settings.pace.processes, home).running())
         yield Job(
             settings,
@@ -346,6 +385,7 @@ async def open_job(
             here.judge,
             visitor,
             traps,
+            base,
             inputs,
             list(sinks),
         )

@@ -39,6 +39,7 @@ from crawler.model import (
 )
 from crawler.placing import Placing
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns, Visitor
+from crawler.publish_base import PublishBase
 from crawler.urls import Url, origin
 
 GROUP: Final = 128  # settlements in one transaction
@@ -114,10 +115,12 @@ class Crawl:
     limits: Limits = Limits()
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
+    base: PublishBase | None = None
     clock: Callable[[], float] = time.time
 
     starts: list[Url] = field(init=False)  # and where they moved to
     meeting: Meeting = field(init=False)
+    _home: Url = field(init=False)  # where the first start URL moved to
     _in_hand: int = field(init=False)  # leases, at most
     _flying: anyio.CapacityLimiter = field(init=False)
     _out: dict[int, Lease] = field(init=False, default_factory=dict)
@@ -130,6 +133,7 @@ class Crawl:
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
         self.starts = list(self.placing.scope.starts)
+        self._home = self.starts[0]
         limits = self.limits
         self.meeting = Meeting(
             self.frontier, self.permits, self.turn, self.tally.pace, gap=limits.gap, max_wait=limits.max_wait
@@ -324,6 +328,10 @@ class Crawl:
             self._admit(Url(start), Url(to))
 
     def _admit(self, start: Url, to: Url) -> None:
+        if start == self._home:
+            self._home = to
+            if self.base:
+                self.base.site = origin(to)
         self.starts.append(to)
         self.placing.scope = self.placing.scope.admitting(start, to)
 

@@ -109,7 +109,7 @@ class Judge:
 
     def _redirect(self, lease: Lease, reply: Response) -> Verdict:
         location = fields.text_of(reply.headers.get("location") or "")
-        to = self._rules.normalise(location, lease.visit.url) if location else None
+        to = self._target(location, lease.visit.url, lease.visit.url)
         facts, shown = Facts(reply.status), location or "no Location"
         wants = " with a cookie: see --cookie-file" if reply.headers.get("set-cookie") else ""
         if to is None:
@@ -119,6 +119,11 @@ class Judge:
         if lease.visit.hops >= self._rules.max_redirects:
             return Verdict(Failed(Cause.REDIRECTS, to), facts)
         return Verdict(Moved(to), facts, (Link(to),))
+
+    def _target(self, location: str, base: str, url: Url) -> Url | None:
+        """Where a redirect of `url` leads. To the same page on the published site is away from the copy, and no loop."""
+        to = self._rules.normalise(location, base) if location else None
+        return self._rules.normalise.literal(location, base) if to == url else to
 
     def _refusal(self, lease: Lease, reply: Response, now: datetime) -> Outcome:
         status = reply.status
@@ -163,12 +168,12 @@ class Judge:
 
     def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
         rules = self._rules
-        refresh = rules.normalise(page.refresh[1], page.base) if page.refresh else None
+        refresh = self._target(page.refresh[1], page.base, url) if page.refresh else None
         said = self._header_directives(reply)
         for name, content in page.robots:
             if name in {"robots", rules.agent}:
                 said |= fields.directives(content)
-        on_page = (rules.normalise(href, page.base) for href in page.canonicals)
+        on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links = self._links(url, reply, page, said, [canonical, refresh])
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
@@ -192,7 +197,9 @@ class Judge:
     def _header_canonicals(self, url: Url, reply: Response) -> list[Url | None]:
         """A Link field is relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
         found = fields.links(reply.headers.all("link"))
-        return [self._rules.normalise(link.target, url) for link in found if "canonical" in link.rels]
+        return [
+            self._rules.normalise.canonical(link.target, url) for link in found if "canonical" in link.rels
+        ]
 
     def _canonical(self, named: Iterable[Url | None]) -> Url | None:
         """The one canonical a page names. Several that differ are no answer (Google ignores them all)."""

@@ -16,6 +16,9 @@ from math import nan
 from os import PathLike, fspath
 from typing import Any, Final
 
+from crawler.urls import Normaliser
+
+_WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
 _MOST: Final = 2**53  # up to here, a float counts every one
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -100,9 +103,12 @@ def _network(value: object) -> str:
 
 def _web_address(value: object) -> str:
     text = _text(value)
-    if not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text, re.IGNORECASE):
+    if "@" in text:
+        raise Unfit(re.sub(r"[^/@]*@", "***@", text), "must not hold a user name or password")
+    url = Normaliser(strip=(), sessions=None).literal(text) if _WEB_ADDRESS.fullmatch(text) else None
+    if not url:
         raise ValueError("needs an address such as https://www.example.com")
-    return text
+    return url.rstrip("/")
 
 
 def _duration(value: object) -> float:

@@ -260,8 +260,8 @@ class Frontier(Pacer, Protocol):
         """
         ...
 
-    def entries(self) -> AsyncIterator[Sequence[Entry]]:
-        """What this run lists, in order of the URL's text, in chunks."""
+    def entries(self, first: str = "", below: str = "\x7f") -> AsyncIterator[Sequence[Entry]]:
+        """What this run lists, from `first` on and below `below`, in order of the URL's text, in chunks."""
         ...
 
     async def balance(self) -> Balance:

@@ -170,7 +170,9 @@ class Output:
         "./sitemaps", "the folder for the sitemap; - writes one sitemap to stdout", TEXT, "-o"
     )
     publish_base: str | None = option(
-        None, "write URLs under this origin instead (crawl staging, publish production)", ABSENT(WEB_ADDRESS)
+        None,
+        "where the site is published: its URLs there are read as those of the crawled copy, and written into the sitemap",
+        ABSENT(WEB_ADDRESS),
     )
     format: str = option("xml", "the form of the sitemap", CHOICE("xml", "txt", "jsonl"))
     gzip: bool = option(True, "compress", SWITCH)

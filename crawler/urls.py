@@ -16,6 +16,8 @@ import ada_url
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
+    from crawler.publish_base import PublishBase
+
 Url = NewType("Url", str)
 """A normalised absolute http(s) URL: ASCII, no fragment, no credentials, never an empty query."""
 
@@ -103,19 +105,34 @@ class Normaliser:
         *,
         drop_query: bool = False,
         sessions: Callable[[str, str], None] | None = lambda *_: None,
+        base: "PublishBase | None" = None,
     ) -> None:
-        """`sessions` hears of each session id that goes: its name, and the URL. With None they stay."""
+        """`sessions` hears of each session id that goes: its name, and the URL. With None they stay.
+
+        `base`: URLs below it are read as those of the copy that is crawled.
+        """
         names = {name.lower() for name in strip}
         self._names = frozenset(n for n in names if not n.endswith("*"))
         self._prefixes = tuple(n[:-1] for n in names if n.endswith("*"))
         self._keep = frozenset(name.lower() for name in keep)
         self._drop_query = drop_query
         self._sessions = sessions
+        self._base = base
         self._folders: dict[str, _Folder] = {}
         self._everywhere: dict[tuple[str, str], Url | None] = {}
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
         """The identity of `text`, read relative to `base` (an absolute URL)."""
+        url = self.literal(text, base)
+        return self._base.crawled(url) if url and self._base else url
+
+    def canonical(self, text: str, base: str | None = None) -> Url | None:
+        """The identity of a canonical: as above, but `https://` and `www.` say what they say."""
+        url = self.literal(text, base)
+        return self._base.crawled(url, exactly=True) if url and self._base else url
+
+    def literal(self, text: str, base: str | None = None) -> Url | None:
+        """The same, wherever the site is published."""
         href = join(base, text)
         if href is None or not href.startswith(("http://", "https://")):
             return None
@@ -150,7 +167,10 @@ class Normaliser:
                 yield url
 
     def _plain(self, text: str, base: str, folder: "_Folder") -> Url | None:
-        return folder.plain(text) or self(text, base)
+        url = folder.plain(text)
+        if url is None:
+            return self(text, base)
+        return self._base.crawled(url) if self._base else url
 
     def _rooted(self, text: str, base: str, folder: "_Folder") -> Url | None:
         """A link that is the same in every folder of its site, also to another host."""

@@ -5,7 +5,7 @@ The rest of a crawl, its state and its files, is put together in `app`.
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +20,7 @@ from crawler.fetch.identity import Identity
 from crawler.judge import TYPES, Judge, Rules
 from crawler.lastmod import LADDERS
 from crawler.ports import Fetcher, Pacer, Turn, Visitor
+from crawler.publish_base import PublishBase
 from crawler.settings import Settings
 from crawler.urls import TRACKING, Normaliser, Url
 from crawler.visitor import Local
@@ -33,7 +34,23 @@ def starts_of(settings: Settings) -> tuple[Url, ...]:
         raise ConfigError(
             "No URL to start from: name one, as in `sitemap-crawler crawl https://example.com/`."
         )
-    return tuple(dict.fromkeys(start_url(text, normaliser(settings)) for text in settings.scope.start))
+    starts = [start_url(text, normaliser(settings)) for text in settings.scope.start]
+    base = publish_base(settings, starts)
+    return tuple(dict.fromkeys(base.crawled(url) if base else url for url in starts))
+
+
+def publish_base(settings: Settings, starts: Sequence[Url]) -> PublishBase | None:
+    """Where the site of the first start URL is published, if that was said. Raises `ConfigError`."""
+    base = settings.output.publish_base
+    if base is None:
+        return None
+    folder = urls.target(base) + "/"
+    if folder != "/" and any(urls.target(url).startswith(folder) for url in starts[:1]):
+        raise ConfigError(
+            f"--publish-base: {starts[0]} lies below {folder} itself and would be published below {base}{folder}: "
+            f"give {urls.origin(base)}, or crawl the copy where it is served at /."
+        )
+    return PublishBase(base, urls.origin(starts[0]))
 
 
 def start_url(text: str, normalise: Normaliser) -> Url:
@@ -51,14 +68,22 @@ def start_url(text: str, normalise: Normaliser) -> Url:
     return url
 
 
-def normaliser(settings: Settings, sessions: Callable[[str, str], None] = lambda *_: None) -> Normaliser:
-    """The identity of URLs under these settings. `sessions` hears of each session id that goes."""
+def normaliser(
+    settings: Settings,
+    sessions: Callable[[str, str], None] = lambda *_: None,
+    base: PublishBase | None = None,
+) -> Normaliser:
+    """The identity of URLs under these settings. `sessions` hears of each session id that goes.
+
+    `base`: published URLs are read as those of the copy that is crawled.
+    """
     chosen = settings.urls
     return Normaliser(
         TRACKING | set(chosen.strip_param),
         keep=chosen.keep_param,
         drop_query=chosen.drop_query,
         sessions=None if "session" in settings.scope.allow_trap else sessions,
+        base=base,
     )
 
 
@@ -92,6 +117,7 @@ async def open_visitor(
     turn: Turn,
     strained: Callable[[float], None],
     session: Callable[[str, str], None],
+    base: PublishBase | None,
     *,
     children: int = CHILDREN,
 ) -> AsyncIterator[Visiting]:
@@ -111,14 +137,14 @@ async def open_visitor(
             turn=turn,
             strained=strained,
         )
-        judge = Judge(_rules(settings, session))
+        judge = Judge(_rules(settings, normaliser(settings, session, base)))
         yield Visiting(Local(fetcher, judge, reader, time.time), fetcher, judge)
 
 
-def _rules(settings: Settings, session: Callable[[str, str], None]) -> Rules:
+def _rules(settings: Settings, normalise: Normaliser) -> Rules:
     return Rules(
         agent=product_token(settings.http.user_agent),
-        normalise=normaliser(settings, session),
+        normalise=normalise,
         types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
         off=frozenset(settings.verdicts.no_rule),
         ladder=LADDERS[settings.dates.lastmod],

@@ -20,7 +20,7 @@ from crawler.model import Seen
 from crawler.ports import Visitor
 from crawler.settings import Settings, settings_of
 from crawler.urls import origin
-from crawler.visiting import open_fetcher, open_visitor
+from crawler.visiting import open_fetcher, open_visitor, publish_base, starts_of
 from crawler.workers import Channel, letters
 
 
@@ -101,10 +101,12 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
     # Without a limit, as home sends no more than it may have in flight.
     give, todo = anyio.create_memory_object_stream[Any](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
-        home = _Home(channel, tasks)
+        home, base = _Home(channel, tasks), publish_base(settings, starts_of(settings))
         async with (
             open_fetcher(settings) as plain,
-            open_visitor(settings, plain, home, home.turn, home.strained, home.session, children=1) as here,
+            open_visitor(
+                settings, plain, home, home.turn, home.strained, home.session, base, children=1
+            ) as here,
         ):
             for _ in range(settings.pace.concurrency):
                 tasks.start_soon(_visit_all, todo, here.visitor, channel, home.patience)
@@ -117,6 +119,8 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
                             give.send_nowait((number, said))
                         case ["slot", number]:
                             home.came(number)
+                        case ["site", site] if base:
+                            base.site = site
                         case ["slow", site, until]:
                             home.patience.slow(site, until)
                         case ["where"]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from crawler.app import open_frontier
+from crawler.app import open_frontier, published_as
 from crawler.cli.reading import reading_places
 from crawler.cli.words import counted, pending
 from crawler.comparison import NEW, OLD, Change, Comparison
@@ -18,6 +18,7 @@ from crawler.frontier import SqliteFrontier
 from crawler.model import Listed, Moved, code, says
 from crawler.places import Places, Unreadable, is_web, resolve
 from crawler.printable import printable
+from crawler.publish_base import PublishBase
 from crawler.settings import Settings
 from crawler.sitemap.read import Found, read
 from crawler.urls import Normaliser, Url
@@ -35,10 +36,11 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
             for side, place in ((OLD, old), (NEW, new)):
                 await _load(comparison, side, place, places, settings)
             frontier = open_frontier(_with_state(settings, state), None, read_only=True) if state else None
+            base = await published_as(frontier, settings) if frontier else None
             try:
                 for change in comparison.changes():
                     signs[change.sign] += 1
-                    _show(change, await _reason(frontier, change), form)
+                    _show(change, await _reason(frontier, base, change), form)
             finally:
                 if frontier:
                     await frontier.close()
@@ -71,8 +73,15 @@ async def _load(comparison: Comparison, side: str, place: str, places: Places, s
         return
     frontier = open_frontier(_with_state(settings, place), None, read_only=True)
     try:
+        base = await published_as(frontier, settings)
         async for chunk in frontier.entries():
-            comparison.load(side, ((e.url, w3c(e.lastmod) if e.lastmod else None) for e in chunk))
+            comparison.load(
+                side,
+                (
+                    (base.published(e.url) if base else e.url, w3c(e.lastmod) if e.lastmod else None)
+                    for e in chunk
+                ),
+            )
     finally:
         await frontier.close()
 
@@ -106,11 +115,12 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
             yield url, w3c(at) if at else None
 
 
-async def _reason(frontier: SqliteFrontier | None, change: Change) -> str:
+async def _reason(frontier: SqliteFrontier | None, base: PublishBase | None, change: Change) -> str:
     """Why a URL came or went, as far as the state knows."""
     if frontier is None or change.sign == "~":
         return ""
-    record, run = await frontier.record(Url(change.url)), await frontier.run()
+    url = base.crawled(Url(change.url), exactly=True) if base else Url(change.url)
+    record, run = await frontier.record(url), await frontier.run()
     if run and (unknown := pending(record, run)):
         return unknown
     if record is None:
@@ -123,7 +133,7 @@ async def _reason(frontier: SqliteFrontier | None, change: Change) -> str:
     if isinstance(outcome, Listed):
         return "listed" if change.sign == "-" else "new" if record.was is None else f"{record.was} before"
     if isinstance(outcome, Moved):
-        return f"moved to {outcome.to}"
+        return f"moved to {base.published(outcome.to) if base else outcome.to}"
     return f"{code(outcome)}: {says(code(outcome))}"
 
 

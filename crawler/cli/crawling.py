@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from crawler import traps, urls
-from crawler.app import MEMORY, Job, home_of, open_frontier, open_job, state_path
+from crawler import traps
+from crawler.app import MEMORY, Job, in_published_order, open_frontier, open_job, published_as, state_path
 from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
@@ -217,15 +217,15 @@ async def export_sitemap(settings: Settings) -> Exit:
         began = time.monotonic()
         balance = await frontier.balance()
         run = await frontier.run()
-        start = start or await frontier.first()
-        if run is None or start is None:
+        base = await published_as(frontier, settings, start)
+        if run is None or base is None:
             raise FrontierError("The state knows no URL yet: crawl first.")
         published = await publish(
-            frontier.entries(),
-            settings.output,
+            in_published_order(frontier, base),
+            replace(settings.output, publish_base=base.base),
             settings.dates,
             replace(settings.guard, allow_partial=True),
-            urls.origin(await home_of(frontier, start)),
+            base.site,
             complete=run.complete,
             counts=balance.outcomes,
             run_id=str(run.number),

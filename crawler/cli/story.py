@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import click
 
 from crawler import urls
-from crawler.app import open_frontier, state_path
+from crawler.app import open_frontier, published_as, state_path
 from crawler.cli.asking import robots_of, show_lines, wants_json
 from crawler.cli.words import counted, pending
 from crawler.errors import Exit, FrontierError
@@ -81,7 +81,10 @@ async def show_story(settings: Settings, text: str) -> Exit:
     url = start_url(text, normaliser(settings))
     frontier = open_frontier(settings, url, read_only=True)
     try:
-        record = await frontier.record(url)
+        base = await published_as(frontier, settings)
+        there = base.crawled(url, exactly=True) if base else url
+        record = await frontier.record(there) or await frontier.record(url)
+        url = record.visit.url if record else there
         trail = await _trail(frontier, record) if record else []
         hops = await _hops(frontier, record) if record else []
         newest = await frontier.run()
@@ -89,13 +92,15 @@ async def show_story(settings: Settings, text: str) -> Exit:
         robots = await _robots_line(settings, frontier, url)
     finally:
         await frontier.close()
-    place = place_of(url, Path(settings.output.output))
+    published = base.published(url) if base else url
+    place = place_of(published, Path(settings.output.output))
     unknown = pending(record, newest) if newest else ""
     if wants_json(settings):
         facts = (
             _facts(record, trail, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
         )
         facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
+        facts |= {"published": published} if published != url else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
     else:
@@ -105,6 +110,8 @@ async def show_story(settings: Settings, text: str) -> Exit:
             so_far = "" if newest and newest.complete else " so far"
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
         show_lines(("hop", str(hop)) for hop in hops)
+        if published != url:
+            show_lines([("published", f"as {published}")])
         show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "in no published file")])
         if unknown:
             show_lines([("not yet", unknown)])

@@ -210,7 +210,7 @@ SELECT count(*) FROM url AS p WHERE p.run = :run AND EXISTS
 
 ENTRIES = """
 SELECT url, lastmod FROM url INDEXED BY sqlite_autoindex_url_1
-WHERE url > :after AND run = :run AND state = 3 AND outcome = 'listed' ORDER BY url LIMIT :limit
+WHERE url > :after AND url < :below AND run = :run AND state = 3 AND outcome = 'listed' ORDER BY url LIMIT :limit
 """
 
 ALIKE = """

@@ -41,6 +41,7 @@ T = TypeVar("T")
 
 ANY_DEPTH: Final = 1 << 40
 CHUNK: Final = 5_000  # entries read at a time
+ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
 
 
 class SqliteFrontier:
@@ -182,12 +183,11 @@ class SqliteFrontier:
         """See `ports.Frontier.conclude`."""
         await self._call(self._ledger.conclude, refused=refused)
 
-    async def entries(self) -> AsyncIterator[Sequence[Entry]]:
+    async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Frontier.entries`."""
-        after = ""
-        while rows := await self._call(
-            self._ledger.all, schema.ENTRIES, {"after": after, "run": self._ledger.run, "limit": CHUNK}
-        ):
+        after = first and first[:-1] + chr(ord(first[-1]) - 1) + ABOVE_ALL
+        given = {"below": below, "run": self._ledger.run, "limit": CHUNK}
+        while rows := await self._call(self._ledger.all, schema.ENTRIES, given | {"after": after}):
             yield [
                 Entry(Url(url), None if at is None else datetime.fromtimestamp(at, UTC)) for url, at in rows
             ]

@@ -23,6 +23,7 @@ from anyio.abc import Process, TaskGroup
 from crawler.errors import ConfigError, first_of
 from crawler.model import Cause, Failed, Lease, Seen, Verdict
 from crawler.ports import Pacer, Turn
+from crawler.publish_base import PublishBase
 from crawler.settings import Settings
 from crawler.urls import origin
 from crawler.workers import letters
@@ -51,6 +52,7 @@ class Home:
     strained: Callable[[float], None]
     session: Callable[[str, str], None]
     ended: anyio.Event  # no page that is in hand is to be asked for any more
+    base: PublishBase | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -61,6 +63,7 @@ class _Worker:
     share: int  # of the requests in flight
     waiting: dict[int, "_Waiting"] = field(default_factory=dict)
     is_ready: bool = False
+    site: str | None = None  # of `PublishBase`, as the worker knows it
 
     async def tell(self, *message: Any) -> None:
         """Nothing happens when it is gone: whoever listens to it sees that, too."""
@@ -153,6 +156,9 @@ class Team:
             worker.heard = time.monotonic()
         worker.waiting[number] = waiting
         try:
+            if (base := self._home.base) and worker.site != base.site:
+                await worker.tell("site", base.site)
+                worker.site = base.site
             await worker.tell("visit", number, letters.written_lease(lease))
             await waiting.done.wait()
         finally:
