@@ -95,7 +95,9 @@ async def fetch(count: int) -> float:
     command = [sys.executable, str(Path(__file__).parent / "synthetic.py"), str(count), "--port", str(port)]
     async with await anyio.open_process(command) as server:
         site = f"http://127.0.0.1:{port}"
-        async with HttpFetcher(Http(), AddressGuard(["127.0.0.1"]), Identity(Http(), [site])) as fetcher:
+        async with HttpFetcher(
+            Http(), AddressGuard(allowed=["127.0.0.1"]), Identity(Http(), [site])
+        ) as fetcher:
             for _ in range(200):  # until it is there
                 if not isinstance(await fetcher.fetch(Request(Url(site + "/"))), Broken):
                     break

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import translate
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from math import nan
 from os import PathLike, fspath
 from typing import Any, Final
@@ -94,11 +94,24 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         raise ValueError(f"is not a valid regular expression: {error}") from None
 
 
+def network_and_port(text: str) -> tuple[IPv4Network | IPv6Network, int | None]:
+    """Read `10.0.0.0/8`, `10.0.0.5:8080` or `[::1]:8080`; without a port, None. Raises `ValueError`."""
+    match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})", text)
+    if match is None:
+        return ip_network(text.removeprefix("[").removesuffix("]"), strict=False), None
+    port = int(match[3])
+    if not 0 < port < 65_536:
+        raise ValueError("no port")
+    return ip_network(match[1] or match[2], strict=False), port
+
+
 def _network(value: object) -> str:
     try:
-        return str(ip_network(_text(value), strict=False))
+        network, port = network_and_port(_text(value))
     except ValueError:
-        raise ValueError("needs a network such as 10.0.0.0/8, or an address") from None
+        raise ValueError("needs a network such as 10.0.0.0/8, or an address, or one with :port") from None
+    named = f"[{network}]" if port and network.version == 6 else str(network)
+    return f"{named}:{port}" if port else named
 
 
 def _web_address(value: object) -> str:

@@ -74,7 +74,7 @@ class Cause(Reason):
     REDIRECT_LOOP = "redirect-loop", "redirects to itself"
     REDIRECTS = "redirects", "the end of more redirects than --max-redirects"
     DNS = "dns", "the host name has no address"
-    ADDRESS = "address", "the address is not public (see --allow-address)"
+    ADDRESS = "address", "the address or port is not to be asked (see --allow-address)"
     CONNECT = "connect", "no connection"
     TLS = "tls", "the certificate or the TLS handshake failed"
     TIMEOUT = "timeout", "took longer than --timeout or --total-timeout"

@@ -129,7 +129,7 @@ class Http:
     insecure: bool = option(False, "do not check certificates: only on a site of your own", SWITCH)
     http2: bool = option(False, "speak HTTP/2 where the server does (needs the http2 extra)", SWITCH)
     allow_address: tuple[str, ...] = option(
-        (), "a network that may be asked though it is not public", LIST(NETWORK)
+        (), "a network (CIDR, or with :port) that may be asked though it is not public", LIST(NETWORK)
     )
 
 

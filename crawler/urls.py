@@ -297,6 +297,12 @@ def host(url: str) -> str:
     return name.partition(":")[0]
 
 
+def port(url: str) -> int:
+    """The port that a request goes to. Raises `ValueError` for one that is no number."""
+    explicit = netloc(url)[len(host(url)) :].removeprefix(":")
+    return int(explicit) if explicit else 443 if url.startswith("https:") else 80
+
+
 def registrable(name: str) -> str:
     """The part of a host name that can be bought (`example.co.uk` of `www.example.co.uk`).
 

@@ -16,6 +16,7 @@ from crawler import urls
 from crawler.apart.parent import CHILDREN, Apart
 from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher, Retrying
+from crawler.fetch.bad_ports import BAD_PORTS
 from crawler.fetch.identity import Identity
 from crawler.judge import TYPES, Judge, Rules
 from crawler.lastmod import LADDERS
@@ -65,6 +66,8 @@ def start_url(text: str, normalise: Normaliser) -> Url:
     url = normalise(whole)
     if url is None or not urls.host(url):
         raise ConfigError(f"{text!r} is not an http or https URL.")
+    if urls.port(url) in BAD_PORTS:
+        raise ConfigError(f"{text!r}: port {urls.port(url)} belongs to another protocol, and is never asked.")
     return url
 
 
@@ -104,7 +107,7 @@ class Visiting:
 def open_fetcher(settings: Settings) -> HttpFetcher:
     """Single exchanges, to be entered. Raises `ConfigError`."""
     starts = starts_of(settings)
-    guard = AddressGuard([urls.host(url) for url in starts], settings.http.allow_address)
+    guard = AddressGuard(starts, settings.http.allow_address, settings.scope.allow_host)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})
     return HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
 

@@ -603,3 +603,19 @@ async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Pat
     assert len(result.listed) == 61
     early = [asked for asked in site.log if 0.1 < asked.time - refusals[0] < 0.95]
     assert not early, "what was in flight may come, not what waited"
+
+
+async def test_other_ports_of_a_private_start_host_are_not_asked_unless_they_are_named(
+    tmp_path: Path,
+) -> None:
+    """Links, redirects, sitemaps and robots.txt of a site on the intranet do not reach the services beside it."""
+    beside, site = Site(), Site()
+    beside.page("/secret")
+    with beside.serve() as other, site.serve() as origin:
+        site.page("/", links=["/moves", f"{other}/secret"])
+        site.redirect("/moves", f"{other}/secret")
+        site.robots(f"User-agent: *\nAllow: /\nSitemap: {other}/sitemap.xml")
+        await crawl(settings(origin, tmp_path, scope="domain"))
+        assert beside.log == []
+        named = await crawl(settings(origin, tmp_path, allow_host=(other.removeprefix("http://"),)))
+    assert f"{other}/secret" in named.listed

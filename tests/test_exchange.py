@@ -35,7 +35,7 @@ URL = Url("http://site.example/page")
 
 def fetcher_of(transport: httpx.AsyncBaseTransport | None = None, **chosen: Any) -> HttpFetcher:
     settings = Http(**chosen)
-    guard = AddressGuard(["127.0.0.1", "localhost"])
+    guard = AddressGuard(allowed=["127.0.0.1"])
     return HttpFetcher(settings, guard, Identity(settings, []), transport=transport)
 
 
@@ -554,7 +554,7 @@ async def test_a_body_is_counted_on_the_wire_too() -> None:
 
 
 async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
-    guard, answers = AddressGuard(["localhost"]), [says(whole(b"a")) for _ in range(3)]
+    guard, answers = AddressGuard(allowed=["127.0.0.1"]), [says(whole(b"a")) for _ in range(3)]
     pool = Pool(guard, ssl.create_default_context, 2)
     with wire(answers[0]) as one, wire(answers[1]) as two, wire(answers[2]) as three:
         for url in (one, two, three):
@@ -569,7 +569,7 @@ async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
 async def test_httpx_can_stand_on_our_connections() -> None:
     serve, seen = talks(whole(b"a"), whole(b"b"), OK + b"Content-Length: 9\r\n\r\nshort", b"nonsense")
     with wire(serve) as url:
-        pool = Pool(AddressGuard(["localhost"]), ssl.create_default_context, 2)
+        pool = Pool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
         async with httpx.AsyncClient(transport=PoolTransport(pool), timeout=5) as client:
             assert (await client.get(url)).content == b"a"
             assert (await client.post(url, content=b"data")).content == b"b"

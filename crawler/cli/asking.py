@@ -77,7 +77,7 @@ async def show_permit(settings: Settings, text: str) -> Exit:
     """
     url = start_url(text, normaliser(settings))
     site = urls.origin(url)
-    guard = AddressGuard([urls.host(url)], settings.http.allow_address)
+    guard = AddressGuard([url], settings.http.allow_address)
     async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
         robots = robots_of(settings, fetcher)
         file = await robots.ask(site)

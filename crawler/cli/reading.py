@@ -18,7 +18,7 @@ from crawler.urls import Url
 async def reading_places(settings: Settings, web: Sequence[str]) -> AsyncIterator[Places]:
     """`web`: the URLs that were named; their hosts are exempt from the address guard."""
     starts = [Url(place) for place in web]
-    guard = AddressGuard([urls.host(url) for url in starts], settings.http.allow_address)
+    guard = AddressGuard(starts, settings.http.allow_address)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
     turns, slot = Turns(time.time, anyio.sleep), time.time()

@@ -38,7 +38,7 @@ ADVICE: Final = {
     "failed:too-large": "Some pages are larger than --max-body: raise it, if they are pages at all.",
     "failed:forbidden": "Some pages want a login: --auth-env and --cookie-file can give one.",
     "failed:tls": "Some certificates are not trusted: --ca-file names an authority of your own.",
-    "failed:address": "Some hosts have private addresses: --allow-address permits a network of your own.",
+    "failed:address": "Some hosts have private addresses or unnamed ports: --allow-address permits a network of your own.",
     "failed:server-error": "The server failed on some pages: crawl again when it is well.",
     "unlisted:robots-down": "A robots.txt could not be read: crawl again when it can.",
 }

@@ -135,7 +135,7 @@ class Pool:
 
     async def _open(self, place: Place, heard: Callable[[int], None]) -> Wire:
         if place.proxy:
-            self._guard.check_literal(place.host)  # names are the proxy's to resolve
+            self._guard.check_literal(place.host, place.port)  # names are the proxy's to resolve
             addresses, port = await self._guard.look_up(place.proxy.host, place.proxy.port), place.proxy.port
         else:
             addresses, port = await self._guard.resolve(place.host, place.port), place.port
