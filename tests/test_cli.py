@@ -538,7 +538,7 @@ def test_a_state_that_is_not_there_is_exit_3(run: Run) -> None:
 
 def test_a_second_run_on_the_same_state_is_exit_9(run: Run, tmp_path: Path) -> None:
     lock = Lock(tmp_path / "s.db")
-    code, _, err = run("crawl", "http://127.0.0.1:9/", "--state", "s.db")
+    code, _, err = run("crawl", "http://127.0.0.1:8009/", "--state", "s.db")
     lock.release()
     assert code == 9
     assert "Another run holds the state" in sentence(err)

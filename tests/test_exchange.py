@@ -4,11 +4,12 @@ the wire."""
 import gzip
 import socket
 import ssl
+import struct
 import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -19,7 +20,7 @@ import trustme
 
 from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher
-from crawler.fetch.connection import nobody
+from crawler.fetch.connection import Answer, ClosedEarly, CutShort, Wire, nobody
 from crawler.fetch.identity import Identity
 from crawler.fetch.over_httpx import CAUSES, PoolTransport
 from crawler.fetch.pool import Place, Pool
@@ -504,6 +505,117 @@ async def test_a_connection_that_was_closed_while_idle_costs_no_try() -> None:
     with wire(serve) as url:
         assert await bodies(url, 2) == [b"a", b"b"]
     assert [len(lines) for lines in seen] == [2, 1]
+
+
+def reset(connection: socket.socket) -> None:
+    """End it with RST: what was sent may be lost, and nothing more is taken."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def in_turn(*steps: Callable[[socket.socket], None]) -> tuple[Callable[[socket.socket], None], list[int]]:
+    """A server whose connections take one step after the other; how many steps each connection took."""
+    left, taken = list(steps), []
+
+    def serve(connection: socket.socket) -> None:
+        taken.append(0)
+        while left and connection.recv(65536):
+            taken[-1] += 1
+            left.pop(0)(connection)
+            if connection.fileno() < 0:
+                return
+
+    return serve, taken
+
+
+def sends(answer: bytes) -> Callable[[socket.socket], None]:
+    return lambda connection: connection.sendall(answer)
+
+
+def ends(connection: socket.socket) -> None:
+    connection.close()
+
+
+def ends_tls(connection: socket.socket) -> None:
+    """With close_notify. The server does not wait for ours."""
+    assert isinstance(connection, ssl.SSLSocket)
+    connection.setblocking(False)
+    with suppress(OSError):
+        connection.unwrap()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "end", [ends, reset, sends(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")]
+)
+async def test_a_kept_connection_that_ends_on_reuse_costs_no_try(
+    end: Callable[[socket.socket], None],
+) -> None:
+    """However it ends: the request goes out again on a fresh connection, and nothing counts as a failure."""
+    serve, taken = in_turn(sends(whole(b"a")), end, sends(whole(b"b")))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert taken == [2, 1]
+
+
+@pytest.mark.parametrize("end", [ends, reset, ends_tls])
+async def test_a_kept_tls_connection_that_ends_on_reuse_costs_no_try(
+    end: Callable[[socket.socket], None],
+) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    serve, taken = in_turn(sends(whole(b"a")), end, sends(whole(b"b")))
+    with wire(serve, context) as url:
+        assert await bodies(url, 2, insecure=True) == [b"a", b"b"]
+    assert taken == [2, 1]
+
+
+class CutWire:
+    """A connection that ends in RST behind some bytes."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+
+    async def read(self) -> bytes:
+        if not self.pieces:
+            raise CutShort("Connection reset by peer")
+        return self.pieces.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "early"),
+    [
+        ((), True),
+        ((b"HTTP/1.1 200 OK\r\nContent-",), False),
+        ((b"HTTP/1.1 103 Early Hints\r\n\r\n",), False),
+        ((OK + b"Content-Length: 50\r\n\r\nhello",), False),
+        ((OK + b"\r\nas long as the connection",), False),
+    ],
+)
+async def test_a_reset_is_early_only_before_the_first_byte_of_an_answer(
+    pieces: tuple[bytes, ...], early: bool
+) -> None:
+    """Behind it, the answer is truncated: a failure, which may pass."""
+    answer = Answer(cast("Wire", CutWire(*pieces)), 10_000, lambda *_: None)
+
+    async def whole_answer() -> None:
+        await answer.begin()
+        while await answer.read():
+            pass
+
+    with pytest.raises(CutShort) as caught:
+        await whole_answer()
+    assert isinstance(caught.value, ClosedEarly) is early
+
+
+async def test_a_fresh_connection_that_is_reset_is_a_failure() -> None:
+    serve, taken = in_turn(reset)
+    with wire(serve) as url:
+        (only,) = await bodies(url, 1)
+    assert isinstance(only, Broken)
+    assert (only.cause, only.transient) == (Cause.TRUNCATED, True)
+    assert taken == [1]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class CutShort(Exception):  # noqa: N818
 
 
 class ClosedEarly(CutShort):
-    """The connection ended before the first byte of the answer."""
+    """The connection ended before the first byte of the answer, by FIN, RST or an end of TLS."""
 
 
 def nobody(_: int) -> None:
@@ -197,7 +197,12 @@ class Answer:
             self._done(self._wire, False)
 
     async def _advance(self) -> None:
-        data = await self._wire.read()
+        try:
+            data = await self._wire.read()
+        except CutShort as error:
+            if self._received:
+                raise
+            raise ClosedEarly(str(error)) from error
         parser = self._parser
         if not data or parser is None:
             self._end()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio
 
 from crawler import inflate
-from crawler.fetch.connection import BrokenAnswer, CutShort, TooMuchHead, TooMuchWire
+from crawler.fetch.connection import BrokenAnswer, ClosedEarly, CutShort, TooMuchHead, TooMuchWire
 from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.identity import Identity
 from crawler.fetch.pool import NoConnection
@@ -174,7 +174,9 @@ def _check_length(said: str, limit: int) -> None:
 
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
     text = str(error) or type(error).__name__
-    chain: BaseException | None = error
+    # TLS that breaks in the middle of an answer is a broken connection, not a certificate that nobody trusts.
+    in_the_middle = isinstance(error, CutShort) and not isinstance(error, ClosedEarly)
+    chain: BaseException | None = None if in_the_middle else error
     while chain is not None:
         if isinstance(chain, ssl.SSLError):
             return Broken(Cause.TLS, _tls(chain) or text, transient=False)

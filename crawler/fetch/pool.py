@@ -20,6 +20,7 @@ from crawler.fetch.connection import Answer, BrokenAnswer, ClosedEarly, CutShort
 from crawler.fetch.guard import AddressGuard
 
 PORTS: Final = {"http": 80, "https": 443}
+TIMED_OUT: Final = 408  # the status
 CONNECTING: Final = 5.0  # seconds for one address, while there is another
 MAX_PROXY_WORDS: Final = 65_536  # bytes of a proxy's answer to CONNECT
 
@@ -77,9 +78,12 @@ class Pool:
         while (wire := self._take(place)) is not None:
             wire.heard = heard
             try:
-                return await self._exchange(wire, place, head, allowance)
+                answer = await self._exchange(wire, place, head, allowance)
             except ClosedEarly:
                 continue  # it was closed while it was idle
+            if answer.status != TIMED_OUT:
+                return answer
+            await answer.close()  # said of the idle time before our request (RFC 9110 15.5.9)
         return await self._exchange(await self._open(place, heard), place, head, allowance)
 
     async def _exchange(self, wire: Wire, place: Place, head: bytes, allowance: int) -> Answer:
