@@ -50,6 +50,7 @@ from crawler.workers import Home, Team
 MEMORY: Final = ":memory:"
 PUBLISH_BASE: Final = "publish-base"  # as a word of the run
 FOLDER: Final = Path(".sitemap-crawler")
+READ: Final = 2  # counts up when more is read from a page: what an earlier version learned is then read anew
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
@@ -90,6 +91,7 @@ def reading(settings: Settings) -> str:
     """
     http = settings.http
     return _digest([
+        READ,
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
     ])  # fmt: skip

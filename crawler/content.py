@@ -32,6 +32,7 @@ _DATES: Final = re.compile(
     re.IGNORECASE,
 )
 _BLANKS: Final = (b"\t", b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+_ARROWS: Final = re.compile("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")  # they show by what a list is sorted
 _DOUBLE: Final = re.compile(rb"  +")
 _WIDE_BLANKS: Final = tuple(
     (lead, re.compile(lead + rest))
@@ -76,11 +77,29 @@ def fingerprint(said: Said, *, dateless: bool = False) -> str:
 
     `dateless` counts no numbers, months or days of the week: the pages of an empty calendar then say the same.
     """
-    title = " ".join(said.title.split()).encode("utf-8", "replace")
-    text = title + noise.NODE + noise.calm(_plain(said.text))
+    text = _title(said) + noise.NODE + noise.calm(_plain(said.text))
     if dateless:
         text = _DATES.sub("", text.replace(noise.NODE, b" ").decode()).encode()
-    return blake2b(text, digest_size=8).hexdigest()
+    return digest(text)
+
+
+def unordered(said: Said) -> str:
+    """Sixteen hex digits, the same in whatever order the pieces of the text stand, and without arrows between them.
+
+    A list says the same in each of its sort orders.
+    """
+    pieces = sorted(piece.strip() for piece in _ARROWS.sub("", said.text).split(noise.NODE.decode()))
+    text = noise.NODE.decode().join(filter(None, pieces))
+    return digest(_title(said) + noise.NODE + noise.calm(_plain(text)))
+
+
+def digest(data: bytes) -> str:
+    """Sixteen hex digits."""
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _title(said: Said) -> bytes:
+    return " ".join(said.title.split()).encode("utf-8", "replace")
 
 
 def _plain(said: str) -> bytes:

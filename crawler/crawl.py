@@ -164,6 +164,7 @@ class Crawl:
             pages = [Url(text) for text in self.placing.traps.withdrawn]
             await self.frontier.withdraw(pages, Why.TRAP, "shows what its neighbours show")
             await hindsight.soft_404s(self.frontier, self.judge, self.placing.traps, self.starts, self._peek)
+            await hindsight.duplicates(self.frontier, self.judge)
             await hindsight.date(self.frontier, self.judge.ladder)
         await self._keep_traps()
         if self._ending is None:

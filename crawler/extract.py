@@ -69,6 +69,7 @@ class Page(NamedTuple):
     truncated: bool = False  # there were more links than are looked at
     dates: tuple[str, ...] = ()  # of modification, that the page states
     content: str | None = None  # fingerprint, if it was asked for
+    unordered: str | None = None  # the same, whatever the order of what it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,19 @@ def extract(
     page = reading.page(tuple(stated.dates(reading.stating)) if dated else ())
     said = content.said(tree, reading.leaving) if printed else None
     del tree, reading  # it takes ten times the memory of the page
-    return page._replace(content=content.fingerprint(said, dateless=dateless)) if said else page
+    return _printed(page, said, shown, url, dateless=dateless) if said else page
+
+
+def _printed(page: Page, said: content.Said, body: bytes, url: str, *, dateless: bool) -> Page:
+    """The page with its fingerprints. Only one that leads to queries can be a list with several sort orders."""
+    ordered = content.fingerprint(said, dateless=dateless)
+    if not said.text:
+        unordered = content.digest(body)
+    elif "?" in url or any("?" in href for href in (*page.followed, *page.avoided)):
+        unordered = content.unordered(said)
+    else:
+        unordered = content.fingerprint(said) if dateless else ordered
+    return page._replace(content=ordered, unordered=unordered)
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:

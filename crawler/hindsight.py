@@ -60,6 +60,12 @@ async def soft_404s(
             await frontier.withdraw(group, Why.SOFT_404, folder)
 
 
+async def duplicates(frontier: Frontier, judge: Judge) -> None:
+    """List a page under one of its names only. After `soft_404s`: what is listed then must not be one."""
+    if judge.applies("duplicate"):
+        await frontier.unlist_duplicates()
+
+
 def nowhere(group: Alike) -> Url:
     """A page that cannot be, beside one that is: the same at every run."""
     folder = group.example.partition("?")[0].rpartition("/")[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from crawler import extract, fields, lastmod, patience
+from crawler import content, extract, fields, lastmod, patience, twins
 from crawler.extract import Markup, Page
 from crawler.fields import Directives
 from crawler.model import (
@@ -33,14 +33,14 @@ from crawler.model import (
     Verdict,
     Why,
 )
-from crawler.spaces import calendar_of, space_of
+from crawler.spaces import calendar_of
 from crawler.urls import Normaliser, Url
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 SCOPED: Final = frozenset(
-    {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404}
+    {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}
 )  # reasons that the scope gives, or the other pages, not this one
 PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
 
@@ -78,6 +78,10 @@ class Judge:
         """Where a date may come from."""
         return self._rules.ladder
 
+    def applies(self, rule: str) -> bool:
+        """Whether a rule of `--no-rule` was not switched off."""
+        return rule not in self._rules.off
+
     def wants_body(self, status: int, headers: Headers) -> bool:
         """Whether there is anything to learn from the body."""
         essence = fields.content_type(headers.get("content-type"))[0]
@@ -90,10 +94,8 @@ class Judge:
         essence, charset = _type(reply)
         if essence not in HTML or reply.body.startswith(PDF):
             return None
-        ladder = self._rules.ladder
         dateless = calendar_of(url) is not None
-        printed = Source.HISTORY in ladder or space_of(url) is not None
-        return Markup(reply.body, url, charset, Source.PAGE in ladder, printed, dateless)
+        return Markup(reply.body, url, charset, Source.PAGE in self._rules.ladder, True, dateless)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
         """What becomes of the URL. `page`: what its markup says, if that was read already."""
@@ -170,12 +172,13 @@ class Judge:
         rules = self._rules
         refresh = self._target(page.refresh[1], page.base, url) if page.refresh else None
         said = self._header_directives(reply)
-        for name, content in page.robots:
+        for name, rule in page.robots:
             if name in {"robots", rules.agent}:
-                said |= fields.directives(content)
+                said |= fields.directives(rule)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links = self._links(url, reply, page, said, [canonical, refresh])
+        facts = facts._replace(unordered=_unordered(url, page, links), variant=self._variant(url, reply))
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
             return Verdict(Moved(refresh), facts, links)
         essence, _ = _type(reply)
@@ -208,6 +211,12 @@ class Judge:
         distinct = {name for name in named if name}
         return distinct.pop() if len(distinct) == 1 else None
 
+    def _variant(self, url: Url, reply: Response) -> Url | None:
+        announced = reply.headers.get("content-location")
+        return (
+            twins.variant(url, self._rules.normalise(fields.text_of(announced), url)) if announced else None
+        )
+
     def _links(
         self, url: Url, reply: Response, page: Page, said: Directives, more: Iterable[Url | None]
     ) -> tuple[Link, ...]:
@@ -238,6 +247,14 @@ def _unscoped(prior: Prior) -> Outcome:
     if isinstance(prior.outcome, Unlisted) and prior.outcome.why in SCOPED:
         return Listed(prior.facts.lastmod)
     return prior.outcome
+
+
+def _unordered(url: Url, page: Page, links: Iterable[Link]) -> str | None:
+    """The fingerprint of what the page says together with where it leads, its own names aside."""
+    if page.unordered is None:
+        return None
+    led = sorted(twins.outside(url, (link.url for link in links)))
+    return content.digest("\n".join([page.unordered, *led]).encode())
 
 
 def _cause_of(status: int) -> Cause:

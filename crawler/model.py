@@ -59,6 +59,7 @@ class Why(Reason):
     TRAP = "trap", "in a space without end (see --allow-trap)"
     SOFT_404 = "soft-404", "shows what the site answers for a page that cannot be"
     EMPTY = "empty", "answered without content"
+    DUPLICATE = "duplicate", "another URL that is listed shows the same page"
 
 
 class Cause(Reason):
@@ -134,6 +135,8 @@ class Facts(NamedTuple):
     fresh: bool = False  # that date is the time of the request
     stated: datetime | None = None  # the credible date that the page states
     content: str | None = None  # fingerprint of what the page says
+    unordered: str | None = None  # fingerprint of what it says and where it leads, the same in any order
+    variant: Url | None = None  # another name of the page, which Content-Location announces
 
 
 class Lease(NamedTuple):

@@ -245,6 +245,10 @@ class Frontier(Pacer, Protocol):
         """Listed pages of this run that are not to be listed after all."""
         ...
 
+    async def unlist_duplicates(self) -> None:
+        """Of the listed pages that `twins` takes for one page, list one; the others are duplicates of it."""
+        ...
+
     async def reopen(self, pages: Sequence[Url]) -> None:
         """Pages of this run that failed, to be asked for again."""
         ...

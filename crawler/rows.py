@@ -61,13 +61,18 @@ def facts_of(
     fresh: int | None,
     stated: int | None,
     content: str | None,
+    unordered: str | None,
+    variant: str | None,
 ) -> Facts | None:
     """The facts in a row; nothing when the URL was never answered."""
     if status is None:
         return None
     dated = lastmod_of(lastmod, source)
     validators = Validators(etag, modified)
-    return Facts(status, validators, dated, moment(header), bool(fresh), moment(stated), content)
+    named = Url(variant) if variant else None
+    return Facts(
+        status, validators, dated, moment(header), bool(fresh), moment(stated), content, unordered, named
+    )
 
 
 def moment(at: int | None) -> datetime | None:
@@ -90,7 +95,7 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
 def plain_facts(facts: Facts | None) -> list[Any]:
     """The facts as `facts_of` takes them."""
     if facts is None:
-        return [None] * 9
+        return [None] * 11
     dated = facts.lastmod
     return [
         facts.status,
@@ -102,6 +107,8 @@ def plain_facts(facts: Facts | None) -> list[Any]:
         facts.fresh,
         seconds(facts.stated),
         facts.content,
+        facts.unordered,
+        facts.variant,
     ]
 
 

@@ -32,7 +32,7 @@ from crawler.kinds import (
 from crawler.model import MAX_BYTES, MAX_ENTRIES, TRAPS
 
 USER_AGENT = "sitemap-crawler"
-RULES = ("noindex", "canonical", "x-robots-tag", "nofollow")
+RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate")
 
 
 @dataclass(frozen=True, slots=True)

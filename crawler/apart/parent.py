@@ -145,4 +145,5 @@ def _page(said: dict[str, Any]) -> Page | Broken:
         encoding=str(said["encoding"]),
         truncated=bool(said["truncated"]),
         content=None if said["content"] is None else str(said["content"]),
+        unordered=None if said["unordered"] is None else str(said["unordered"]),
     )

@@ -5,6 +5,7 @@ system takes it back when its holder is killed. The time of that file is the run
 """
 
 import itertools
+import json
 import os
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
+from crawler import twins
 from crawler.errors import FrontierError, StateBusy
 from crawler.faults import around
 from crawler.frontier import schema
@@ -90,6 +92,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         _check_owner(db, path)
+        _teach(db)
         if not read_only:
             _prepare(db)
         elif _version(db) != schema.VERSION:
@@ -171,6 +174,12 @@ def _says_it_is_ours(path: Path) -> bool:
 def _unused(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.kept{number or ''}") for number in itertools.count())
     return next(name for name in names if not name.exists())
+
+
+def _teach(db: sqlite3.Connection) -> None:
+    """The functions that statements use."""
+    db.create_function("resource", 2, twins.resource, deterministic=True)
+    db.create_function("unsorted", 1, lambda url: json.dumps(twins.unsorted(url)), deterministic=True)
 
 
 def _prepare(db: sqlite3.Connection) -> None:

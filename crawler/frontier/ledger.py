@@ -315,6 +315,11 @@ class Ledger:
         if refused:
             self._db.execute(schema.FORGET_CHANGES, {"run": self.run})
 
+    def unlist_duplicates(self) -> None:
+        """See `ports.Frontier.unlist_duplicates`."""
+        for rule in (schema.SORT_ORDERS, schema.TWINS):
+            self._db.execute(rule, {"run": self.run})
+
     def balance(self) -> Balance:
         """See `ports.Frontier.balance`."""
         row = self.one_or_none("SELECT discovered FROM run WHERE number = ?", (self.run,))
@@ -331,7 +336,7 @@ class Ledger:
         """See `ports.Frontier.record`."""
         row = self.one_or_none(
             """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
-               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
+               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
                u.was, u.was_lastmod
                FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
             (url,),

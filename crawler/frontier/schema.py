@@ -6,12 +6,13 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 4
+VERSION = 5
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
     2: "ALTER TABLE run ADD COLUMN reading TEXT NOT NULL DEFAULT ''",
     3: "ALTER TABLE host ADD COLUMN strained REAL NOT NULL DEFAULT 0",
+    4: "ALTER TABLE url ADD COLUMN unordered TEXT; ALTER TABLE url ADD COLUMN variant TEXT",
 }
 
 # url.state
@@ -71,6 +72,8 @@ CREATE TABLE url (
     fresh INTEGER,                         -- 1: that is the time of the request
     stated INTEGER,                        -- the date that the page states
     content TEXT,                          -- fingerprint; kept over failures
+    unordered TEXT,                        -- the same of words and links, in any order
+    variant TEXT,                          -- another name of the page, by Content-Location
     moved INTEGER,                         -- when a run saw another fingerprint than the one before
     slid INTEGER,                          -- 1: the header moved though the content did not; NULL: not compared
     was TEXT,                              -- the outcome in the run before
@@ -133,7 +136,8 @@ UPDATE url SET
     lastmod = s.v ->> 6, source = s.v ->> 7, links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 THEN links END),
     header = s.v ->> 10, fresh = s.v ->> 11, stated = s.v ->> 12, content = coalesce(s.v ->> 13, content),
     moved = CASE WHEN content <> s.v ->> 13 THEN CAST(:now AS INTEGER) ELSE moved END,
-    slid = CASE WHEN content = s.v ->> 13 THEN header <> s.v ->> 10 END
+    slid = CASE WHEN content = s.v ->> 13 THEN header <> s.v ->> 10 END,
+    unordered = s.v ->> 14, variant = s.v ->> 15
 FROM (SELECT value AS v FROM json_each(:rows)) AS s
 WHERE url.id = s.v ->> 0
 """
@@ -158,7 +162,8 @@ WHERE url.id = s.v ->> 0 AND url.token = s.v ->> 1 AND url.state = 2
 DUE = """
 SELECT json_group_array(json_array(
     u.id, u.url, u.depth, u.hops, v.url, u.attempts, u.learned,
-    u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content))
+    u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
+    u.unordered, u.variant))
 FROM (SELECT * FROM url WHERE state = 0 AND host = :host AND depth <= :depth ORDER BY depth, id LIMIT :limit) AS u
 LEFT JOIN url AS v ON v.id = u.via
 """
@@ -226,6 +231,49 @@ WITHDRAW_ALIKE = """
 UPDATE url SET outcome = 'unlisted:' || :why, detail = :detail
 WHERE run = :run AND outcome = 'listed' AND content = :content
 AND host = (SELECT id FROM host WHERE origin = :origin)
+"""
+
+# Duplicates (`twins`): of the pages with the same `unordered`, those whose names make them sort orders of another, and
+# those whose names are twins. The functions are those of `twins`.
+
+SORT_ORDERS = """
+WITH pair AS MATERIALIZED (
+    SELECT q.id, q.host, b.url AS base, j.key AS place, j.value ->> 1 AS sorting, q.content <> b.content AS reordered
+    FROM url AS q, json_each(unsorted(q.url)) AS j JOIN url AS b ON b.url = j.value ->> 0
+    WHERE q.run = :run AND q.state = 3 AND q.outcome = 'listed' AND instr(q.url, '?')
+    AND b.run = :run AND b.state = 3 AND b.outcome = 'listed'
+    AND b.host = q.host AND b.unordered = q.unordered
+)
+UPDATE url SET outcome = 'unlisted:duplicate', detail = d.base
+FROM (
+    -- That parameters sort is known of some, and shows of others where the order differs.
+    SELECT id, base, min(place) FROM pair
+    WHERE sorting = '' OR (host, sorting) IN (SELECT host, sorting FROM pair WHERE reordered) GROUP BY id
+) AS d
+WHERE url.id = d.id
+"""
+TWINS = """
+WITH named AS MATERIALIZED (
+    SELECT id, resource(url, variant) AS name FROM url
+    WHERE run = :run AND state = 3 AND outcome = 'listed' AND unordered IS NOT NULL
+    AND (variant IS NOT NULL OR url LIKE '%/index.%' OR url LIKE '%/default.%')
+),
+twin AS (
+    SELECT name, id FROM named
+    UNION
+    SELECT name, u.id FROM (SELECT DISTINCT name FROM named) JOIN url AS u ON u.url = name
+    WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' AND u.unordered IS NOT NULL
+),
+choice AS (
+    SELECT u.id, u.url, first_value(u.url) OVER (
+        PARTITION BY t.name, u.unordered
+        ORDER BY u.url NOT IN (SELECT detail FROM url WHERE run = :run AND outcome = 'unlisted:canonical' AND detail IS NOT NULL), length(u.url), u.url
+    ) AS best
+    FROM twin AS t JOIN url AS u ON u.id = t.id
+)
+UPDATE url SET outcome = 'unlisted:duplicate', detail = c.best
+FROM (SELECT id, min(best) AS best FROM choice WHERE best <> url GROUP BY id) AS c
+WHERE url.id = c.id
 """
 ROBOTS = """
 SELECT robots, robots_text, robots_detail, met FROM host

@@ -167,6 +167,10 @@ class SqliteFrontier:
         else:
             await self._call(self._ledger.do, schema.WITHDRAW, given | {"urls": json.dumps(pages)})
 
+    async def unlist_duplicates(self) -> None:
+        """See `ports.Frontier.unlist_duplicates`."""
+        await self._call(self._ledger.unlist_duplicates)
+
     async def reopen(self, pages: Sequence[Url]) -> None:
         """See `ports.Frontier.reopen`."""
         if pages:

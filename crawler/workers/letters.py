@@ -95,12 +95,14 @@ def _facts(
     fresh: JSON,
     stated: JSON,
     content: JSON,
+    unordered: JSON,
+    variant: JSON,
 ) -> Facts | None:
-    texts = (None if text is None else str(text) for text in (etag, modified, source, content))
-    asked, changed, rung, print_ = texts
-    return facts_of(
-        None if status is None else int(status), asked, changed, at, rung, header, bool(fresh), stated, print_
-    )
+    texts = (None if text is None else str(text) for text in (etag, modified, source, content, unordered))
+    asked, changed, rung, print_, loose = texts
+    known = None if status is None else int(status)
+    named = None if variant is None else _url(variant)
+    return facts_of(known, asked, changed, at, rung, header, bool(fresh), stated, print_, loose, named)
 
 
 def _url(text: JSON) -> Url:
