@@ -52,7 +52,7 @@ class Meeting:
     async def _recalled(self, site: str) -> bool:
         file = await self.frontier.robots(site)
         if file is not None:
-            self.permits.learn(site, file)
+            await self.permits.learn(site, file)
             self._set_pace(site)
         return file is not None
 
@@ -62,7 +62,7 @@ class Meeting:
         if file.failed and (before := await self.frontier.robots(site, stale=True)) and not before.failed:
             log.warning("robots.txt fails; as before", extra={"fields": {"origin": site, "now": file.detail}})
             file = replace(before, fetched=file.fetched)
-        self.permits.learn(site, file)
+        await self.permits.learn(site, file)
         await self.frontier.meet(site, file, self._set_pace(site))
 
     def _set_pace(self, site: str) -> float:

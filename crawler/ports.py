@@ -78,7 +78,7 @@ class Permits(Protocol):
         """Read /robots.txt over the network."""
         ...
 
-    def learn(self, origin: str, file: RobotsFile) -> None:
+    async def learn(self, origin: str, file: RobotsFile) -> None:
         """Remember the rules in `file`."""
         ...
 

@@ -1,17 +1,20 @@
 import gzip
 import re
-import time
+import threading
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.model import Broken, Cause, Headers, Reply, Response, RobotsFile, Why
 from crawler.ports import Request
-from crawler.robots import LIMIT, Robots, parse
+from crawler.robots import LIMIT, Robots, parse, permits
+from crawler.robots.match import INTRICATE, Group, _records, rules_of
 from crawler.robots.permits import BODY
+from crawler.robots.rule_index import LEAST, STEPS, Rule, RuleIndex
 from crawler.urls import Url
 
 US = "sitemap-crawler"
@@ -253,35 +256,131 @@ def test_matching_is_that_of_the_obvious_regular_expression(pattern: str, path: 
     assert allowed(for_us(f"Disallow: /{pattern}"), "/" + path) is (re.match(obvious, "/" + path) is None)
 
 
-# -- time ----------------------------------------------------------------------------------------------
+# -- work ----------------------------------------------------------------------------------------------
+
+
+def rules_within(lines: list[str]) -> list[Rule]:
+    """All rules of a group, to be asked one by one."""
+    records = list(_records("\n".join(lines).encode()))
+    return list(rules_of(Group(rules=[record for record in records if record.value]), ""))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), st.text("ab*$/", max_size=6)), max_size=40),
+    st.text("ab/", max_size=12),
+)
+def test_the_index_finds_what_asking_each_rule_finds(rules: list[tuple[str, str]], path: str) -> None:
+    ours = rules_within([f"{name}: {value}" for name, value in rules])
+    text = ("/" + path).encode()
+    matching = [rule for rule in ours if rule.matches(text)]
+    assert RuleIndex(ours).deciding(text) is max(matching, key=lambda rule: rule.rank, default=None)
+
+
+LONG = "/" + "".join(str(number) for number in range(2_000))  # 6,891 octets
+SAME = "/" + "a" * 8_000
 
 
 @pytest.mark.parametrize(
-    ("rules", "path"),
+    ("rule", "path"),
     [
-        (["Disallow: /" + "*a" * 2_000 + "*b$"], "/" + "a" * 20_000),
-        (["Disallow: /" + "a*" * 120_000], "/" + "a" * 100_000),
-        (["Disallow: " + "*" * 400_000 + "b$"], "/" + "a" * 20_000),
-        ([f"Disallow: /*/folder{n}/*.html$" for n in range(15_000)], "/shop/a/page.html?id=7"),
-        ([f"Disallow: /{'a' * n}*b" for n in range(900)], "/" + "a" * 20_000),
-        ([f"Disallow: /folder{n}/" for n in range(15_000)], "/shop/a/page.html?id=7"),
+        (lambda n: f"*folder{n}x", LONG),
+        (lambda n: f"*{'a' * 12}{n}", SAME),
+        (lambda n: f"/*/folder{n}/*.html$", "/shop/a/page.html?id=7"),
+        (lambda n: f"/folder{n}/", "/shop/a/page.html?id=7"),
+        (lambda n: f"*a*b{n}$", SAME),
+        (lambda n: f"*{'b' * (n % 90)}{n}*x*y", LONG),
     ],
-    ids=["stars", "many stars", "only stars", "15,000 wildcards", "nested heads", "15,000 prefixes"],
 )
-def test_hostile_rules_are_fast(rules: list[str], path: str) -> None:
-    ours = parse(for_us(*rules).encode(), US)
-    began = time.process_time()
-    for _ in range(3):
-        ours.permit(path)
-    assert (time.process_time() - began) / 3 < 0.1  # measured: under 4 ms each
+def test_a_question_costs_as_much_with_many_rules_as_with_few(rule: Callable[[int], str], path: str) -> None:
+    """22,000 rules that begin with `*` and a link of 7,000 characters held the loop for 7.5 s."""
+
+    def steps(count: int) -> int:
+        index = parse(for_us(*(f"Disallow: {rule(number)}" for number in range(count))).encode(), US).index
+        index.deciding(path.encode())
+        return index.steps
+
+    assert steps(15_000) <= 1.1 * steps(1_000) + 8 * len(path)
+    assert steps(15_000) <= 3 * len(path)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["*" + "a" * number for number in range(1, 900)],
+        ["*" + "a" * number + "*b" for number in range(1, 900)],
+        ["/" + "a" * number + "*b" for number in range(1, 900)],
+        ["*" + "a" * number + "b*c" for number in range(1, 900)],
+        ["/" + "*a" * 2_000 + "*b$"],
+        ["/" + "a*" * 120_000],
+        ["*" * 400_000 + "b$"],
+        [f"*{number:04}*zz$" for number in range(9_000)],
+        [
+            "*" + "*".join(format(number, "012b").translate({48: "a", 49: "b"})) + "*b"
+            for number in range(4_096)
+        ],
+    ],
+    ids=[
+        "nested",
+        "nested, more",
+        "nested heads",
+        "nested tails",
+        "stars",
+        "many",
+        "only stars",
+        "many reached",
+        "tree",
+    ],
+)
+@pytest.mark.parametrize("path", [LONG, SAME, "/" + "ab" * 4_000, "/" + ("a" * 899 + "c") * 8])
+def test_hostile_rules_take_bounded_work_and_are_answered_exactly(lines: list[str], path: str) -> None:
+    ours = rules_within([f"Disallow: {line}" for line in lines])
+    index = RuleIndex(ours)
+    found = index.deciding(path.encode())
+    assert index.steps <= LEAST + STEPS * (len(path) + 1)
+    if len(lines) < 1_000:  # the others take minutes one by one
+        assert found is max(
+            (rule for rule in ours if rule.matches(path.encode())), key=lambda rule: rule.rank, default=None
+        )
+
+
+def test_rules_that_no_bounded_work_can_decide_forbid_and_say_so() -> None:
+    """Thousands of rules that all get half way, and then look for what makes a search slowest."""
+    slow = "a" * 50 + "b" + "a" * 20
+    lines = [f"Disallow: *{LONG[at : at + 8]}*{at}{slow}" for at in range(4_000)]
+    rules = parse(for_us(*lines).encode(), US)
+    decision = rules.permit(LONG[:4_000] + "a" * 4_000)
+    assert (decision.allowed, decision.line) == (False, INTRICATE)
+    assert rules.index.steps <= 2 * (LEAST + STEPS * 8_001)
+    assert rules.permit("/robots.txt").allowed
+    assert rules.permit("/short").allowed
+
+
+async def test_a_large_file_is_read_in_another_thread_once() -> None:
+    """500 KiB of rules take a second to read: the event loop goes on meanwhile."""
+    threads: list[int] = []
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.get_ident())
+        return parse(*given)
+
+    large = RobotsFile("rules", for_us(*(f"Disallow: /{n}" for n in range(20_000))).encode())
+    small = RobotsFile("rules", FORBID)
+    robots = Web(lambda _: Broken(Cause.CONNECT)).robots()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(permits, "parse", noted)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(robots.learn, SITE, large)
+        await robots.learn("https://small.test", small)
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [False, True]
+    assert not robots.permit(Url(f"{SITE}/19999")).allowed
 
 
 @pytest.mark.parametrize("line", ["a", "a:", "Allow:*a", "User-agent: *\nAllow: /\n", "Crawl-delay: 1"])
-def test_hostile_files_are_read_fast(line: str) -> None:
+def test_hostile_files_take_memory_in_proportion(line: str) -> None:
     text = ("User-agent: *\n" + f"{line}\n" * (LIMIT // len(line))).encode()
-    began = time.process_time()
-    parse(text, US)
-    assert time.process_time() - began < 3  # measured: at most 0.6 s
+    assert parse(text, US).weight < 64 * 1024 * 1024
 
 
 # -- asking --------------------------------------------------------------------------------------------
@@ -349,7 +448,7 @@ async def test_what_cannot_be_read_never_reads_as_all_allowed(reply: Reply, stat
 
 async def test_an_empty_answer_allows_all() -> None:
     robots = Web(lambda _: Response(204)).robots()
-    robots.learn(SITE, await robots.ask(SITE))
+    await robots.learn(SITE, await robots.ask(SITE))
     assert robots.permit(Url(f"{SITE}/x")).allowed
 
 
@@ -394,46 +493,46 @@ async def test_a_loop_ends_at_once() -> None:
 # -- answering -----------------------------------------------------------------------------------------
 
 
-def learned(file: RobotsFile, **options: Any) -> Robots:
+async def learned(file: RobotsFile, **options: Any) -> Robots:
     robots = Web(nobody).robots(**options)
-    robots.learn(SITE, file)
+    await robots.learn(SITE, file)
     return robots
 
 
-def test_a_permit_names_its_reason_and_line() -> None:
-    robots = learned(RobotsFile("rules", FORBID))
+async def test_a_permit_names_its_reason_and_line() -> None:
+    robots = await learned(RobotsFile("rules", FORBID))
     no, yes = robots.permit(Url(f"{SITE}/private/x")), robots.permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS, "line 2: Disallow: /private")
     assert (yes.allowed, yes.why, yes.line) == (True, None, "")
     assert robots.decide(Url(f"{SITE}/private")).group == "line 1: User-agent: *"
 
 
-def test_none_allows_all_and_down_forbids_all() -> None:
-    assert learned(RobotsFile("none")).permit(Url(f"{SITE}/x")).allowed
-    no = learned(RobotsFile("down", detail="HTTP 503")).permit(Url(f"{SITE}/x"))
+async def test_none_allows_all_and_down_forbids_all() -> None:
+    assert (await learned(RobotsFile("none"))).permit(Url(f"{SITE}/x")).allowed
+    no = (await learned(RobotsFile("down", detail="HTTP 503"))).permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS_DOWN, "HTTP 503")
-    assert not learned(RobotsFile("down")).decide(Url(f"{SITE}/x")).allowed
+    assert not (await learned(RobotsFile("down"))).decide(Url(f"{SITE}/x")).allowed
 
 
-def test_an_origin_that_was_never_asked_permits_nothing() -> None:
-    robots = learned(RobotsFile("none"))
+async def test_an_origin_that_was_never_asked_permits_nothing() -> None:
+    robots = await learned(RobotsFile("none"))
     assert (robots.knows(SITE), robots.knows("https://other.test")) == (True, False)
     assert not robots.permit(Url("https://other.test/")).allowed
     assert robots.delay("https://other.test") is None
     assert robots.sitemaps("https://other.test") == []
 
 
-def test_ignoring_permits_all_and_still_reads_sitemaps_and_delay() -> None:
+async def test_ignoring_permits_all_and_still_reads_sitemaps_and_delay() -> None:
     text = b"Sitemap: /s.xml\nUser-agent: *\nDisallow: /\nCrawl-delay: 2"
-    robots = learned(RobotsFile("rules", text), ignore=True)
+    robots = await learned(RobotsFile("rules", text), ignore=True)
     assert robots.permit(Url(f"{SITE}/x")).allowed
     assert not robots.decide(Url(f"{SITE}/x")).allowed
     assert robots.sitemaps(SITE) == [f"{SITE}/s.xml"]
     assert robots.delay(SITE) == 2.0
-    assert learned(RobotsFile("down"), ignore=True).permit(Url(f"{SITE}/x")).allowed
+    assert (await learned(RobotsFile("down"), ignore=True)).permit(Url(f"{SITE}/x")).allowed
 
 
-def test_sitemaps_are_joined_and_only_http() -> None:
+async def test_sitemaps_are_joined_and_only_http() -> None:
     named = [
         "https://a.test/s.xml?utm_source=x",
         "/s.xml",
@@ -442,29 +541,29 @@ def test_sitemaps_are_joined_and_only_http() -> None:
         "//",
         "/s.xml#",
     ]
-    robots = learned(RobotsFile("rules", "\n".join(f"Sitemap: {text}" for text in named).encode()))
+    robots = await learned(RobotsFile("rules", "\n".join(f"Sitemap: {text}" for text in named).encode()))
     assert robots.sitemaps(SITE) == ["https://a.test/s.xml?utm_source=x", f"{SITE}/s.xml"]
 
 
-def test_the_origin_used_longest_ago_is_forgotten_first() -> None:
-    robots = learned(RobotsFile("none"), max_origins=2)
-    robots.learn("https://b.test", RobotsFile("none"))
+async def test_the_origin_used_longest_ago_is_forgotten_first() -> None:
+    robots = await learned(RobotsFile("none"), max_origins=2)
+    await robots.learn("https://b.test", RobotsFile("none"))
     robots.permit(Url(f"{SITE}/x"))
-    robots.learn("https://c.test", RobotsFile("none"))
+    await robots.learn("https://c.test", RobotsFile("none"))
     assert [robots.knows(site) for site in (SITE, "https://b.test", "https://c.test")] == [True, False, True]
 
 
-def test_large_files_are_forgotten_before_memory_is_full() -> None:
+async def test_large_files_are_forgotten_before_memory_is_full() -> None:
     large = RobotsFile("rules", for_us(*(f"Disallow: /{n}" for n in range(1_000))).encode())
-    robots = learned(large, max_memory=1_200_000)
+    robots = await learned(large, max_memory=1_400_000)
     for name in "abc":
-        robots.learn(f"https://{name}.test", large)
-        robots.learn(f"https://{name}.test", large)
+        await robots.learn(f"https://{name}.test", large)
+        await robots.learn(f"https://{name}.test", large)
     assert [robots.knows(f"https://{name}.test") for name in "abc"] == [False, True, True]
-    robots.learn("https://a.test", RobotsFile("none"))
+    await robots.learn("https://a.test", RobotsFile("none"))
     assert robots.knows("https://b.test")
 
 
-def test_the_newest_origin_is_kept_however_large() -> None:
-    robots = learned(RobotsFile("rules", FORBID), max_memory=1)
+async def test_the_newest_origin_is_kept_however_large() -> None:
+    robots = await learned(RobotsFile("rules", FORBID), max_memory=1)
     assert robots.knows(SITE)

@@ -81,7 +81,7 @@ async def show_permit(settings: Settings, text: str) -> Exit:
     async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
         robots = robots_of(settings, fetcher)
         file = await robots.ask(site)
-        robots.learn(site, file)
+        await robots.learn(site, file)
     decision = robots.decide(url)
     word = file.status if file.status == "unreachable" else "allowed" if decision.allowed else "forbidden"
     if wants_json(settings):

@@ -181,7 +181,7 @@ async def _robots_line(settings: Settings, frontier: SqliteFrontier, url: Url) -
     if file is None:
         return ""
     robots = robots_of(settings, None)
-    robots.learn(site, file)
+    await robots.learn(site, file)
     permit = robots.permit(url)
     return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
 

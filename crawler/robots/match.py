@@ -1,8 +1,8 @@
 """The text of a robots.txt, and which of its lines decides for one agent and one path. Pure.
 
 RFC 9309 rules; where it leaves room (spelling mistakes, a forgotten colon) we read what Google's parser reads.
-Any bytes may come in: a line that says nothing is passed over (2.3.1.5), nothing raises, and both reading and
-matching take time in proportion to what is given.
+Any bytes may come in: a line that says nothing is passed over (2.3.1.5), nothing raises, reading takes time in
+proportion to the file, and matching in proportion to the path (see `rule_index`).
 """
 
 import re
@@ -10,11 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from crawler.robots.rule_index import END, Rule, RuleIndex, TooMuchWork
+
 LIMIT: Final = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309 2.5)."""
 
 _SHOWN: Final = 200  # bytes of a line that are kept to be shown
 _NAMED: Final = 5  # lines that are named in a list of them
+INTRICATE: Final = "rules too intricate for this URL; to be safe, it is not asked for"
 
 _NAMES: Final = {
     spelling: name
@@ -76,42 +79,6 @@ class Group:
         return [seconds for named, seconds in self.delays if named > first]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """An Allow or a Disallow whose path is in the normal form, cut at its `*`."""
-
-    allow: bool
-    line: str
-    group: str
-    rank: tuple[int, bool]  # octets, then Allow over Disallow: the highest decides (2.2.2)
-    head: bytes
-    middle: tuple[bytes, ...]
-    last: bytes | None  # None: there is no `*`
-    anchored: bool  # ends in `$`
-
-    @property
-    def needle(self) -> bytes:
-        """The longest literal behind a `*`: a path without it cannot match."""
-        return max(*self.middle, self.last or b"", b"", key=len)
-
-    def fits(self, target: bytes) -> bool:
-        """Whether `target`, which begins with `head`, matches.
-
-        Taking each literal where it first occurs is enough, as the next `*` covers the rest: no backtracking.
-        """
-        at = len(self.head)
-        if self.last is None:
-            return not self.anchored or len(target) == at
-        for literal in self.middle:
-            found = target.find(literal, at)
-            if found < 0:
-                return False
-            at = found + len(literal)
-        if self.anchored:
-            return len(target) - len(self.last) >= at and target.endswith(self.last)
-        return target.find(self.last, at) >= 0
-
-
 class Rules:
     """What a robots.txt says to one agent. Made by `parse`."""
 
@@ -126,11 +93,8 @@ class Rules:
         self.sitemaps = list(sitemaps)  # as written
         self.weight = 1_000 + sum(100 + 2 * len(text) for text in sitemaps)  # bytes of memory, about
         self._group = group
-        self._by_head: dict[bytes, list[tuple[bytes, Rule]]] = {}
-        for rule in sorted(rules, key=lambda rule: rule.rank, reverse=True):
-            self._by_head.setdefault(rule.head, []).append((rule.needle, rule))
-            self.weight += 500 + rule.rank[0] + 50 * len(rule.middle)
-        self._lengths = sorted({len(head) for head in self._by_head})
+        self.index = RuleIndex(rules)
+        self.weight += self.index.weight
 
     def permit(self, target: str) -> Decision:
         """Whether `target`, the path and query of a URL, may be asked for (RFC 9309 2.2.2).
@@ -140,23 +104,13 @@ class Rules:
         path = _normal(target.partition("#")[0].encode("utf-8", "surrogatepass"))
         if path == b"/robots.txt":
             return Decision(allowed=True)
-        rule = self._deciding(path if path.startswith(b"/") else b"/" + path)
+        try:
+            rule = self.index.deciding(path if path.startswith(b"/") else b"/" + path)
+        except TooMuchWork:
+            return Decision(allowed=False, line=INTRICATE, group=self._group)
         if rule is None:
             return Decision(allowed=True, group=self._group)
         return Decision(rule.allow, rule.line, rule.group)
-
-    def _deciding(self, target: bytes) -> Rule | None:
-        best: Rule | None = None
-        for length in self._lengths:
-            if length > len(target):
-                break
-            for needle, rule in self._by_head.get(target[:length], ()):
-                if best and rule.rank <= best.rank:
-                    break
-                if needle in target and rule.fits(target):
-                    best = rule
-                    break
-        return best
 
 
 def parse(text: bytes, agent: str) -> Rules:
@@ -173,7 +127,7 @@ def parse(text: bytes, agent: str) -> Rules:
         ours = [group for group in groups if token in group.tokens]
     names = [_few(group.agents, ", ") for group in ours]
     return Rules(
-        [_rule(record, name) for group, name in zip(ours, names, strict=True) for record in group.rules],
+        [rule for group, name in zip(ours, names, strict=True) for rule in rules_of(group, name)],
         group=_few(names, "; "),
         delay=max((seconds for group in ours for seconds in group.delays_for(token)), default=None),
         sitemaps=sitemaps,
@@ -235,15 +189,25 @@ def _token(text: bytes) -> bytes:
     return match[0].lower() if match else b""
 
 
-def _rule(record: Record, group: str) -> Rule:
-    anchored = record.value.endswith(b"$")
-    head, *behind = map(_normal, (record.value[:-1] if anchored else record.value).split(b"*"))
-    allow = record.name == "allow"
-    octets = len(head) + sum(1 + len(literal) for literal in behind) + anchored
-    middle = tuple(literal for literal in behind[:-1] if literal)
-    return Rule(
-        allow, str(record), group, (octets, allow), head, middle, behind[-1] if behind else None, anchored
-    )
+def rules_of(group: Group, name: str) -> Iterator[Rule]:
+    """The rules of a group in the form in which they are compared."""
+    for record in group.rules:
+        anchored = record.value.endswith(b"$")
+        head, *behind = (record.value[:-1] if anchored else record.value).split(b"*")
+        literals = [_normal(head), *(_normal(literal) for literal in behind if literal)]
+        octets = sum(map(len, literals)) + len(behind) + anchored
+        if anchored:
+            _anchor(literals, floating=bool(behind) and not behind[-1])
+        allow = record.name == "allow"
+        yield Rule(allow, str(record), name, (octets, allow, -record.line), tuple(literals))
+
+
+def _anchor(literals: list[bytes], *, floating: bool) -> None:
+    """Let a rule end with the path. `floating`: anything may stand before the end."""
+    if floating:
+        literals.append(END)
+    else:
+        literals[-1] += END
 
 
 def _normal(path: bytes) -> bytes:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
 
+import anyio
+import anyio.to_thread
+
 from crawler import urls
 from crawler.model import Broken, Permit, Reply, Response, RobotsFile, Why
 from crawler.ports import Fetcher, Pacer, Request, Turn
@@ -21,6 +24,7 @@ from crawler.urls import Normaliser, Url
 HOPS: Final = 5  # redirects in a row (RFC 9309 2.3.1.2)
 BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
 KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
+LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
 GZIP: Final = b"\x1f\x8b"
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -30,6 +34,8 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 class _Known:
     rules: Rules | None  # None: down
     detail: str
+    sitemaps: tuple[Url, ...] = ()
+    file: int = 0  # hash of what it was read from
 
 
 _NOBODY: Final = _Known(None, "")
@@ -60,6 +66,7 @@ class Robots:
         self._normalise = Normaliser(strip=())
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._memory = 0
+        self._reading = anyio.Lock()
 
     async def ask(self, origin: str) -> RobotsFile:
         """Read /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for what the network does.
@@ -93,14 +100,15 @@ class Robots:
         """Whether the rules of `origin` were learned."""
         return origin in self._known
 
-    def learn(self, origin: str, file: RobotsFile) -> None:
+    async def learn(self, origin: str, file: RobotsFile) -> None:
         """Remember the rules in `file`, and forget those used longest ago when there are too many."""
-        self._forget(self._known.pop(origin, _NOBODY))
-        rules = parse(file.text, self._agent) if file.status == "rules" else None
-        if file.status == "none":
-            rules = Rules()
-        self._known[origin] = _Known(rules, file.detail)
-        self._memory += rules.weight if rules else 0
+        async with self._reading:  # of many that need the same file, one reads it
+            if self._known.get(origin, _NOBODY).file == hash(file):
+                return
+            known = await _read_apart(file, self._agent, origin)
+            self._forget(self._known.pop(origin, _NOBODY))
+            self._known[origin] = known
+        self._memory += known.rules.weight if known.rules else 0
         while len(self._known) > 1 and self._is_full():
             self._forget(self._known.popitem(last=False)[1])
 
@@ -132,15 +140,29 @@ class Robots:
 
     def sitemaps(self, origin: str) -> list[Url]:
         """The http(s) sitemaps that the robots.txt of a known origin names, in its order, each once."""
-        rules = self._recall(origin).rules
-        named = (self._normalise(text, origin + "/") for text in rules.sitemaps) if rules else ()
-        return list(dict.fromkeys(url for url in named if url))
+        return list(self._recall(origin).sitemaps)
 
     def _recall(self, origin: str) -> _Known:
         if origin not in self._known:
             return _NOBODY
         self._known.move_to_end(origin)
         return self._known[origin]
+
+
+async def _read_apart(file: RobotsFile, agent: str, origin: str) -> _Known:
+    """Read a large file in a thread: 500 KiB of rules can take a second, in which others want their turn."""
+    if len(file.text) <= LARGE:
+        return _read(file, agent, origin)
+    return await anyio.to_thread.run_sync(_read, file, agent, origin)
+
+
+def _read(file: RobotsFile, agent: str, origin: str) -> _Known:
+    if file.status not in {"rules", "none"}:
+        return _Known(None, file.detail, file=hash(file))
+    rules = parse(file.text, agent) if file.status == "rules" else Rules()
+    normalise = Normaliser(strip=())
+    named = (normalise(text, origin + "/") for text in rules.sitemaps)
+    return _Known(rules, file.detail, tuple(dict.fromkeys(url for url in named if url)), hash(file))
 
 
 def _meaning(reply: Reply) -> tuple[str, bytes, str]:
