@@ -89,7 +89,8 @@ def _pattern(value: object) -> str:
 def compile_pattern(text: str) -> re.Pattern[str]:
     """A pattern on path and query: `re:REGEX` (found anywhere), else a glob (the whole text)."""
     try:
-        return re.compile(text[3:]) if text.startswith("re:") else re.compile(translate(text))
+        # Anchored, as it is searched for: a glob is the whole text, and is tried at one place only.
+        return re.compile(text[3:] if text.startswith("re:") else rf"\A{translate(text)}")
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is not a valid regular expression: {error}") from None
 
@@ -117,7 +118,7 @@ def _network(value: object) -> str:
 def _web_address(value: object) -> str:
     text = _text(value)
     if "@" in text:
-        raise Unfit(re.sub(r"[^/@]*@", "***@", text), "must not hold a user name or password")
+        raise Unfit(re.sub(r"(?<![^/@])[^/@]*@", "***@", text), "must not hold a user name or password")
     url = Normaliser(strip=(), sessions=None).literal(text) if _WEB_ADDRESS.fullmatch(text) else None
     if not url:
         raise ValueError("needs an address such as https://www.example.com")

@@ -4,6 +4,8 @@ Rules on texts only, each for one URL by itself. What becomes of a space is for 
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from crawler import urls
@@ -27,8 +29,9 @@ _DATE_PATH: Final = re.compile(
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
+# The name of the folder is looked for once (`(?>` and `*+` never go back): a URL may say "calend" a thousand times.
 _CALENDAR_PATH: Final = re.compile(
-    r"/(?:(?:[^/?]*(?:calend|kalend|agenda)[^/?]*|cal)/(?:[^/?]*/)*?[^/?]*\d|cal[_-]\d)", re.IGNORECASE
+    r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"\d+")
 _COUNT: Final = re.compile(r"-?\d")  # also of months from today
@@ -73,18 +76,23 @@ def spelled(url: str, depth: int) -> tuple[str, str] | None:
     path, _, query = url.partition("?")
     if path.count("/") > SAME_SEGMENTS + 3:
         segments = urls.target(path).split("/")
-        most = max(filter(None, segments), key=segments.count, default="")
-        if most and segments.count(most) > SAME_SEGMENTS:
+        most, times = _most_common(filter(None, segments))
+        if times > SAME_SEGMENTS:
             return "path", f"{urls.origin(path)}/…/{most}/…/{most}/…"
         if len(segments) - 1 > SEGMENTS:
             return "path", f"{urls.origin(path)}/… more than {SEGMENTS} segments"
     if query.count("&") >= SAME_PARAMETERS:
         names = [part.partition("=")[0] for part in query.split("&")]
-        most = max(names, key=names.count)
-        if names.count(most) > SAME_PARAMETERS:
+        most, times = _most_common(names)
+        if times > SAME_PARAMETERS:
             return "query", f"{path}?{most}=…&{most}=…"
         if len(names) > PARAMETERS:
             return "query", f"{path}? more than {PARAMETERS} parameters"
     if depth > DEEPEST:
         return "depth", f"more than {DEEPEST:,} links from the start"
     return None
+
+
+def _most_common(words: Iterable[str]) -> tuple[str, int]:
+    """The word that occurs most often, and how often: each is counted once, as a URL may hold thousands."""
+    return next(iter(Counter(words).most_common(1)), ("", 0))

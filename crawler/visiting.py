@@ -26,7 +26,7 @@ from crawler.settings import Settings
 from crawler.urls import TRACKING, Normaliser, Url
 from crawler.visitor import Local
 
-_WITH_LOGIN: Final = re.compile(r"[^/\\]*:[/\\]*[^/\\?#]*@")
+_WITH_LOGIN: Final = re.compile(r"[^/\\]*:[/\\]+[^/\\?#]*@|[^/\\:]*:[^/\\?#]*@")
 
 
 def starts_of(settings: Settings) -> tuple[Url, ...]:

@@ -45,6 +45,7 @@ def test_the_reach_of_a_site(reach: str, start: str, url: str, belongs: bool) ->
         ({"allow_host": ("other.com",)}, "https://other.com/", None),
         ({"exclude": ("/private/*",)}, "https://example.com/private/x", Why.EXCLUDED),
         ({"exclude": ("/private/*",)}, "https://example.com/privateer", None),
+        ({"exclude": ("/private/*",)}, "https://example.com/x/private/y", None),
         ({"include": ("/blog/*", "re:^/news")}, "https://example.com/news/1", None),
         ({"include": ("/blog/*",)}, "https://example.com/shop", Why.EXCLUDED),
         ({"exclude": ("*?*sort=*",)}, "https://example.com/a?x=1&sort=up", Why.EXCLUDED),

@@ -1,0 +1,179 @@
+"""No pattern takes more than linear work: each is found, fed what it may find hard, and its steps are counted."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from inspect import getsource
+from math import inf
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+import crawler
+from crawler import spaces
+from crawler.kinds import compile_pattern
+from tests.regex_work import MOST, Counting, Hostile
+
+SIZES: Final = (
+    24,
+    250,
+)  # repetitions, and twice as many: the second is above nearly all bounds in our patterns
+GROWTH: Final = 2.7  # what is linear doubles, what is quadratic takes four times as many steps
+FEW: Final = 6  # steps for each character: so few grow with the text only
+SCANNING: Final = frozenset({"search", "sub", "subn", "findall", "finditer", "split"})
+
+
+def modules() -> Iterator[ModuleType]:
+    for info in pkgutil.walk_packages(crawler.__path__, "crawler."):
+        if not info.name.endswith("__main__"):
+            yield importlib.import_module(info.name)
+
+
+def within(value: Any) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from within(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from within(item)
+
+
+def scanned(tree: ast.AST, name: str) -> bool:
+    """Whether the module uses that pattern for more than a match at a place."""
+    uses = [
+        node.attr for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    ]  # fmt: skip
+    return not uses or not SCANNING.isdisjoint(uses)
+
+
+def spelled_out(module: ModuleType, tree: ast.AST) -> Iterator[tuple[str, re.Pattern[Any], bool]]:
+    """Patterns that stand in a call: `re.sub("…", …)`."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.args):
+            continue
+        try:
+            text = eval(compile(ast.Expression(node.args[0]), "pattern", "eval"), dict(vars(module)))
+        except NameError:  # made of what a function is given
+            continue
+        if isinstance(text, str | bytes):
+            place = f"{module.__name__}:{node.lineno}"
+            yield place, re.compile(text), node.func.attr in SCANNING
+
+
+def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
+    found: dict[str, tuple[re.Pattern[Any], bool]] = {}
+    seen: set[str | bytes] = set()
+    for module in modules():
+        tree = ast.parse(getsource(module))
+        for name, value in vars(module).items():
+            for number, pattern in enumerate(within(value)):
+                if pattern.pattern not in seen:
+                    seen.add(pattern.pattern)
+                    found[f"{module.__name__}.{name}[{number}]"] = pattern, scanned(tree, name)
+        for place, pattern, scans in spelled_out(module, tree):
+            if pattern.pattern not in seen:
+                seen.add(pattern.pattern)
+                found[place] = pattern, scans
+    return found
+
+
+FOUND: Final = patterns()
+
+
+@pytest.fixture(autouse=True)
+def deep() -> Iterator[None]:
+    """A repetition of a group takes some calls each."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+def hardest(pattern: re.Pattern[Any], *, scans: bool, rounds: int = 6) -> tuple[float, str]:
+    """How much the work grows when the text doubles, at worst, and on what."""
+    counting = Counting(pattern)
+    worst, shown = 0.0, ""
+    for lead, unit, end in Hostile(pattern).texts(rounds):
+        for size in SIZES:  # a bound is no growth beyond it
+            twice = lead + unit * (2 * size) + end
+            after = counting.steps(twice, scans=scans)
+            if after >= MOST:
+                return inf, lead + unit * 3 + "…" + end
+            if after < FEW * len(twice):
+                break
+            growth = after / counting.steps(lead + unit * size + end, scans=scans)
+            if growth < GROWTH:
+                break
+        else:
+            worst, shown = max((worst, shown), (growth, lead + unit * 3 + "…" + end))
+            break
+    return worst, shown
+
+
+def test_patterns_are_found() -> None:
+    assert len(FOUND) > 60
+    assert "crawler.spaces._CALENDAR_PATH[0]" in FOUND
+    assert any(name.startswith("crawler.content._") for name in FOUND)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_no_pattern_takes_more_than_linear_work(name: str) -> None:
+    pattern, scans = FOUND[name]
+    growth, text = hardest(pattern, scans=scans)
+    assert growth < GROWTH, f"{pattern.pattern!r} on {text!r}"
+
+
+@pytest.mark.parametrize(
+    ("bad", "scans"),
+    [
+        (r"[a-z]+0", True), (r"(?:a|b)*c", True), (r"\s+$", True), (r"(a+)+b", False), (r"x.*y.*z", False),
+        (r"/[^/?]*(?:calend|agenda)[^/?]*/\d", False),
+    ],
+)  # fmt: skip
+def test_the_measure_tells_what_is_quadratic(bad: str, scans: bool) -> None:
+    assert hardest(re.compile(bad), scans=scans)[0] >= GROWTH
+
+
+@pytest.mark.parametrize("good", [r"[a-z]+", r"(?<![a-z])[a-z]+0", r"<[^<>]*>", r"\d{1,9}:\d\d", r"(?>a+)b"])
+def test_and_what_is_linear(good: str) -> None:
+    assert hardest(re.compile(good), scans=False)[0] < GROWTH
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a*a*a*b", "/calendar/*", "*?*=*&*=*", "[a-z]*[!0-9]*x", "*" * 50 + "y"]
+)
+def test_a_glob_takes_linear_work(pattern: str) -> None:
+    growth, text = hardest(compile_pattern(pattern), scans=True)
+    assert growth < GROWTH, text
+
+
+def test_steps_are_counted_as_re_would_go() -> None:
+    for text, pattern in (("aab", r"(a+)(b|c)"), ("2024-05", r"(\d+)-(?=0)\d\d$"), ("xayax", r"(.)a.a\1")):
+        assert re.match(pattern, text)
+        assert Counting(re.compile(pattern)).steps(text, scans=False) < 30
+
+
+@pytest.mark.parametrize("url", ["http://a.b/" + "a/" * 4_000, "http://a.b/?" + "a&" * 4_000])
+def test_words_of_a_long_url_are_counted_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    class Counted(Counter[str]):
+        def __init__(self, words: Iterable[str]) -> None:
+            given = list(words)
+            counted.append(len(given))
+            super().__init__(given)
+
+    monkeypatch.setattr(spaces, "Counter", Counted)
+    assert spaces.spelled(url, 1)
+    assert len(counted) == 1
+    assert counted[0] <= 4_001
