@@ -34,6 +34,7 @@ from crawler.robots import Robots
 from crawler.scope import Scope
 from crawler.seeds import Lines, Seeds
 from crawler.settings import Settings
+from crawler.sitemap.guard import Crawled
 from crawler.traps import Traps
 from crawler.urls import Normaliser, Url
 from crawler.visiting import (
@@ -113,6 +114,7 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         path,
         gap=gap,
         keep_runs=settings.state.keep_runs,
+        keep_failing=settings.guard.keep_failing,
         far=far_of(settings),
         clock=time.time,
         read_only=read_only,
@@ -241,14 +243,15 @@ class Job:
                 self.settings.dates,
                 self.settings.guard,
                 base.site,
-                complete=complete,
-                counts=balance.outcomes,
+                crawled=Crawled(complete, balance.outcomes, await self.frontier.changed()),
                 run_id=str(self.run.number),
             )
         except PublishRefused:
             if over:
                 await self.frontier.conclude(refused=True)
             raise
+        if not self.settings.guard.dry_run:
+            await self.frontier.mark_published(published.urls)
         if over:
             await self.frontier.conclude()
         return published
@@ -277,6 +280,7 @@ class Job:
                 concurrency=pace.concurrency,
                 gap=1 / pace.rate if pace.rate else 0.0,
                 max_wait=pace.max_wait,
+                keep_failing=settings.guard.keep_failing,
                 max_pages=settings.scope.max_pages,
                 max_time=settings.scope.max_time,
             ),

@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler import arrival, hindsight
+from crawler import arrival, hindsight, keeping
 from crawler.breaker import Breaker
 from crawler.errors import first_of
 from crawler.extract import MAX_LINKS
@@ -95,6 +95,7 @@ class Limits:
     concurrency: int = 16
     gap: float = 0.0  # from slot to slot of one host
     max_wait: float = 600.0  # the longest Crawl-delay that is kept
+    keep_failing: float = 0.0  # how long a page that fails is remembered with its links
     max_pages: int | None = None
     max_time: float | None = None
 
@@ -166,6 +167,7 @@ class Crawl:
             await hindsight.soft_404s(self.frontier, self.judge, self.placing.traps, self.starts, self._peek)
             await hindsight.duplicates(self.frontier, self.judge)
             await hindsight.date(self.frontier, self.judge.ladder)
+        await self.frontier.keep()
         await self._keep_traps()
         if self._ending is None:
             await self.frontier.finish()
@@ -356,7 +358,7 @@ class Crawl:
             return lease
         permit = self.permits.permit(url)
         if not permit.allowed:
-            return Settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
+            return await self._placed(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
         if self.placing.traps.bars(url, lease.visit.depth) and url not in self.starts:
             return Settlement(lease, Verdict(Unlisted(Why.TRAP)))
         if self.placing.scope.unfetched(url):
@@ -367,9 +369,14 @@ class Crawl:
             verdict = await self._go(lease)
         if verdict is None:
             return lease
-        links = await self.frontier.links(lease) if verdict.unchanged else verdict.links
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
+        return await self._placed(lease, verdict)
+
+    async def _placed(self, lease: Lease, verdict: Verdict) -> Settlement:
+        """The lease closed. A page that fails for now leads where it led, as one that did not change."""
+        replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.limits.keep_failing) > 0
+        links = await self.frontier.links(lease) if replayed else verdict.links
         if len(links) > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.placing.settlement, lease, verdict, links)
         return self.placing.settlement(lease, verdict, links)

@@ -22,6 +22,7 @@ _WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORE
 _MOST: Final = 2**53  # up to here, a float counts every one
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DAY = _TIMES["d"]
 _TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
 _NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2), in small letters
 
@@ -139,6 +140,10 @@ def _show_number(value: float) -> str:
     return str(value).removesuffix(".0")
 
 
+def _show_duration(value: float) -> str:
+    return f"{value / _DAY:g}d" if value and value % _DAY == 0 else _show_number(value)
+
+
 def _show_share(value: float) -> str:
     return f"{value * 100:g}%"
 
@@ -252,6 +257,6 @@ NETWORK = Kind("CIDR", _network)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_number)
 TIMEOUT = Kind("SECONDS", _timeout, _show_number)
-DURATION = Kind("TIME", _duration, _show_number)
+DURATION = Kind("TIME", _duration, _show_duration)
 WEB_ADDRESS = Kind("URL", _web_address)
 SHARE = Kind("SHARE", _share, _show_share)

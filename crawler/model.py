@@ -85,6 +85,7 @@ class Cause(Reason):
     TOO_LARGE = "too-large", "larger than --max-body"
     PARSE = "parse", "the markup could not be read in time"
     CRASHED = "crashed", "the markup made the parser crash"
+    ROBOTS_DOWN = "robots-down", Why.ROBOTS_DOWN.says  # of `Kept` only: nothing was asked
 
 
 class Source(Reason):
@@ -243,7 +244,16 @@ class Failed:
     detail: str = ""
 
 
-Outcome: TypeAlias = Listed | Unlisted | Moved | Later | Failed
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Failed in a way that may pass, and listed all the same: it is in the last publication, and stays for a while."""
+
+    cause: Cause
+    detail: str = ""
+    lastmod: Lastmod | None = None  # the date it was published with
+
+
+Outcome: TypeAlias = Listed | Unlisted | Moved | Later | Failed | Kept
 
 
 class Link(NamedTuple):
@@ -275,6 +285,7 @@ class Settlement(NamedTuple):
     lease: Lease
     verdict: Verdict
     found: tuple[Visit, ...] = ()
+    listable: bool = True  # False: the scope lists no such page, whatever it answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +342,7 @@ class Alike:
 
 
 def code(outcome: Outcome) -> str:
-    """The stable code of an outcome: `listed`, `unlisted:noindex`, `moved`, `later:…`, `failed:dns`."""
+    """The stable code of an outcome: `listed`, `unlisted:noindex`, `moved`, `later:…`, `failed:dns`, `kept:dns`."""
     match outcome:
         case Listed():
             return "listed"
@@ -343,6 +354,8 @@ def code(outcome: Outcome) -> str:
             return f"later:{cause.value}"
         case Failed(cause):
             return f"failed:{cause.value}"
+        case Kept(cause):
+            return f"kept:{cause.value}"
         case _:
             assert_never(outcome)
 
@@ -354,6 +367,8 @@ def says(outcome_code: str) -> str:
         return "in the sitemap"
     if kind == "moved":
         return "redirects to another URL"
+    if kind == "kept":
+        return f"stays in the sitemap for now: {Cause.of(reason).says}"
     return (Why.of(reason) if kind == "unlisted" else Cause.of(reason)).says
 
 
@@ -364,6 +379,16 @@ class Balance:
     discovered: int
     outcomes: Mapping[str, int]  # by `code`
     open: int = 0  # queued, waiting or leased
+
+    @property
+    def kept(self) -> int:
+        """Pages that are listed although they failed."""
+        return sum(count for outcome, count in self.outcomes.items() if outcome.startswith("kept:"))
+
+    @property
+    def listed(self) -> int:
+        """Pages in the sitemap, with those that were kept."""
+        return self.outcomes.get("listed", 0) + self.kept
 
     @property
     def balanced(self) -> bool:

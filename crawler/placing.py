@@ -41,7 +41,7 @@ class Placing:
                 for url, nofollow in links
             )
         judged = Verdict(self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
-        return Settlement(lease, judged, found)
+        return Settlement(lease, judged, found, listable=self.scope.unlisted(visit.url) is None)
 
     def visit(self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False) -> Visit:
         """A URL that was found: a visit, or known and set aside."""

@@ -4,7 +4,7 @@
 implement a `Frontier`, or add a `Sink`.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
@@ -167,6 +167,7 @@ class Record:
     settled: float | None  # seconds since the epoch
     was: str | None = None  # code of the outcome in the run before
     was_lastmod: datetime | None = None
+    failing: float | None = None  # seconds since the epoch: its first failure since it was answered last
 
 
 class Frontier(Pacer, Protocol):
@@ -203,7 +204,7 @@ class Frontier(Pacer, Protocol):
         ...
 
     async def links(self, lease: Lease) -> Sequence[Link]:
-        """What the page linked to when it was read last."""
+        """What the page linked to when it was read last under these settings."""
         ...
 
     async def release(self, leases: Sequence[Lease]) -> None:
@@ -251,6 +252,18 @@ class Frontier(Pacer, Protocol):
 
     async def reopen(self, pages: Sequence[Url]) -> None:
         """Pages of this run that failed, to be asked for again."""
+        ...
+
+    async def keep(self) -> None:
+        """Decide which failed pages of this run stay listed, by `keeping`. Decided anew each time it is called."""
+        ...
+
+    async def changed(self) -> Mapping[str, int]:
+        """What this run says of the pages in the last publication: how many by outcome code; "" for no outcome yet."""
+        ...
+
+    async def mark_published(self, urls: int) -> None:
+        """What this run lists, `urls` of them, is published."""
         ...
 
     async def finish(self) -> None:

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +26,8 @@ from crawler.model import Entry
 from crawler.settings import Dates, Guard, Output
 from crawler.sitemap.check import Check
 from crawler.sitemap.findings import Code
+from crawler.sitemap.guard import KEPT, Before, Crawled
+from crawler.sitemap.guard import check as check_guard
 from crawler.sitemap.manifest import (
     MANIFEST,
     Last,
@@ -33,6 +35,7 @@ from crawler.sitemap.manifest import (
     is_foreign,
     last_of,
     left_over,
+    publications_before,
     shards_of,
     taken,
     written,
@@ -76,15 +79,13 @@ async def publish(
     guard: Guard,
     site: str,
     *,
-    complete: bool,
-    counts: Mapping[str, int],
+    crawled: Crawled,
     run_id: str,
 ) -> Published:
     """Write the sitemap of `entries`, which come in order of their URL.
 
     `site` is the origin that was crawled; URLs below it are published below `publish_base`, if one is set.
-    `complete` says whether the crawl came to its end; `counts`, the outcomes by code, go into the manifest. Raises
-    `PublishRefused` when the guard keeps the old files, `OutputError` when the new ones cannot be written.
+    `crawled` is for the guard, and its outcomes go into the manifest. Raises `PublishRefused` when the guard keeps the old files, `OutputError` when the new ones cannot be written.
     """
     base = (output.publish_base or site).rstrip("/")
     style = Style(
@@ -102,7 +103,7 @@ async def publish(
             await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
-        _check(guard, urls, last.urls, complete=complete)
+        check_guard(guard, urls, Before(last.urls, last.recent), crawled)
         if not guard.force and style.form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
         return parts, Published((), urls, folder, f"Sitemap: {base}/{parts[-1].name}", writer.refused)
@@ -121,9 +122,18 @@ async def publish(
             parts, published = await draft(place, style, last, str(folder))
             if guard.dry_run:
                 return published
+            # Who publishes by force has looked: what is compared begins anew.
+            before = () if guard.force else publications_before(last, run_id, parts)[-KEPT + 1 :]
             gone = left_over(folder, last, [part.name for part in parts])
             for name, leaving in (MANIFEST, gone), (SETTLED, ()):
-                manifest = written(run_id, parts, leaving, complete=complete, counts=counts)
+                manifest = written(
+                    run_id,
+                    parts,
+                    leaving,
+                    complete=crawled.complete,
+                    counts=crawled.outcomes,
+                    before=before,
+                )
                 (place / name).write_text(manifest, encoding="utf-8")
             files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth)
             return replace(published, files=files)
@@ -154,38 +164,6 @@ def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
         Entry(Url(base + entry.url[len(site) :]), entry.lastmod) if origin(entry.url) == site else entry
         for entry in entries
     ]
-
-
-def _check(guard: Guard, urls: int, before: int | None, *, complete: bool) -> None:
-    """The guard. `before`: None when it cannot be told. Raises `PublishRefused` with what, why, and how to override."""
-    if urls == 0:
-        raise PublishRefused(
-            "No page is listed, and an empty sitemap is never published; the old files are kept."
-        )
-    if guard.force:
-        return
-    if not complete and not guard.allow_partial:
-        raise PublishRefused(
-            "The crawl is not complete; the old files are kept. --allow-partial publishes anyway."
-        )
-    if urls < guard.min_urls:
-        raise PublishRefused(
-            f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; the old files are kept. "
-            "--force publishes anyway."
-        )
-    if guard.max_shrink >= 1:
-        return
-    if before is None:
-        raise PublishRefused(
-            "How many URLs are published cannot be told, so neither can whether they would shrink: there is no whole "
-            f"{MANIFEST}, and the sitemap beside it cannot be read in full; the old files are kept. --force publishes "
-            "anyway."
-        )
-    if urls < before * (1 - guard.max_shrink):
-        raise PublishRefused(
-            f"URLs listed: {urls:,}, where {before:,} are published: {1 - urls / before:.0%} fewer, and --max-shrink is "
-            f"{guard.max_shrink:.0%}; the old files are kept. --force publishes anyway."
-        )
 
 
 def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:

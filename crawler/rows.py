@@ -10,6 +10,7 @@ from crawler.model import (
     Cause,
     Facts,
     Failed,
+    Kept,
     Lastmod,
     Later,
     Listed,
@@ -30,7 +31,7 @@ def detail_of(outcome: Outcome) -> str:
     match outcome:
         case Moved(to):
             return to
-        case Unlisted(_, detail) | Failed(_, detail) | Later(_, _, detail):
+        case Unlisted(_, detail) | Failed(_, detail) | Kept(_, detail) | Later(_, _, detail):
             return detail
         case Listed():
             return ""
@@ -48,6 +49,8 @@ def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) ->
             return Unlisted(Why.of(reason), detail or "")
         case "failed":
             return Failed(Cause.of(reason), detail or "")
+        case "kept":
+            return Kept(Cause.of(reason), detail or "", lastmod)
     return None
 
 
@@ -112,9 +115,10 @@ def plain_facts(facts: Facts | None) -> list[Any]:
     ]
 
 
-def settled_row(settlement: Settlement, links: list[int] | None) -> list[Any]:
-    """The row that the frontier's `schema.SETTLE` takes."""
+def settled_row(settlement: Settlement, links: list[int] | None, patience: float) -> list[Any]:
+    """The row that the frontier's `schema.SETTLE` takes. `patience`: see `keeping.patience`."""
     verdict = settlement.verdict
     ended = [settlement.lease.id, code(verdict.outcome), detail_of(verdict.outcome) or None]
     facts = plain_facts(verdict.facts)
-    return [*ended, *facts[:5], links, verdict.unchanged, *facts[5:]]
+    answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
+    return [*ended, *facts[:5], links, verdict.unchanged, *facts[5:], patience, answered, settlement.listable]

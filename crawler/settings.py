@@ -185,7 +185,23 @@ class Guard:
     """What keeps a bad crawl from replacing a good sitemap."""
 
     min_urls: int = option(1, "refuse to publish fewer URLs", COUNT(1))
-    max_shrink: float = option(0.2, "refuse to publish when this share of the URLs is gone", SHARE)
+    max_shrink: float = option(
+        0.2,
+        "refuse to publish when this share of the URLs is gone, of the largest of the last 7 publications",
+        SHARE,
+    )
+    max_failed: float = option(
+        0.2, "refuse to publish when more than this share of the pages asked for failed", SHARE
+    )
+    max_verdict_change: float = option(
+        0.2, "refuse to publish when more of the published pages than this share are noindex, canonical or empty now",
+        SHARE,
+    )  # fmt: skip
+    keep_failing: float = option(
+        604_800.0,
+        "how long a published page that fails in a way that may pass stays listed; 0: not at all",
+        DURATION,
+    )
     allow_partial: bool = option(False, "publish what an unfinished crawl knows", SWITCH)
     force: bool = option(False, "publish although the guard refuses", SWITCH)
     dry_run: bool = option(False, "do everything but write the sitemap", SWITCH)

@@ -26,6 +26,7 @@ from crawler.errors import OutputError, PublishRefused
 from crawler.model import Entry
 from crawler.publish import Published, check_folder, publish
 from crawler.settings import Dates, Guard, Output
+from crawler.sitemap.guard import Crawled
 from crawler.urls import Url
 
 pytestmark = pytest.mark.anyio
@@ -46,8 +47,7 @@ async def put(folder: Path, count: int = 3, *, complete: bool = True, **chosen: 
         Dates(),
         Guard(**guard),
         SITE,
-        complete=complete,
-        counts={"listed": count, "failed:dns": 1},
+        crawled=Crawled(complete, {"listed": count, "failed:dns": 1}, {}),
         run_id="7",
     )
 
@@ -255,7 +255,7 @@ async def test_what_our_validator_refuses_is_never_published(
     ):
         await publish(
             dated(), Output(output=str(tmp_path)), Dates(), Guard(max_shrink=1.0), SITE,
-            complete=True, counts={}, run_id="1",
+            crawled=Crawled(True, {}, {}), run_id="1",
         )  # fmt: skip
     assert contents(tmp_path) == before
 
@@ -265,7 +265,13 @@ async def test_urls_of_several_hosts_are_the_scopes_business(tmp_path: Path) -> 
         yield [Entry(Url("https://a.example/")), Entry(Url("https://b.example/"))]
 
     done = await publish(
-        both(), Output(output=str(tmp_path)), Dates(), Guard(), SITE, complete=True, counts={}, run_id="1"
+        both(),
+        Output(output=str(tmp_path)),
+        Dates(),
+        Guard(),
+        SITE,
+        crawled=Crawled(True, {}, {}),
+        run_id="1",
     )
     assert done.urls == 2
 
@@ -443,7 +449,7 @@ async def publish_these(folder: Path, numbers: Iterable[int], **chosen: Any) -> 
 
     output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
     guard = Guard(max_shrink=1.0)
-    await publish(found(), output, Dates(), guard, SITE, complete=True, counts={}, run_id="1")
+    await publish(found(), output, Dates(), guard, SITE, crawled=Crawled(True, {}, {}), run_id="1")
 
 
 def urls_of(numbers: Iterable[int]) -> list[str]:

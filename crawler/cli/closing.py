@@ -44,6 +44,7 @@ class Closing:
     resume: str | None = None  # how to go on then
     refused: str | None = None  # why the guard kept the published sitemap
     dry_run: bool = False
+    keeps_many: bool = False  # more pages than usual are listed although they failed
 
 
 def complaint(told: Closing) -> str:
@@ -52,7 +53,16 @@ def complaint(told: Closing) -> str:
         return f"Not published: {told.refused}"
     if told.unfinished:
         return f"Not finished: {told.unfinished}." + (f" To go on: {told.resume}." if told.resume else "")
-    return ""
+    return kept_words(told) if told.keeps_many else ""
+
+
+def kept_words(told: Closing) -> str:
+    """How many pages are listed although they failed."""
+    balance = told.balance
+    return (
+        f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with their old "
+        "dates, until --keep-failing has passed."
+    )
 
 
 def as_json(told: Closing) -> dict[str, Any]:
@@ -77,4 +87,6 @@ def as_json(told: Closing) -> dict[str, Any]:
         "resume": told.resume,
         "refused": told.refused,
         "dry_run": told.dry_run,
+        "kept": balance.kept,
+        "keeps_many": told.keeps_many,
     }

@@ -22,6 +22,7 @@ from crawler.model import Balance
 from crawler.publish import Published, check_folder, publish
 from crawler.report import lines
 from crawler.settings import Log, Settings
+from crawler.sitemap.guard import Crawled, asked_for
 from crawler.visiting import normaliser, start_url
 
 log = logging.getLogger("crawler")
@@ -186,11 +187,12 @@ async def _closing(frontier: SqliteFrontier, published: Published | None, settin
         lies=json.loads(await frontier.recall("lies") or "{}"),
         traps=traps.read(json.loads(await frontier.recall("traps") or "{}")),
         dry_run=settings.guard.dry_run,
+        keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),
     )
 
 
 async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, Sequence[str]]:
-    failed = [code for code in balance.outcomes if code.startswith("failed:")]
+    failed = [code for code in balance.outcomes if code.startswith(("failed:", "kept:"))]
     return {code: await frontier.examples(code) for code in failed}
 
 
@@ -226,8 +228,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             settings.dates,
             replace(settings.guard, allow_partial=True),
             base.site,
-            complete=run.complete,
-            counts=balance.outcomes,
+            crawled=Crawled(run.complete, balance.outcomes, await frontier.changed()),
             run_id=str(run.number),
         )
         closing = await _closing(frontier, published, settings)

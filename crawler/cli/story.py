@@ -22,7 +22,7 @@ from crawler.errors import Exit, FrontierError
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import silence
 from crawler.layers import Origin
-from crawler.model import Facts, Moved, code, says
+from crawler.model import Failed, Kept, Moved, code, says
 from crawler.ports import Record, Run
 from crawler.printable import printable
 from crawler.report.lines import duration
@@ -200,6 +200,8 @@ def _story(
             lines.append(("to", to))
         case None:
             pass
+        case Kept(_, detail):
+            lines.append(("because", detail or "it is in the last publication, and this may pass"))
         case _ if detail := getattr(outcome, "detail", ""):
             lines.append(("because", detail))
     if len(trail) > 1:
@@ -213,12 +215,15 @@ def _story(
     if record.settled:
         tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
         lines.append(("settled", f"{_stamp(record.settled)} in run {record.run}{tries}"))
-    return lines + _answer(record.facts)
+    if record.failing is not None:
+        lines.append(("failing", f"since {_stamp(record.failing)}"))
+    return lines + _answer(record)
 
 
-def _answer(facts: Facts | None) -> list[tuple[str, str]]:
+def _answer(record: Record) -> list[tuple[str, str]]:
+    facts = record.facts
     if facts is None:
-        return [("status", "not asked for")]
+        return [("status", "none" if isinstance(record.outcome, Failed | Kept) else "not asked for")]
     lines = [("status", str(facts.status))]
     if facts.lastmod:
         lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} by {facts.lastmod.source.says}"))
@@ -244,6 +249,7 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "robots": robots,
         "run": record.run,
         "settled": record.settled if settled else None,
+        "failing": record.failing,
         "was": record.was,
         "was_lastmod": record.was_lastmod.isoformat() if record.was_lastmod else None,
         "status": facts.status if facts else None,

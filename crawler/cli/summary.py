@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine
+from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine, kept_words
 from crawler.cli.words import counted
 from crawler.model import Balance, Source, says
 from crawler.printable import printable
@@ -28,6 +28,7 @@ TRAPS_SHOWN: Final = 8
 
 KINDS: Final = (
     ("listed", "listed", "green"),
+    ("kept", "kept", "yellow"),
     ("unlisted", "not listed", "yellow"),
     ("moved", "moved", "cyan"),
     ("failed", "failed", "red"),
@@ -103,7 +104,7 @@ def _outcomes(told: Closing, width: int) -> Table:
     for kind, label, style in KINDS:
         for place, (code, count) in enumerate(_of_kind(told.balance, kind)):
             table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
-            for url in told.examples.get(code, ())[:EXAMPLES] if kind == "failed" else ():
+            for url in told.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
                 table.add_row("", Text("  " + printable(url, room), "dim"))
     if told.balance.open:
         table.add_row(Text("open", "magenta"), "not visited yet", f"{told.balance.open:,}")
@@ -163,7 +164,7 @@ def _facts(told: Closing, width: int) -> Table:
 
 
 def _dates(told: Closing) -> Text:
-    listed = told.balance.outcomes.get("listed", 0)
+    listed = told.balance.listed
     if not listed:
         return Text("no page is listed")
     dated = sum(told.dated.values())
@@ -229,12 +230,14 @@ def _hints(told: Closing) -> Iterator[Hint]:
         yield Hint(f"To go on: {printable(told.resume, 500)}")
     if told.dry_run and told.folder is not None:
         yield Hint("Without --dry-run this is published.")
+    if told.balance.kept:
+        yield Hint(kept_words(told))
     failed = sum(count for _, count in _of_kind(told.balance, "failed"))
     if failed and told.state:
         yield Hint(f"{counted(failed, 'URL')} failed. For the story of one:", _explain(told, told.state))
     by_count = sorted(told.balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
-    if told.balance.outcomes.get("listed") and not told.dated:
+    if told.balance.listed and not told.dated:
         yield Hint("No page gave a date that can be believed; a true Last-Modified header would be used.")
 
 

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from crawler import keeping
 from crawler.frontier import schema
 from crawler.frontier.known import Known
 from crawler.model import (
     Balance,
     Failed,
+    Kept,
     Later,
     Lease,
     Prior,
@@ -25,7 +27,7 @@ from crawler.model import (
     Why,
 )
 from crawler.ports import Batch, Record, Run
-from crawler.rows import facts_of, moment, outcome_of, settled_row
+from crawler.rows import facts_of, lastmod_of, moment, outcome_of, settled_row
 from crawler.urls import Url, origin
 
 LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
@@ -40,17 +42,24 @@ STRAIN_PAUSE: Final = (
 STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
 
 _NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
-_ROBOTS_DOWN: Final = f"unlisted:{Why.ROBOTS_DOWN.value}"
 
 
 class Ledger:
     """The verbs on an open database, each to be called within a transaction."""
 
     def __init__(
-        self, db: sqlite3.Connection, *, gap: float, keep_runs: int, far: float, clock: Callable[[], float]
+        self,
+        db: sqlite3.Connection,
+        *,
+        gap: float,
+        keep_runs: int,
+        keep_failing: float,
+        far: float,
+        clock: Callable[[], float],
     ) -> None:
         """See `SqliteFrontier`."""
         self._db, self._gap, self._keep_runs, self._far, self._clock = db, gap, keep_runs, far, clock
+        self._keep_failing = keep_failing
         self._known = Known()
         self._hosts: dict[str, int] = {}
         self.run: int = self.one("SELECT max(number) FROM run")[0] or 0
@@ -74,7 +83,7 @@ class Ledger:
             # The lock says that nobody else works here: whoever held a lease is dead.
             self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
             if last[2] == "crawling":
-                self._db.execute(schema.REOPEN_UNASKED, {"run": self.run, "outcome": _ROBOTS_DOWN})
+                self._db.execute(schema.REOPEN_UNASKED, {"run": self.run})
             self._since = self._trusted_since(reading)
             return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
         if last:
@@ -224,7 +233,8 @@ class Ledger:
         if learned is not None and self._since <= learned < self.run:
             known = facts_of(*facts)
             ended = outcome_of(outcome, detail, known.lastmod if known else None)
-            prior = Prior(ended, known) if known and ended else None
+            # A page that failed has nothing to be asked "changed since?" with.
+            prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
         visit = Visit(Url(url), depth, Url(via) if via else None, hops)
         return Lease(number, token, visit, attempts + 1, at, stranger, prior)
 
@@ -247,7 +257,7 @@ class Ledger:
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
-            rows = json.dumps([settled_row(s, self._link_ids(s)) for s in done])
+            rows = json.dumps([settled_row(s, self._link_ids(s), self._patience(s)) for s in done])
             self._db.execute(schema.SETTLE, {"rows": rows, "run": self.run, "now": self._clock()})
             good = sum(not isinstance(s.verdict.outcome, Failed) for s in done)
             self._db.execute("UPDATE host SET strain = max(1, strain * ?) WHERE strain > 1", (CALM**good,))
@@ -255,13 +265,44 @@ class Ledger:
             self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
         return new
 
+    def _patience(self, settlement: Settlement) -> float:
+        return keeping.patience(settlement.verdict.outcome, self._keep_failing)
+
+    def links(self, lease: Lease) -> list[tuple[str, int]]:
+        """URLs that a page linked to when it was read last under these settings, and whether by nofollow."""
+        found: list[tuple[str, int]] = json.loads(
+            self.one(schema.LINKS, {"id": lease.id, "since": self._since})[0]
+        )
+        return found
+
+    def keep(self) -> None:
+        """See `ports.Frontier.keep`."""
+        last = self.one_or_none(schema.LAST, {"run": self.run})
+        if last:
+            seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(self._keep_failing).items()]
+            given = {"run": self.run, "last": last[0], "now": self._clock(), "patience": json.dumps(seconds)}
+            self._db.execute(schema.KEEP, given)
+
+    def changed(self) -> dict[str, int]:
+        """See `ports.Frontier.changed`."""
+        last = self.one_or_none(schema.LAST, {"run": self.run})
+        return dict(self.all(schema.CHANGED, {"run": self.run, "last": last[0]})) if last else {}
+
+    def mark_published(self, urls: int) -> None:
+        """See `ports.Frontier.mark_published`."""
+        number = self._db.execute(
+            "INSERT INTO publication (run, fingerprint, at, urls) SELECT number, fingerprint, ?, ? FROM run WHERE number = ?",
+            (self._clock(), urls, self.run),
+        ).lastrowid
+        self._db.execute(schema.MARK_PUBLISHED, {"run": self.run, "number": number})
+
     def _valid(self, leases: Sequence[Lease]) -> set[int]:
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
         return set(json.loads(self.one(schema.VALID, {"leases": pairs})[0]))
 
     def _link_ids(self, settlement: Settlement) -> list[int] | None:
         """The ids of what a page links to, below zero for nofollow; None leaves the remembered ones."""
-        if settlement.verdict.unchanged or not settlement.found:
+        if settlement.verdict.unchanged or not settlement.found or self._patience(settlement):
             return None
         urls = [visit.url for visit in settlement.found]
         numbers = self._known.numbers(urls)
@@ -337,16 +378,18 @@ class Ledger:
         row = self.one_or_none(
             """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
                u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
-               u.was, u.was_lastmod
+               u.was, u.was_lastmod, u.failing
                FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
             (url,),
         )
         if row is None:
             return None
-        depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod = row
+        depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod, failing = (
+            row
+        )
         facts = facts_of(*rest)
         visit = Visit(url, depth, Url(via) if via else None, hops)
-        ended = outcome_of(outcome, detail, facts.lastmod if facts else None)
+        ended = outcome_of(outcome, detail, lastmod_of(rest[3], rest[4]))
         return Record(
             visit,
             run,
@@ -357,6 +400,7 @@ class Ledger:
             settled,
             was,
             moment(was_lastmod),
+            failing,
         )
 
     # -- SQLite -------------------------------------------------------------------------------------------

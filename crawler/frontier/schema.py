@@ -6,13 +6,23 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 5
+VERSION = 6
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
     2: "ALTER TABLE run ADD COLUMN reading TEXT NOT NULL DEFAULT ''",
     3: "ALTER TABLE host ADD COLUMN strained REAL NOT NULL DEFAULT 0",
     4: "ALTER TABLE url ADD COLUMN unordered TEXT; ALTER TABLE url ADD COLUMN variant TEXT",
+    5: """
+        ALTER TABLE url ADD COLUMN failing REAL;
+        ALTER TABLE url ADD COLUMN published INTEGER;
+        ALTER TABLE url ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE publication (
+            number INTEGER PRIMARY KEY, run INTEGER NOT NULL, fingerprint TEXT NOT NULL, at REAL NOT NULL, urls INTEGER NOT NULL
+        );
+        DROP INDEX due;
+        CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
+    """,
 }
 
 # url.state
@@ -78,9 +88,19 @@ CREATE TABLE url (
     slid INTEGER,                          -- 1: the header moved though the content did not; NULL: not compared
     was TEXT,                              -- the outcome in the run before
     was_lastmod INTEGER,
-    links TEXT                             -- JSON array of ids; below zero: nofollow
+    links TEXT,                            -- JSON array of ids; below zero: nofollow
+    failing REAL,                          -- when it failed first since it was answered last
+    published INTEGER,                     -- the last publication that it is in
+    tail INTEGER NOT NULL DEFAULT 0        -- 1: failed and asked again, after all others
 );
-CREATE INDEX due ON url (host, depth, id) WHERE state = 0;
+CREATE TABLE publication (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,             -- of its run
+    at REAL NOT NULL,
+    urls INTEGER NOT NULL
+);
+CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
 CREATE INDEX open ON url (depth) WHERE state < 3;
 CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
@@ -95,7 +115,7 @@ SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, va
 FROM json_each(:rows) WHERE true
 ON CONFLICT (url) DO UPDATE SET
     run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
-    hops = excluded.hops, via = excluded.via, attempts = 0,
+    hops = excluded.hops, via = excluded.via, attempts = 0, tail = 0,
     was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
     learned = CASE WHEN excluded.outcome IS NULL THEN learned END
@@ -131,15 +151,50 @@ JOIN url AS u ON u.id = j.value ->> 0 AND u.token = j.value ->> 1 AND u.state = 
 
 SETTLE = """
 UPDATE url SET
-    state = 3, token = NULL, due = NULL, settled = :now, learned = :run,
+    state = 3, token = NULL, due = NULL, settled = :now,
     outcome = s.v ->> 1, detail = s.v ->> 2, status = s.v ->> 3, etag = s.v ->> 4, modified = s.v ->> 5,
-    lastmod = s.v ->> 6, source = s.v ->> 7, links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 THEN links END),
-    header = s.v ->> 10, fresh = s.v ->> 11, stated = s.v ->> 12, content = coalesce(s.v ->> 13, content),
+    links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 OR s.stays THEN links END),
+    content = coalesce(s.v ->> 13, content),
     moved = CASE WHEN content <> s.v ->> 13 THEN CAST(:now AS INTEGER) ELSE moved END,
     slid = CASE WHEN content = s.v ->> 13 THEN header <> s.v ->> 10 END,
-    unordered = s.v ->> 14, variant = s.v ->> 15
-FROM (SELECT value AS v FROM json_each(:rows)) AS s
+    unordered = s.v ->> 14, variant = s.v ->> 15,
+    -- A failure that may pass leaves what the page said when it was answered last.
+    learned = CASE WHEN s.stays THEN learned ELSE :run END,
+    lastmod = CASE WHEN s.stays THEN lastmod ELSE s.v ->> 6 END,
+    source = CASE WHEN s.stays THEN source ELSE s.v ->> 7 END,
+    header = CASE WHEN s.stays THEN header ELSE s.v ->> 10 END,
+    fresh = CASE WHEN s.stays THEN fresh ELSE s.v ->> 11 END,
+    stated = CASE WHEN s.stays THEN stated ELSE s.v ->> 12 END,
+    failing = CASE WHEN s.v ->> '$[#-2]' THEN NULL WHEN s.v ->> '$[#-3]' > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
+    published = CASE WHEN s.v ->> '$[#-1]' THEN published END
+FROM (
+    SELECT j.value AS v, :now - coalesce(u.failing, :now) < j.value ->> '$[#-3]' AS stays
+    FROM json_each(:rows) AS j JOIN url AS u ON u.id = j.value ->> 0
+) AS s
 WHERE url.id = s.v ->> 0
+"""
+
+# The last publication under the settings of this run; or of any settings, if there is none yet.
+LAST = """
+SELECT number, urls FROM publication
+ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC, number DESC LIMIT 1
+"""
+
+KEEP = """
+UPDATE url SET outcome = CASE WHEN published >= :last AND :now - failing < k.seconds THEN k.kept ELSE k.failed END
+FROM (
+    SELECT value ->> 0 AS failed, value ->> 1 AS kept, value ->> 2 AS seconds FROM json_each(:patience)
+) AS k
+WHERE url.run = :run AND url.state = 3 AND url.outcome IN (k.failed, k.kept)
+"""
+
+MARK_PUBLISHED = """
+UPDATE url SET published = :number
+WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')
+"""
+
+CHANGED = """
+SELECT CASE WHEN run = :run AND state = 3 THEN outcome ELSE '' END, count(*) FROM url WHERE published >= :last GROUP BY 1
 """
 
 FORGET_CHANGES = """
@@ -164,7 +219,15 @@ SELECT json_group_array(json_array(
     u.id, u.url, u.depth, u.hops, v.url, u.attempts, u.learned,
     u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
     u.unordered, u.variant))
-FROM (SELECT * FROM url WHERE state = 0 AND host = :host AND depth <= :depth ORDER BY depth, id LIMIT :limit) AS u
+FROM (
+    SELECT * FROM (
+        SELECT * FROM url WHERE state = 0 AND host = :host AND tail = 0 AND depth <= :depth ORDER BY depth, id LIMIT :limit
+    )
+    UNION ALL SELECT * FROM (
+        SELECT * FROM url WHERE state = 0 AND host = :host AND tail = 1 AND depth <= :depth ORDER BY depth, id LIMIT :limit
+    )
+    LIMIT :limit
+) AS u
 LEFT JOIN url AS v ON v.id = u.via
 """
 
@@ -175,7 +238,7 @@ WHERE id IN (SELECT value FROM json_each(:ids))
 
 HOSTS = """
 SELECT id, origin, gap, strain, next, asked, met FROM host
-WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND depth <= :depth) ORDER BY next, id
+WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND tail IN (0, 1) AND depth <= :depth) ORDER BY next, id
 """
 
 EVIDENCE = """
@@ -205,7 +268,7 @@ WHERE url.id = d.id AND (url.lastmod IS NOT d.at OR url.source IS NOT d.source)
 LINKS = """
 SELECT json_group_array(json_array(u.url, j.value < 0))
 FROM url AS p, json_each(p.links) AS j JOIN url AS u ON u.id = abs(j.value)
-WHERE p.id = :id
+WHERE p.id = :id AND p.learned >= :since
 """
 
 LINKING = """
@@ -215,7 +278,7 @@ SELECT count(*) FROM url AS p WHERE p.run = :run AND EXISTS
 
 ENTRIES = """
 SELECT url, lastmod FROM url INDEXED BY sqlite_autoindex_url_1
-WHERE url > :after AND url < :below AND run = :run AND state = 3 AND outcome = 'listed' ORDER BY url LIMIT :limit
+WHERE url > :after AND url < :below AND run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') ORDER BY url LIMIT :limit
 """
 
 ALIKE = """
@@ -281,11 +344,11 @@ WHERE origin = :origin AND (met > :since OR met > (SELECT started FROM run WHERE
 """
 
 REOPEN = """
-UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
+UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0, tail = 1
 WHERE run = :run AND outcome LIKE 'failed:%' AND host IS NOT NULL AND url IN (SELECT value FROM json_each(:urls))
 """
 
 REOPEN_UNASKED = """
 UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
-WHERE run = :run AND outcome = :outcome AND host IS NOT NULL
+WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND host IS NOT NULL
 """

@@ -42,10 +42,15 @@ T = TypeVar("T")
 ANY_DEPTH: Final = 1 << 40
 CHUNK: Final = 5_000  # entries read at a time
 ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
+KEEP_FAILING: Final = 604_800.0  # seconds
 
 
 class SqliteFrontier:
-    """A `Frontier` in one file. `gap` is the pace of a host not met yet, in seconds from slot to slot."""
+    """A `Frontier` in one file.
+
+    `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
+    published page that fails stays listed.
+    """
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class SqliteFrontier:
         *,
         gap: float = 0.0,
         keep_runs: int = 10,
+        keep_failing: float = KEEP_FAILING,
         far: float = FAR,
         clock: Callable[[], float] = time.time,
         read_only: bool = False,
@@ -72,7 +78,9 @@ class SqliteFrontier:
             raise
         self._turn = anyio.CapacityLimiter(1)
         try:
-            self._ledger = Ledger(self._db, gap=gap, keep_runs=keep_runs, far=far, clock=clock)
+            self._ledger = Ledger(
+                self._db, gap=gap, keep_runs=keep_runs, keep_failing=keep_failing, far=far, clock=clock
+            )
         except (sqlite3.Error, ValueError) as error:
             self._close()
             raise FrontierError(failure(path, error)) from error
@@ -97,7 +105,7 @@ class SqliteFrontier:
 
     async def links(self, lease: Lease) -> Sequence[Link]:
         """See `ports.Frontier.links`."""
-        rows = json.loads((await self._call(self._ledger.one, schema.LINKS, {"id": lease.id}))[0])
+        rows = await self._call(self._ledger.links, lease)
         return [Link(Url(url), bool(nofollow)) for url, nofollow in rows]
 
     async def release(self, leases: Sequence[Lease]) -> None:
@@ -183,6 +191,18 @@ class SqliteFrontier:
             self._ledger.do, "UPDATE run SET status = 'complete' WHERE number = ?", (self._ledger.run,)
         )
 
+    async def keep(self) -> None:
+        """See `ports.Frontier.keep`."""
+        await self._call(self._ledger.keep)
+
+    async def changed(self) -> Mapping[str, int]:
+        """See `ports.Frontier.changed`."""
+        return await self._call(self._ledger.changed)
+
+    async def mark_published(self, urls: int) -> None:
+        """See `ports.Frontier.mark_published`."""
+        await self._call(self._ledger.mark_published, urls)
+
     async def conclude(self, *, refused: bool = False) -> None:
         """See `ports.Frontier.conclude`."""
         await self._call(self._ledger.conclude, refused=refused)
@@ -214,7 +234,7 @@ class SqliteFrontier:
         """How many of the listed pages have a lastmod, by its source."""
         rows = await self._call(
             self._ledger.all,
-            "SELECT source, count(*) FROM url WHERE run = ? AND state = 3 AND outcome = 'listed' "
+            "SELECT source, count(*) FROM url WHERE run = ? AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') "
             "AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC",
             (self._ledger.run,),
         )

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final, TextIO
 
-from crawler.model import Failed, Later, Listed, Moved, Outcome, Settlement, Unlisted, code
+from crawler.model import Failed, Kept, Later, Listed, Moved, Outcome, Settlement, Unlisted, code
 from crawler.printable import printable
 from crawler.report.tally import Tally
 
@@ -160,7 +160,7 @@ def _detail(outcome: Outcome) -> str:
     match outcome:
         case Moved(to):
             return to
-        case Unlisted(_, detail) | Failed(_, detail) | Later(_, _, detail):
+        case Unlisted(_, detail) | Failed(_, detail) | Kept(_, detail) | Later(_, _, detail):
             return detail
         case Listed(lastmod):
             return lastmod.at.isoformat() if lastmod else ""

@@ -5,6 +5,7 @@ files are asked themselves. Nothing here changes the folder.
 """
 
 import gzip
+import hashlib
 import json
 import re
 import zlib
@@ -20,11 +21,15 @@ from crawler.urls import Url
 
 MANIFEST: Final = "manifest.json"
 CHUNK: Final = 65_536  # bytes
+DEEPEST: Final = 10  # folders below the output folder in which a file of an index is looked for
 
 _BEGINNING: Final = b'{\n  "run": '  # of each of ours, by which one that was cut short is known
 _KEYS: Final = frozenset({"run", "urls", "files"})
 _ENTRY_POINTS: Final = [f"sitemap.{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz")]
 _INDEXES: Final = [f"sitemap.{INDEX.suffix}{gz}" for gz in ("", ".gz")]
+_OTHERS: Final = [  # entry points of other programs
+    f"{name}.xml{gz}" for name in ("sitemap_index", "sitemap-index", "wp-sitemap") for gz in ("", ".gz")
+]
 _NUMBERED: Final = re.compile(r"sitemap-(\d{5}|[1-9]\d{5})\.(xml|txt)(?:\.gz)?", re.ASCII)
 
 Manifest = Mapping[str, Any]
@@ -36,13 +41,14 @@ class Last:
 
     manifest: Manifest | None = None
     urls: int | None = 0  # None: something is published, and cannot be counted
+    recent: tuple[int, ...] = ()  # URLs of the last publications, the newest last
     indexes: Mapping[str, set[str]] = field(default_factory=dict)  # by name: the files that each names
 
 
 def last_of(folder: Path) -> Last:
     """What lies in a folder. Files are counted where no manifest of ours says how many URLs are published."""
     manifest = read_manifest(folder)
-    return Last(manifest, _stated(manifest) or _counted(folder), _indexes(folder))
+    return Last(manifest, _urls_of(folder, manifest), _recent(manifest), _indexes(folder))
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -72,11 +78,22 @@ def _is_ours(known: object) -> bool:
 
 
 def written(
-    run_id: str, parts: Sequence[Part], leaving: Sequence[str], *, complete: bool, counts: Mapping[str, int]
+    run_id: str,
+    parts: Sequence[Part],
+    leaving: Sequence[str],
+    *,
+    complete: bool,
+    counts: Mapping[str, int],
+    before: Sequence[int] = (),
 ) -> str:
-    """The text of a manifest. `leaving`: files that are removed next. `counts`: the outcomes of the run by code."""
+    """The text of a manifest.
+
+    `leaving`: files that are removed next. `counts`: the outcomes of the run by code. `before`: the URLs of the
+    publications before this one.
+    """
     urls = sum(part.urls for part in parts)
     facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
+    facts["publications"] = [*before, urls]
     facts |= {"files": [_facts_of(part) for part in parts]} | ({"leaving": leaving} if leaving else {})
     return json.dumps(facts, indent=2) + "\n"
 
@@ -128,6 +145,38 @@ def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
     return sorted(gone, key=lambda name: (name not in _ENTRY_POINTS, name))
 
 
+def publications_before(last: Last, run_id: str, parts: Sequence[Part]) -> tuple[int, ...]:
+    """The URLs of the publications before this one, which may be the last one again, after a death on its way."""
+    known = last.manifest or {}
+    sums = [file.get("sha256") for file in files_of(last.manifest)]
+    again = known.get("run") == run_id and sums == [part.sha256 for part in parts]
+    return last.recent[:-1] if again else last.recent
+
+
+def _recent(manifest: Manifest | None) -> tuple[int, ...]:
+    recent = (manifest or {}).get("publications")
+    return (
+        tuple(urls for urls in recent if type(urls) is int and urls > 0) if isinstance(recent, list) else ()
+    )
+
+
+def _urls_of(folder: Path, manifest: Manifest | None) -> int | None:
+    """How many URLs are published: by our manifest, unless another program wrote over what that names."""
+    stated = _stated(manifest)
+    if stated is None:
+        return _counted(folder)
+    return max(stated, _counted(folder) or 0) if _is_overwritten(folder, manifest) else stated
+
+
+def _is_overwritten(folder: Path, manifest: Manifest | None) -> bool:
+    """Whether an entry point that the manifest names is another file now."""
+    for file in files_of(manifest):
+        if file.get("name") in _ENTRY_POINTS:
+            with suppress(OSError), open(folder / str(file["name"]), "rb") as there:
+                return hashlib.file_digest(there, "sha256").hexdigest() != file.get("sha256")
+    return False
+
+
 def _stated(manifest: Manifest | None) -> int | None:
     urls = (manifest or {}).get("urls")
     return urls if isinstance(urls, int) and urls > 0 else None  # a sitemap of none is never published
@@ -135,7 +184,7 @@ def _stated(manifest: Manifest | None) -> int | None:
 
 def _counted(folder: Path) -> int | None:
     """How many URLs stand in the largest of the sitemaps in a folder; None when one of them cannot be read in full."""
-    counts = [_urls_in(folder / name) for name in _ENTRY_POINTS if (folder / name).exists()]
+    counts = [_urls_in(folder / name) for name in (*_ENTRY_POINTS, *_OTHERS) if (folder / name).exists()]
     known = [count for count in counts if count is not None]
     return max(known, default=0) if len(known) == len(counts) else None
 
@@ -146,14 +195,21 @@ def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
         if ".jsonl" in path.suffixes:
             return _lines_in(path)
         with open(path, "rb") as file:
-            pages, names, whole = _read(file)
+            pages, locs, whole = _read(file)
     except (OSError, EOFError, zlib.error):
         return None
-    if not whole or (is_part and names):
+    if not whole or (is_part and locs):
         return None
-    counts = [_urls_in(path.parent / name, is_part=True) for name in names]
+    counts = [_urls_in(_beside(path.parent, loc), is_part=True) for loc in locs]
     known = [count for count in counts if count is not None]
     return pages + sum(known) if len(known) == len(counts) else None
+
+
+def _beside(folder: Path, loc: str) -> Path:
+    """Where a file that an index names lies: in the same folder, or in one below it."""
+    parts = [part for part in loc.partition("?")[0].split("/") if part not in {"", ".", ".."}]
+    below = (folder.joinpath(*parts[at:]) for at in range(len(parts) - 1, max(0, len(parts) - DEEPEST), -1))
+    return next((path for path in below if path.is_file()), folder / (parts[-1] if parts else ""))
 
 
 def _lines_in(path: Path) -> int:
@@ -162,16 +218,16 @@ def _lines_in(path: Path) -> int:
 
 
 def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
-    """How many pages a sitemap lists, the names of the files that an index lists, and whether that is all of it."""
+    """How many pages a sitemap lists, the URLs of the files that an index lists, and whether that is all of it."""
     from crawler.sitemap.read import read  # noqa: PLC0415 - lxml takes long to import, and few have use for it
 
-    reading, pages, names = read(_chunks(file)), 0, set()
+    reading, pages, locs = read(_chunks(file)), 0, set()
     for found in reading:
         if found.kind == "page":
             pages += 1
         else:
-            names.add(found.loc.rpartition("/")[2])
-    return pages, names, reading.malformed is None
+            locs.add(found.loc)
+    return pages, locs, reading.malformed is None
 
 
 def _indexes(folder: Path) -> dict[str, set[str]]:

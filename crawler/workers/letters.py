@@ -9,6 +9,7 @@ from crawler.judge import unchanged
 from crawler.model import (
     Cause,
     Facts,
+    Kept,
     Later,
     Lease,
     Link,
@@ -80,8 +81,8 @@ def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Out
     outcome = outcome_of(str(ended), str(detail), facts.lastmod if facts else None)
     if isinstance(outcome, Moved):
         _url(outcome.to)
-    if outcome is None:
-        raise ValueError("no outcome")
+    if outcome is None or isinstance(outcome, Kept):
+        raise ValueError("no outcome of a visit")
     return outcome
 
 
