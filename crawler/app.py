@@ -213,6 +213,11 @@ class Job:
         async with send:
             await self.crawl()
 
+    @property
+    def stalled(self) -> bool:
+        """Whether the crawl ended unfinished, and no page more had answered than the last time it did."""
+        return self._crawl is not None and self._crawl.stalled
+
     def stop(self, why: str) -> None:
         """Let what is in flight end; `crawl` then returns. The state can be resumed."""
         self._stopped = why

@@ -1,7 +1,8 @@
-"""When to stop asking a host that only fails: a crawl that hammers a fallen site helps nobody, and learns nothing.
+"""The circuit breaker: when to suspect that a host is down. A crawl that hammers a fallen site helps nobody.
 
 Counted are pages in a row, after all their tries, that failed as a host fails when it is down or overwhelmed. One
-good answer starts the count anew. Pure; the engine ends the run, and gives the pages of the row back to be asked later.
+answer starts the count anew. A long row may as well be one broken section of a site that is well: so the engine asks for
+a page that answered before, and only if that fails, too, ends the run and asks for the row again later. Pure.
 """
 
 from collections import Counter, deque
@@ -22,18 +23,32 @@ class Breaker:
     def __init__(self) -> None:
         self._rows: Counter[str] = Counter()
         self._recent: dict[str, deque[Url]] = {}
+        self._answered: dict[str, Url] = {}
 
     def note(self, url: Url, verdict: Verdict) -> list[Url] | None:
         """Learn how a page ended; the pages that failed lately, once the row is long enough."""
         site = origin(url)
+        if not isinstance(verdict.outcome, Failed) and verdict.facts is None:
+            return None  # not asked for
         if not _is_down(verdict):
             del self._rows[site]
+            if not isinstance(verdict.outcome, Failed):
+                self._answered[site] = url
             return None
         self._rows[site] += 1
         # Answers that were on their way when the host fell end the row, and not its trouble: what failed before them, too.
         recent = self._recent.setdefault(site, deque(maxlen=KEPT))
         recent.append(url)
         return list(recent) if self._rows[site] >= ROW else None
+
+    def witness(self, site: str) -> Url | None:
+        """The page of an origin that answered last."""
+        return self._answered.get(site)
+
+    def clear(self, site: str) -> None:
+        """The site is well: what failed has failed."""
+        del self._rows[site]
+        self._recent.pop(site, None)
 
 
 def _is_down(verdict: Verdict) -> bool:

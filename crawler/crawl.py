@@ -31,6 +31,7 @@ from crawler.model import (
     Listed,
     Moved,
     Reply,
+    Response,
     Settlement,
     Unlisted,
     Verdict,
@@ -47,6 +48,7 @@ NEXT: Final = 6  # leases in hand for each request in flight, beside those that 
 LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
+PROBE: Final = 60.0  # seconds that a site has to show that it is well, beside the gap that it wants
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
 Seeding: TypeAlias = Callable[["Crawl"], AsyncIterator[Sequence[Url]]]
@@ -129,6 +131,10 @@ class Crawl:
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
+    _well: set[str] = field(init=False, default_factory=set)  # origins that answered though many pages failed
+    stalled: bool = field(
+        init=False, default=False
+    )  # no page more was answered than when it ended unfinished before
     _nap: anyio.CancelScope | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -171,7 +177,17 @@ class Crawl:
         await self._keep_traps()
         if self._ending is None:
             await self.frontier.finish()
+        elif self._ending is not Ending.STOPPED:
+            self.stalled = not await self._has_progressed()
         return self._ending or Ending.COMPLETE
+
+    async def _has_progressed(self) -> bool:
+        """Whether more pages answered than when this run ended unfinished the last time."""
+        outcomes = (await self.frontier.balance()).outcomes
+        answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
+        before = int(await self.frontier.recall("answered") or -1)
+        await self.frontier.remember("answered", str(answered))
+        return answered > before
 
     async def _peek(self, url: Url) -> Reply | None:
         """Ask for a page that is no visit, if that is allowed."""
@@ -287,14 +303,31 @@ class Crawl:
             self._out.pop(item.id if isinstance(item, Lease) else item.lease.id, None)
 
     async def _watch(self, settlements: Sequence[Settlement]) -> None:
-        """A host that only fails ends the run; what failed on the way there is asked for again when it goes on."""
+        """A host that is down ends the run; what failed on the way there is asked for again when it goes on."""
         sites = {origin(url) for url in self.starts}
         for settlement in settlements:
             url = settlement.lease.visit.url
             row = self.breaker.note(url, settlement.verdict) if origin(url) in sites else None
-            if row:
+            if row and not self._ending and await self._is_well(origin(url)):
+                self.breaker.clear(origin(url))
+            elif row:
                 self._failed.update(dict.fromkeys(row))
                 self._end(Ending.FAILING, f"{origin(url)} only fails")
+
+    async def _is_well(self, site: str) -> bool:
+        """Whether a page that answered in this run does so again. Asked before one broken section ends the run."""
+        witness = self.breaker.witness(site) or await self.frontier.answered(site)
+        reply = None
+        left = min(PROBE + 2 * self.meeting.slowest, max(0.0, self._deadline - self.clock()))
+        with anyio.move_on_after(left) as self._nap:
+            reply = await self._peek(witness) if witness else None
+        self._nap = None
+        well = isinstance(reply, Response) and reply.status < 400
+        if well and site not in self._well:
+            self._well.add(site)
+            fields = {"origin": site, "asked": witness}
+            log.warning("many pages in a row fail, but the site answers", extra={"fields": fields})
+        return well
 
     def _is_ending(self) -> bool:
         if self._ending is None and self.clock() >= self._deadline:

@@ -251,7 +251,7 @@ class Frontier(Pacer, Protocol):
         ...
 
     async def reopen(self, pages: Sequence[Url]) -> None:
-        """Pages of this run that failed, to be asked for again."""
+        """Pages of this run that failed, to be asked for again, after all others."""
         ...
 
     async def keep(self) -> None:
@@ -264,6 +264,10 @@ class Frontier(Pacer, Protocol):
 
     async def mark_published(self, urls: int) -> None:
         """What this run lists, `urls` of them, is published."""
+        ...
+
+    async def answered(self, origin: str) -> Url | None:
+        """The page of an origin that answered last of those that are listed in this run."""
         ...
 
     async def finish(self) -> None:

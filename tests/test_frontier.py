@@ -38,6 +38,7 @@ from crawler.model import (
     Why,
 )
 from crawler.ports import Frontier
+from crawler.rows import moment
 from crawler.urls import Url
 
 pytestmark = pytest.mark.anyio
@@ -676,6 +677,42 @@ async def test_pages_that_failed_can_be_asked_for_again(bench: Bench) -> None:
     assert (balance.open, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
     [again] = await bench.leases()
     assert (again.visit.url, again.attempt) == (first.visit.url, 1)
+
+
+async def test_what_is_asked_for_again_comes_after_all_others_of_its_depth_limit(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/deep", 3), page("/a"), page("/b")])
+    for lease in await bench.leases(2):
+        await bench.settle(lease, Failed(Cause.CONNECT))
+    await bench.frontier.reopen([ROOT, Url(SITE + "/a")])
+    assert [lease.visit.url for lease in await bench.leases(3, depth=1)] == [SITE + "/b", ROOT, SITE + "/a"]
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/deep"]
+
+
+async def test_a_page_that_answered_is_known_by_its_origin(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/a"), page("/b")])
+    first, second, third = await bench.leases()
+    assert await bench.frontier.answered(SITE) is None
+    await bench.settle(first, Listed())
+    await bench.settle(second, Failed(Cause.NOT_FOUND), facts=Facts(404))
+    assert await bench.frontier.answered(SITE) is None, "listed unfetched, and not found"
+    await bench.settle(third, Listed(), facts=Facts(200))
+    assert await bench.frontier.answered(SITE) == third.visit.url
+    assert await bench.frontier.answered("http://b.example") is None
+
+
+async def test_a_clock_that_goes_back_does_not_make_an_answer_a_failure(bench: Bench) -> None:
+    await bench.ready()
+    await bench.settle((await bench.leases())[0], Failed(Cause.TIMEOUT))
+    await bench.frontier.conclude()
+    bench.clock.now -= 10 * DAY
+    await bench.ready()
+    await bench.settle((await bench.leases())[0], Listed(), page("/a"), facts=Facts(200, header=moment(5)))
+    record = await bench.frontier.record(ROOT)
+    assert record
+    assert record.facts
+    assert (record.facts.header, record.failing) == (moment(5), None)
 
 
 async def test_strain_doubles_once_a_second_and_has_an_end(bench: Bench) -> None:

@@ -42,6 +42,7 @@ class Closing:
     state: str | None = None  # where the state is; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
     resume: str | None = None  # how to go on then
+    stalled: bool = False  # it came no further than the time before
     refused: str | None = None  # why the guard kept the published sitemap
     dry_run: bool = False
     keeps_many: bool = False  # more pages than usual are listed although they failed
@@ -52,8 +53,21 @@ def complaint(told: Closing) -> str:
     if told.refused:
         return f"Not published: {told.refused}"
     if told.unfinished:
-        return f"Not finished: {told.unfinished}." + (f" To go on: {told.resume}." if told.resume else "")
+        words = f"{stalled_words(told)} " if told.stalled else ""
+        return (
+            words
+            + f"Not finished: {told.unfinished}."
+            + (f" To go on: {told.resume}." if told.resume else "")
+        )
     return kept_words(told) if told.keeps_many else ""
+
+
+def stalled_words(told: Closing) -> str:
+    """What to say of a run that comes no further."""
+    return (
+        f"No progress: this crawl ended unfinished as it did the time before, and no further page answered; "
+        f"{told.balance.open:,} of {told.balance.discovered:,} URLs are still open, and nothing new is published."
+    )
 
 
 def kept_words(told: Closing) -> str:
@@ -85,6 +99,7 @@ def as_json(told: Closing) -> dict[str, Any]:
         "state": told.state,
         "unfinished": told.unfinished,
         "resume": told.resume,
+        "stalled": told.stalled,
         "refused": told.refused,
         "dry_run": told.dry_run,
         "kept": balance.kept,

@@ -14,7 +14,7 @@ import anyio
 
 from crawler import traps
 from crawler.app import MEMORY, Job, in_published_order, open_frontier, open_job, published_as, state_path
-from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint
+from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
@@ -159,6 +159,7 @@ async def _tell(
         state=kept,
         unfinished=unfinished,
         resume="run the same command again" if unfinished and kept else None,
+        stalled=job.stalled,
         refused=str(refused) if refused else None,
     )
     say(closing, settings.log)
@@ -199,6 +200,8 @@ async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, 
 def say(closing: Closing, chosen: Log) -> None:
     """The last words, in the form that was asked for. Those who want quiet hear what went wrong, if anything did."""
     wrong = complaint(closing)
+    if closing.stalled and chosen.log_format == "text" and not chosen.quiet:
+        log.error(stalled_words(closing))
     if chosen.log_format == "json":
         log.log(logging.ERROR if wrong else logging.INFO, "done", extra={"fields": as_json(closing)})
     elif chosen.quiet and wrong:

@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine, kept_words
+from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine, kept_words, stalled_words
 from crawler.cli.words import counted
 from crawler.model import Balance, Source, says
 from crawler.printable import printable
@@ -226,6 +226,8 @@ class Hint(NamedTuple):
 def _hints(told: Closing) -> Iterator[Hint]:
     if told.refused:
         yield Hint(printable(told.refused, 500))
+    if told.stalled:
+        yield Hint(stalled_words(told))
     if told.resume:
         yield Hint(f"To go on: {printable(told.resume, 500)}")
     if told.dry_run and told.folder is not None:

@@ -168,7 +168,7 @@ UPDATE url SET
     failing = CASE WHEN s.v ->> '$[#-2]' THEN NULL WHEN s.v ->> '$[#-3]' > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
     published = CASE WHEN s.v ->> '$[#-1]' THEN published END
 FROM (
-    SELECT j.value AS v, :now - coalesce(u.failing, :now) < j.value ->> '$[#-3]' AS stays
+    SELECT j.value AS v, j.value ->> '$[#-3]' > 0 AND :now - coalesce(u.failing, :now) < j.value ->> '$[#-3]' AS stays
     FROM json_each(:rows) AS j JOIN url AS u ON u.id = j.value ->> 0
 ) AS s
 WHERE url.id = s.v ->> 0
@@ -186,6 +186,11 @@ FROM (
     SELECT value ->> 0 AS failed, value ->> 1 AS kept, value ->> 2 AS seconds FROM json_each(:patience)
 ) AS k
 WHERE url.run = :run AND url.state = 3 AND url.outcome IN (k.failed, k.kept)
+"""
+
+ANSWERED = """
+SELECT url FROM url WHERE run = :run AND state = 3 AND outcome = 'listed' AND status IS NOT NULL
+AND host = (SELECT id FROM host WHERE origin = :origin) ORDER BY settled DESC, id DESC LIMIT 1
 """
 
 MARK_PUBLISHED = """

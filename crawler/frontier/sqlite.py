@@ -185,6 +185,12 @@ class SqliteFrontier:
             given = {"run": self._ledger.run, "urls": json.dumps(pages)}
             await self._call(self._ledger.do, schema.REOPEN, given)
 
+    async def answered(self, origin: str) -> Url | None:
+        """See `ports.Frontier.answered`."""
+        given = {"run": self._ledger.run, "origin": origin}
+        row = await self._call(self._ledger.one_or_none, schema.ANSWERED, given)
+        return Url(row[0]) if row else None
+
     async def finish(self) -> None:
         """See `ports.Frontier.finish`."""
         await self._call(

@@ -726,7 +726,7 @@ def failing() -> Origin:
 
     def answer(talk: Talk) -> None:
         number = int(talk.asked.path[3:])
-        well = here.well or number < 50  # type: ignore[attr-defined]
+        well = here.well or len(here.log) < 50  # type: ignore[attr-defined]
         talk.say(http(page(f"/p/{number + 1}", text=f"page {number}")) if well else http("x", "500 x"))
 
     for number in range(400):
