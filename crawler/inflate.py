@@ -1,7 +1,8 @@
 """Content codings, undone in small pieces and never past a limit: a small answer cannot become a large one.
 
-gzip with any number of members, deflate in both of its forms, br, zstd, and one coding inside another. What is
-decoded is counted, not what came over the wire. Pure: bytes in, bytes out, or one of three errors.
+gzip with several members, deflate in both of its forms, br, zstd with several frames, and one coding inside another.
+What each layer decodes is counted, not what came over the wire; so is all that costs work and brings nothing: streams
+one after the other, and bytes behind the last. Pure: bytes in, bytes out, or one of four errors.
 """
 
 import sys
@@ -26,12 +27,20 @@ else:
 PIECE: Final = 65_536  # bytes decoded at a time
 STEP: Final = 8_192  # coded bytes given to a decoder at a time
 LAYERS: Final = 2  # codings inside each other that are undone
+STREAMS: Final = (
+    1_000  # gzip members or zstd frames of one layer: an empty one takes ten bytes, and up to a millisecond
+)
+TRAILING: Final = 65_536  # bytes behind the end of a gzip or deflate stream that are ignored
 ZSTD_WINDOW: Final = 23  # binary logarithm of the bytes that a decoder must be ready to hold (RFC 9659)
 MAGIC: Final = b"\x1f\x8b"  # how a gzip member begins (RFC 1952 2.3.1)
 
 
 class TooLarge(Exception):  # noqa: N818 - these three say what is wrong with the bytes, not with us
     """More decoded bytes than the limit."""
+
+
+class DecompressionBomb(TooLarge):
+    """Work without end for no content: what was decoded so far is no page, nor the beginning of one."""
 
 
 class BrokenCoding(Exception):  # noqa: N818
@@ -46,7 +55,7 @@ class Layer(Protocol):
     """Undoes one coding."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Decoded pieces, each small. Raises `BrokenCoding`."""
+        """A piece for each step of the work, small or empty. Raises `BrokenCoding`, `DecompressionBomb`."""
         ...
 
     def finish(self) -> None:
@@ -58,20 +67,34 @@ class Inflater:
     """Undoes the codings of one body: `feed` each chunk, then `finish`."""
 
     def __init__(self, layers: Sequence[Layer], limit: int) -> None:
-        self._layers, self._left, self._limit = layers, limit, limit
+        self._layers, self._limit = layers, limit
+        self._left = [limit] * max(1, len(layers))  # of each layer
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether there is anything to undo."""
+        return bool(self._layers)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Decoded pieces. Raises `TooLarge` or `BrokenCoding`."""
-        # zlib hands back what it did not use yet, a copy each time: of little, that costs nothing.
-        pieces: Iterable[bytes] = (chunk[at : at + STEP] for at in range(0, len(chunk), STEP))
-        if not self._layers:
-            pieces = (chunk,)
-        for layer in self._layers:
-            pieces = _through(layer, pieces)
+        """Decoded pieces, none of them empty. Raises `TooLarge` or `BrokenCoding`."""
+        return filter(None, self.steps(chunk))
+
+    def steps(self, chunk: bytes) -> Iterator[bytes]:
+        """The same, with nothing for each step of the work that brought nothing: whoever must not wait can pause."""
+        pieces: Iterable[bytes] = (chunk,)
+        for place, layer in enumerate(self._layers):
+            pieces = self._counted(place, _through(layer, pieces))
+        yield from pieces if self._layers else self._counted(0, pieces)
+
+    def _counted(self, place: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Each piece, as long as the layer stays within the limit."""
+        is_last = place == len(self._left) - 1
         for piece in pieces:
-            self._left -= len(piece)
-            if self._left < 0:
-                raise TooLarge(f"more than {self._limit:,} bytes")
+            self._left[place] -= len(piece)
+            if self._left[place] < 0:
+                if is_last:
+                    raise TooLarge(f"more than {self._limit:,} bytes")
+                raise DecompressionBomb(f"more than {self._limit:,} bytes within its outer coding")
             yield piece
 
     def finish(self) -> None:
@@ -100,7 +123,30 @@ def _layer(word: str) -> Layer:
 
 def _through(layer: Layer, chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
-        yield from layer.feed(chunk)
+        if not chunk:
+            yield b""
+        # zlib hands back what it did not use yet, a copy each time: of little, that costs nothing.
+        for at in range(0, len(chunk), STEP):
+            yield from layer.feed(chunk[at : at + STEP])
+
+
+class _Streams:
+    """Counts what a layer is made of, and what lies behind its end. Raises `DecompressionBomb`."""
+
+    def __init__(self) -> None:
+        self._begun = self._ignored = 0
+
+    def begin(self) -> None:
+        """One more gzip member or zstd frame."""
+        self._begun += 1
+        if self._begun > STREAMS:
+            raise DecompressionBomb(f"more than {STREAMS:,} compressed streams in a row")
+
+    def ignore(self, count: int) -> None:
+        """So many bytes belong to no stream."""
+        self._ignored += count
+        if self._ignored > TRAILING:
+            raise DecompressionBomb(f"more than {TRAILING:,} bytes behind the end of the compressed stream")
 
 
 class _Gzip:
@@ -111,10 +157,12 @@ class _Gzip:
         self._whole = False  # at least one member came to its end
         self._begun = False  # the member at hand has seen a byte
         self._between = b""  # what came after a whole member, too short to tell
+        self._streams = _Streams()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         while chunk:
             if self._member is None and not (chunk := self._next_member(chunk)):
+                yield b""
                 return
             member = self._member
             if member is None:
@@ -124,8 +172,7 @@ class _Gzip:
                 piece = member.decompress(chunk, PIECE)
             except zlib.error as error:
                 raise BrokenCoding(f"gzip: {error}") from error
-            if piece:
-                yield piece
+            yield piece
             chunk = member.unconsumed_tail
             if member.eof:
                 self._whole, self._member, chunk = True, None, member.unused_data
@@ -137,8 +184,10 @@ class _Gzip:
             return b""
         if not self._between.startswith(MAGIC):
             self._between = b"\0"  # garbage: no member comes after it
+            self._streams.ignore(len(chunk))
             return b""
         chunk, self._between = self._between, b""
+        self._streams.begin()
         self._member, self._begun = zlib.decompressobj(31), False
         return chunk
 
@@ -154,6 +203,7 @@ class _Deflate:
         self._stream = zlib.decompressobj()
         self._first = b""  # kept until the form is known
         self._known = self._begun = False
+        self._streams = _Streams()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         self._begun = self._begun or bool(chunk)
@@ -169,9 +219,9 @@ class _Deflate:
                 piece = self._stream.decompress(chunk, PIECE)
             except zlib.error as error:
                 raise BrokenCoding(f"deflate: {error}") from error
-            if piece:
-                yield piece
-            chunk = self._stream.unconsumed_tail
+            yield piece
+            chunk = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+        self._streams.ignore(len(chunk))
 
     def finish(self) -> None:
         if self._begun and not self._stream.eof:
@@ -194,9 +244,7 @@ class _Brotli:
         self._begun = self._begun or bool(chunk)
         try:
             while True:
-                piece = self._stream.process(chunk, output_buffer_limit=PIECE)
-                if piece:
-                    yield piece
+                yield self._stream.process(chunk, output_buffer_limit=PIECE)
                 if self._stream.can_accept_more_data():
                     return
                 chunk = b""
@@ -216,6 +264,7 @@ class _Zstd:
     def __init__(self) -> None:
         self._frame = self._new()
         self._begun = False
+        self._streams = _Streams()
 
     @staticmethod
     def _new() -> "zstd.ZstdDecompressor":
@@ -226,14 +275,14 @@ class _Zstd:
             if self._frame.eof:
                 if not chunk:
                     return
+                self._streams.begin()
                 self._frame = self._new()
             self._begun = self._begun or bool(chunk)
             try:
                 piece = self._frame.decompress(chunk, PIECE)
             except zstd.ZstdError as error:
                 raise BrokenCoding(f"zstd: {error}") from error
-            if piece:
-                yield piece
+            yield piece
             chunk = self._frame.unused_data if self._frame.eof else b""
             if not self._frame.eof and self._frame.needs_input:
                 return

@@ -9,15 +9,18 @@ import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import repeat
 from typing import Any, cast
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import httpx
 import pytest
 import respx
 import trustme
 
+from crawler import inflate
 from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher
 from crawler.fetch.connection import Answer, ClosedEarly, CutShort, Wire, nobody
@@ -351,6 +354,64 @@ async def test_a_body_may_be_cut_where_it_is_too_large(coded: bool) -> None:
     assert isinstance(reply, Response)
     assert reply.body.startswith(b"User-agent: *\n")
     assert 900_000 < len(reply.body) <= 1_000_000
+
+
+async def test_a_bomb_is_not_cut_but_refused() -> None:
+    sent = gzip.compress(b"") * 5_000
+    with wire(says(whole(sent, b"Content-Encoding: gzip\r\n"))) as url:
+        reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+
+
+async def test_total_time_and_others_have_their_turn_while_a_body_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A step without end stands for one that takes seconds: if nobody else had a turn, this would never end."""
+    monkeypatch.setattr(inflate.Inflater, "steps", lambda *_: repeat(b""))
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await anyio.lowlevel.checkpoint()
+            beats += 1
+
+    with wire(says(whole(gzip.compress(b"x"), b"Content-Encoding: gzip\r\n"))) as url:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beat)
+            reply = await ask(request=Request(Url(url), seconds=0.3))
+            tasks.cancel_scope.cancel()
+    assert isinstance(reply, Broken)
+    assert reply.cause is Cause.TIMEOUT
+    assert beats > 10
+
+
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"0\r\n" + b"X: y\r\n" * 40_000 + b"\r\n",
+        b"0\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
+        b"0\r\n" + b"y" * 200_000 + b": x\r\n\r\n",
+        b"1;" + b"e" * 200_000 + b"\r\nx\r\n0\r\n\r\n",
+        b"1;e=" + b"e" * 200_000 + b"\r\nx\r\n0\r\n\r\n",
+        b"0;" + b"e;" * 100_000 + b"\r\n\r\n",
+    ],
+    ids=["many fields", "a long value", "a long name", "an extension", "its value", "extensions"],
+)
+async def test_what_is_no_body_is_bounded(rest: bytes) -> None:
+    with wire(says(CHUNKED + rest)) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+
+
+async def test_a_trailer_of_60_kilobytes_is_read_over() -> None:
+    with wire(says(CHUNKED + b"0\r\n" + b"X: yyyyyy\r\n" * 4_500 + b"\r\n")) as url:
+        assert cast("Response", await ask(url)).body == b"hello"
 
 
 async def test_a_refused_connection_is_a_value() -> None:

@@ -18,7 +18,7 @@ else:
     from backports import zstd
 
 from crawler import inflate as room
-from crawler.inflate import PIECE, BrokenCoding, TooLarge, UnknownCoding, decoder
+from crawler.inflate import PIECE, STREAMS, BrokenCoding, DecompressionBomb, TooLarge, UnknownCoding, decoder
 
 
 @pytest.fixture(autouse=True, params=[zlib, zlib_ng], ids=["zlib", "zlib-ng"], scope="module")
@@ -147,3 +147,58 @@ def test_a_bomb_is_never_held_whole(coding: str) -> None:
         for piece in inflater.feed(bomb):
             largest = max(largest, len(piece))
     assert largest <= 2 * PIECE
+
+
+MEMBER, FRAME = (
+    gzip.compress(b"", mtime=0),
+    bytes.fromhex("28b52ffd0068010000"),
+)  # a window of 8 MB, nothing in it
+SKIPPED = b"\x50\x2a\x4d\x18" + bytes(4)
+LATE = 8_000_000  # bytes behind the end
+
+
+@pytest.mark.parametrize(
+    ("codings", "body"),
+    [
+        (["zstd"], FRAME * 5_000),
+        (["zstd"], zstd.compress(b"page") + SKIPPED * 5_000),
+        (["zstd"], zstd.compress(b"p") * 5_000),
+        (["zstd", "gzip"], gzip.compress(FRAME * 100_000)),
+        (["gzip"], MEMBER * 5_000),
+        (["gzip", "br"], brotli.compress(MEMBER * 5_000, quality=5)),
+        (["gzip"], gzip.compress(b"page") + bytes(LATE)),
+        (["deflate"], zlib.compress(b"page") + bytes(LATE)),
+        (["gzip", "gzip"], gzip.compress(gzip.compress(b"page") + bytes(LATE))),
+        (["deflate", "zstd"], zstd.compress(zlib.compress(b"page") + bytes(LATE))),
+        (["zstd", "gzip"], gzip.compress(SKIPPED[:4] + LATE.to_bytes(4, "little") + bytes(LATE))),
+        (["br", "gzip"], gzip.compress(brotli.compress(b"page")[:-1] + bytes(LATE))),
+    ],
+)
+def test_work_that_brings_nothing_is_bounded(codings: list[str], body: bytes) -> None:
+    inflater = decoder(codings, 1_000_000)
+    steps = 0
+    with pytest.raises((DecompressionBomb, BrokenCoding)):  # noqa: PT012 - how it went on the way there is the point
+        for at in range(0, len(body), 65_536):
+            for _ in inflater.steps(body[at : at + 65_536]):
+                steps += 1
+    assert steps < 2_500
+
+
+def test_each_step_of_the_work_is_told() -> None:
+    body = MEMBER * (STREAMS - 1)
+    assert list(decoder(["gzip"], 1).feed(body)) == []
+    assert len(list(decoder(["gzip"], 1).steps(body))) >= STREAMS - 1
+
+
+@pytest.mark.parametrize("outer", ["gzip", "br", "zstd"])
+def test_every_layer_counts_against_the_limit(outer: str) -> None:
+    inner = gzip.compress(b"x", 0) + bytes(60_000)  # behind the end, and ignored
+    coded = {"gzip": gzip.compress, "br": brotli.compress, "zstd": zstd.compress}[outer](inner)
+    assert inflate(["gzip", outer], coded, limit=61_000) == b"x"
+    with pytest.raises(DecompressionBomb, match="within its outer coding"):
+        inflate(["gzip", outer], coded, limit=50_000)
+
+
+def test_a_file_of_many_members_is_read_as_bgzip_writes_it() -> None:
+    body = b"".join(gzip.compress(b"a" * 60_000) for _ in range(STREAMS - 100))
+    assert len(inflate(["gzip"], body, limit=60_000_000)) == 60_000 * (STREAMS - 100)

@@ -435,6 +435,7 @@ FORBID = b"User-agent: *\nDisallow: /private"
         *((Broken(cause), "unreachable") for cause in Cause),
         (Response(200, body=gzip.compress(FORBID)), "rules"),
         (Response(200, body=gzip.compress(FORBID)[:-5]), "down"),
+        (Response(200, body=gzip.compress(b"") * 5_000 + gzip.compress(FORBID)), "down"),
         (Response(200, body=gzip.compress(FORBID)[:-8] + b"badcrc!!"), "down"),
         (Response(200, body=b"\x1f\x8b" + b"\xff" * 99), "down"),
     ],

@@ -19,6 +19,9 @@ from crawler.fetch.readiness import readiness
 READ: Final = 65_536  # bytes taken from a socket at once
 MAX_HEAD: Final = 256 * 1024  # bytes of status line and fields, with all informational answers before them
 MAX_FIELDS: Final = 1_000  # header fields
+MAX_TRAILER: Final = (
+    65_536  # bytes of trailer fields, and of anything else that comes in a row and is no body
+)
 DRAINED: Final = 65_536  # bytes of an unwanted body that are read to keep the connection
 DRAINING: Final = 1.0  # seconds for that
 BREATH: Final = 16  # reads in a row, after which others get their turn
@@ -130,8 +133,24 @@ class Answer:
     """One answer as it comes in: its head is there, its body is read piece by piece."""
 
     __slots__ = (
-        "_allowance", "_begun", "_complete", "_done", "_first", "_framed", "_headed", "_informed", "_keeps", "_parser", "_pieces",
-        "_received", "_surplus", "_wire", "fields", "status",
+        "_allowance",
+        "_bare",
+        "_begun",
+        "_complete",
+        "_done",
+        "_first",
+        "_framed",
+        "_headed",
+        "_informed",
+        "_keeps",
+        "_parser",
+        "_pieces",
+        "_received",
+        "_surplus",
+        "_trailer",
+        "_wire",
+        "fields",
+        "status",
     )  # fmt: skip
 
     def __init__(
@@ -147,6 +166,7 @@ class Answer:
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._pieces: list[bytes] = []
         self._received = 0
+        self._bare = self._trailer = 0  # bytes since the last one of the body; of trailer fields
         self._headed = self._informed = self._framed = self._begun = False
         self._complete = self._keeps = self._surplus = False
 
@@ -156,6 +176,7 @@ class Answer:
             await self._advance()
             if (self._received > MAX_HEAD and not self._headed) or len(self.fields) > MAX_FIELDS:
                 raise TooMuchHead(f"more than {MAX_HEAD:,} bytes or {MAX_FIELDS:,} fields of header")
+        self._bare = 0
 
     async def read(self) -> bytes:
         """More of the body, its transfer coding undone; nothing at its end.
@@ -218,8 +239,15 @@ class Answer:
             if not self._complete:
                 raise BrokenAnswer(str(error) or type(error).__name__) from error
             self._surplus = True
+        self._check_framing(len(data))
         if self._surplus and not self._first:
             raise BrokenAnswer("more bytes came than were asked for, on a connection that was used before")
+
+    def _check_framing(self, count: int) -> None:
+        """So many bytes came. llhttp keeps a field that does not end, and copies it for each part that comes."""
+        self._bare = 0 if self._pieces or self._complete or not self._headed else self._bare + count
+        if max(self._bare, self._trailer) > MAX_TRAILER:
+            raise TooMuchWire(f"more than {MAX_TRAILER:,} bytes of trailer fields or chunk extensions")
 
     def _end(self) -> None:
         if self._headed and not self._framed:
@@ -237,7 +265,9 @@ class Answer:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field, also of a trailer: that is none of the answer's."""
-        if not self._headed:
+        if self._headed:
+            self._trailer += len(name) + len(value)
+        else:
             self.fields.append((name.decode("latin-1").lower(), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
+import anyio.lowlevel
 
 from crawler import inflate
 from crawler.fetch.connection import BrokenAnswer, ClosedEarly, CutShort, TooMuchHead, TooMuchWire
@@ -32,6 +33,7 @@ SLOWEST: Final = (
     100  # bytes a second, in the mean, that an answer must come with once it takes longer than a silence
 )
 SLACK: Final = 8  # a silence may last longer by one part in so many
+PAUSE: Final = 16  # steps of decoding, after which others get their turn: a megabyte at most
 MARGIN: Final = 1_000_000  # bytes on the wire beside that
 
 # What may be raised, the first that fits; what a way out may raise beside is its own to say.
@@ -146,25 +148,33 @@ def conditions(request: Request) -> dict[str, str]:
 async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) -> bytes:
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
     decoder = inflate.decoder([word for word in codings if word], limit)
-    pieces: list[bytes] = []
-    received = 0
+    body, received, steps = bytearray(), 0, 0
     try:
         if not cut:
             _check_length(fields.get("content-length") or "", limit)
         while chunk := await answer.read():
-            received = _counted(received + len(chunk), limit)
-            pieces.extend(decoder.feed(chunk))
+            received += len(chunk)
+            if decoder.is_coded:
+                _check_coded(received, limit)
+            for piece in decoder.steps(chunk):
+                body += piece
+                steps += 1
+                if (
+                    steps % PAUSE == 0
+                ):  # a few bytes may be the work of seconds: others, and deadlines, have their turn
+                    await anyio.lowlevel.checkpoint()
         decoder.finish()
+    except inflate.DecompressionBomb:
+        raise
     except inflate.TooLarge:
         if not cut:
             raise
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return bytes(body)
 
 
-def _counted(received: int, limit: int) -> int:
+def _check_coded(received: int, limit: int) -> None:
     if received > limit:
-        raise inflate.TooLarge(f"more than {limit:,} bytes, coded")
-    return received
+        raise inflate.DecompressionBomb(f"more than {limit:,} bytes, coded")
 
 
 def _check_length(said: str, limit: int) -> None:

@@ -4,18 +4,15 @@ What cannot be read forbids everything (RFC 9309 2.3.1.4): a failure must never 
 answer is too old is for the frontier to say.
 """
 
-import gzip
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
-from crawler import urls
+from crawler import inflate, urls
 from crawler.model import Broken, Permit, Reply, Response, RobotsFile, Why
 from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.robots.match import LIMIT, Decision, Rules, parse
@@ -25,7 +22,6 @@ HOPS: Final = 5  # redirects in a row (RFC 9309 2.3.1.2)
 BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
 KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
 LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
-GZIP: Final = b"\x1f\x8b"
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -177,10 +173,14 @@ def _meaning(reply: Reply) -> tuple[str, bytes, str]:
 
 def _rules(reply: Response) -> tuple[str, bytes, str]:
     """Some servers hand out a gzip file without saying so. Half of one is no file."""
-    if not reply.body.startswith(GZIP):
+    if not reply.body.startswith(inflate.MAGIC):
         return "rules", reply.body[:KEPT], ""
+    undone, text = inflate.decoder(["gzip"], KEPT + inflate.PIECE), bytearray()
     try:
-        with gzip.open(BytesIO(reply.body)) as file:
-            return "rules", file.read(KEPT), "gzip"
-    except (OSError, EOFError, zlib.error):
-        return "down", b"", "a broken gzip file"
+        for piece in undone.feed(reply.body):
+            text += piece
+        undone.finish()
+    except (inflate.BrokenCoding, inflate.TooLarge) as error:
+        if len(text) < KEPT:
+            return "down", b"", f"a broken gzip file ({error})"
+    return "rules", bytes(text[:KEPT]), "gzip"
