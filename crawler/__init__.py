@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         StateBusy,
     )
     from crawler.layers import resolve
-    from crawler.model import Failed, Later, Listed, Moved, Settlement, Unlisted, code
+    from crawler.model import Failed, Kept, Later, Listed, Moved, Settlement, Unlisted, code
     from crawler.publish import Published
     from crawler.settings import Settings
 
@@ -33,6 +33,7 @@ __all__ = [
     "Failed",
     "FrontierError",
     "Job",
+    "Kept",
     "Later",
     "Listed",
     "Moved",
@@ -56,7 +57,7 @@ _HOMES = {
     "crawl": "Ending",
     "errors": "ConfigError CrawlerError FrontierError OutputError PublishRefused StartForbidden StartUnreachable StateBusy",
     "layers": "resolve",
-    "model": "Failed Later Listed Moved Settlement Unlisted code",
+    "model": "Failed Kept Later Listed Moved Settlement Unlisted code",
     "publish": "Published",
     "settings": "Settings",
 }

@@ -136,6 +136,7 @@ class Crawl:
         init=False, default=False
     )  # no page more was answered than when it ended unfinished before
     _nap: anyio.CancelScope | None = field(init=False, default=None)
+    _probe: anyio.CancelScope | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
@@ -319,9 +320,9 @@ class Crawl:
         witness = self.breaker.witness(site) or await self.frontier.answered(site)
         reply = None
         left = min(PROBE + 2 * self.meeting.slowest, max(0.0, self._deadline - self.clock()))
-        with anyio.move_on_after(left) as self._nap:
+        with anyio.move_on_after(left) as self._probe:
             reply = await self._peek(witness) if witness else None
-        self._nap = None
+        self._probe = None
         well = isinstance(reply, Response) and reply.status < 400
         if well and site not in self._well:
             self._well.add(site)
@@ -342,8 +343,9 @@ class Crawl:
             self._ending = ending
             self.tally.stopping = why
             self.turn.end()
-            if self._nap:
-                self._nap.cancel()
+            for waiting in (self._nap, self._probe):
+                if waiting:
+                    waiting.cancel()
 
     # -- arriving -----------------------------------------------------------------------------------------
 

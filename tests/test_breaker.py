@@ -1,10 +1,12 @@
 """A host that only fails is let go; one broken section of a site that is well is not the host."""
 
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from crawler.app import open_job
@@ -170,6 +172,31 @@ def fallen(request: Any, status: int | None) -> Answer:
 
 async def again(origin: str, folder: Path) -> Result:
     return await crawl(settings(origin, folder, state=str(folder / "s.db"), concurrency=2))
+
+
+@pytest.mark.anyio
+async def test_an_interruption_does_not_wait_for_the_witness(tmp_path: Path) -> None:
+    site, asked_again, over = Sick(), threading.Event(), threading.Event()
+    site.page("/", links=["/blog/0", *(f"/shop/{n}" for n in range(200))])
+    good = site.answers["/blog/0"]
+
+    def hesitating(request: Any) -> Answer:
+        if site.requests("/blog/0"):
+            asked_again.set()
+            over.wait(30)
+        return good(request)
+
+    site.respond("/blog/0", hesitating)
+    with site.serve() as origin, anyio.fail_after(25):
+        async with (
+            open_job(settings(origin, tmp_path, concurrency=1)) as job,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(job.crawl)
+            assert await anyio.to_thread.run_sync(asked_again.wait, 20)
+            job.stop("enough")
+        over.set()
+    assert job.ending is Ending.STOPPED
 
 
 @pytest.mark.anyio

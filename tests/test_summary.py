@@ -131,6 +131,22 @@ def test_the_first_line_says_how_it_ended(change: dict[str, object], words: str)
     assert shown(replace(DONE, **change)).startswith(f"\n{words}")  # type: ignore[arg-type]
 
 
+def test_pages_that_are_kept_are_counted_as_listed_and_said() -> None:
+    told = replace(balanced({"listed": 60, "kept:server-error": 40}), dated={"header": 50})
+    words = shown(told)
+    assert "50 of 100 listed pages with a lastmod (50 %)" in words
+    assert "40 of 100 listed pages failed and stay in the sitemap for now" in " ".join(words.split())
+    assert complaint(told) == "", "a few are not worth waking anybody"
+    assert complaint(replace(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
+    assert as_json(told)["kept"] == 40
+
+
+def test_a_run_that_comes_no_further_says_so() -> None:
+    told = replace(balanced({"listed": 60}, 40), unfinished="the host only fails", stalled=True)
+    assert "No progress" in shown(told)
+    assert "40 of 100 URLs are still open" in complaint(told)
+
+
 def test_the_robots_line_is_never_broken() -> None:
     line = "Sitemap: https://example.com/" + "long/" * 60 + "sitemap.xml.gz"
     assert f"\n  {line}\n" in shown(replace(DONE, robots_line=line), 60)
