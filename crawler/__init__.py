@@ -4,9 +4,7 @@ This is the public face; `docs/library.md` shows how it is used. What is not nam
 imported when they are first asked for, so that `sitemap-crawler --help` need not load an HTTP client.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # typing takes longer to import than all of this, and a signal may come meanwhile
 if TYPE_CHECKING:
     from crawler import settings
     from crawler.app import Job, open_job
@@ -64,6 +62,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module  # noqa: PLC0415 - as above
+
     for room, names in _HOMES.items():
         if name in names.split():
             return getattr(import_module(f"crawler.{room}"), name)

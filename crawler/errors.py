@@ -82,6 +82,10 @@ class PublishRefused(CrawlerError):  # noqa: N818
     exit = Exit.GUARD
 
 
+class Interrupted(Exception):  # noqa: N818
+    """A signal ended a command in the middle. No failure of the program: `signals.noted` knows which it was."""
+
+
 def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What went wrong first: a task group wraps even a single error."""
     error = group.exceptions[0]

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from crawler import layers
+from crawler import layers, loop
 from crawler.cli.options import SettingCommand, SettingOption, settings_options, typed
 from crawler.errors import Exit
-from crawler.loop import run
 from crawler.settings import Settings
 
 # What is heavy to import (httpx, lxml, rich) is imported inside the commands: --help stays quick.
@@ -48,7 +47,7 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """
     from crawler.cli.crawling import crawl_site  # noqa: PLC0415
 
-    return run(lambda: crawl_site(_settings(params, urls)))
+    return loop.run(lambda: crawl_site(_settings(params, urls)))
 
 
 @cli.command(cls=SettingCommand)
@@ -64,7 +63,7 @@ def demo(**params: Any) -> int:
     """
     from crawler.cli.demo import crawl_demo  # noqa: PLC0415
 
-    return run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
+    return loop.run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
 
 
 @cli.command(cls=SettingCommand)
@@ -79,6 +78,7 @@ def demo(**params: Any) -> int:
 )
 def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Say where a crawl stands. URL is the one that was crawled, or name the --state."""
+    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.story import show_status  # noqa: PLC0415
 
     return run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
@@ -95,6 +95,7 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
 )
 def explain(url: str, **params: Any) -> int:
     """Tell the story of one URL, from state."""
+    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.story import show_story  # noqa: PLC0415
 
     return run(lambda: show_story(_settings(params), url))
@@ -113,6 +114,7 @@ def explain(url: str, **params: Any) -> int:
 def export(url: str | None, **params: Any) -> int:
     """Write the sitemap from state, whatever is known, without network."""
     from crawler.cli.crawling import export_sitemap  # noqa: PLC0415
+    from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
 
@@ -125,6 +127,7 @@ def export(url: str | None, **params: Any) -> int:
 def robots(url: str, **params: Any) -> int:
     """Say which group and which line of robots.txt decide for URL."""
     from crawler.cli.asking import show_permit  # noqa: PLC0415
+    from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: show_permit(_settings(params), url))
 
@@ -149,6 +152,7 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     Every finding has a place, a code and a sentence. --publish-base tells where files on disk are served. Exit 8
     when anything was found.
     """
+    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.validating import validate_sitemaps  # noqa: PLC0415
 
     return run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
@@ -172,6 +176,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     with its reason. Exit 8 when anything differs.
     """
     from crawler.cli.comparing import compare  # noqa: PLC0415
+    from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: compare(_settings(params), old, new, form=form))
 

@@ -2,8 +2,6 @@
 
 import json
 import logging
-import os
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,10 +9,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 import anyio
+import anyio.lowlevel
 
 from crawler import traps
 from crawler.app import MEMORY, Job, in_published_order, open_frontier, open_job, published_as, state_path
 from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
+from crawler.cli.interrupt import signalled
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
@@ -22,12 +22,11 @@ from crawler.model import Balance
 from crawler.publish import Published, check_folder, publish
 from crawler.report import lines
 from crawler.settings import Log, Settings
+from crawler.signals import noted
 from crawler.sitemap.guard import Crawled, asked_for
 from crawler.visiting import normaliser, start_url
 
 log = logging.getLogger("crawler")
-
-SIGNALS = {signal.SIGINT: ("interrupted", Exit.INTERRUPTED), signal.SIGTERM: ("terminated", Exit.TERMINATED)}
 
 
 def configure_log(chosen: Log) -> None:
@@ -36,26 +35,19 @@ def configure_log(chosen: Log) -> None:
     lines.configure(chosen.log_format, level, sys.stderr)
 
 
-@dataclass
-class _Told:
-    """What a signal told us, and whom it concerns: before there is a job, nobody but us."""
-
-    word: str = ""
-    exit: Exit = Exit.OK
-    job: Job | None = None
-
-
 async def crawl_site(settings: Settings) -> Exit:
     """The whole of `crawl`: arrive, crawl, publish, tell. Raises from the tree of `errors`."""
     configure_log(settings.log)
-    told = _Told()
-    async with _listening(told):
-        return await _crawl(settings, told)
-    log.error("%s before the crawl began", told.word)
-    return told.exit
+    stopping = _Stopping()
+    async with _listening(stopping):
+        await anyio.lowlevel.checkpoint()  # from here on somebody listens
+        if noted.first is None:
+            return await _crawl(settings, stopping)
+    log.error("%s before the crawl began", noted.word)
+    return Exit(noted.exit)
 
 
-async def _crawl(settings: Settings, told: _Told) -> Exit:
+async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
     began = time.monotonic()
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: this is for sites of your own")
@@ -66,52 +58,57 @@ async def _crawl(settings: Settings, told: _Told) -> Exit:
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
-        told.job = job
+        stopping.job = job
         async with _shown(job):
             ending = await job.crawl()
         published, refused = await _publish(job, ending)
         await _tell(job, began, published, refused)
     if refused:
         return refused.exit
-    if told.word:
-        return told.exit
+    if noted.first:
+        return Exit(noted.exit)
     return Exit.OK if ending is Ending.COMPLETE else Exit.PARTIAL
 
 
-@asynccontextmanager
-async def _listening(told: _Told) -> AsyncIterator[None]:
-    """Signals are heard while the block runs. One that comes before there is a job leaves it."""
-    try:
-        async with anyio.create_task_group() as tasks:
-            with anyio.open_signal_receiver(*SIGNALS) as received:
-                tasks.start_soon(_listen, received, told, tasks.cancel_scope)
-                yield
-                tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        raise first_of(group) from group
+@dataclass
+class _Stopping:
+    """Whom a signal concerns: before there is a job, nobody but us."""
 
+    job: Job | None = None
 
-async def _listen(received: AsyncIterator[signal.Signals], told: _Told, block: anyio.CancelScope) -> None:
-    """The first signal drains a crawl, and lets a publication end; the second leaves at once.
+    async def when_signalled(self, block: anyio.CancelScope) -> None:
+        """The first signal drains a crawl, and lets a publication end; before there is a job it ends the block.
 
-    The state is whole all the same, and what a publication leaves half done, the next one removes.
-    """
-    async for number in received:
-        if told.word:
-            _leave(told)
-        told.word, told.exit = SIGNALS[number]
-        if told.job:
-            told.job.stop(told.word)
+        The second leaves at once. The state is whole all the same, and what a publication leaves half done, the next
+        one removes.
+        """
+        await signalled()
+        if self.job:
+            self.job.stop(noted.word)
         else:
             block.cancel()
 
+    def leave(self) -> None:
+        """A display that was drawn hid the cursor."""
+        if self.job and not self.job.settings.log.quiet:
+            from crawler.cli import progress  # noqa: PLC0415 - as below
 
-def _leave(told: _Told) -> None:
-    if told.job and not told.job.settings.log.quiet:
-        from crawler.cli import progress  # noqa: PLC0415 - as below
+            progress.Screen().show_cursor()
 
-        progress.Screen().show_cursor()
-    os._exit(told.exit)
+
+@asynccontextmanager
+async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
+    """Signals are heeded while the block runs. One that came before there is a job leaves it."""
+    noted.leaving = stopping.leave
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stopping.when_signalled, tasks.cancel_scope)
+            yield
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group
+    finally:
+        noted.leaving = None
 
 
 @asynccontextmanager

@@ -14,8 +14,9 @@ import click
 from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
-from crawler.errors import CrawlerError, Exit
+from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.printable import printable
+from crawler.signals import noted
 
 PROGRAM: Final = "sitemap-crawler"
 UNWRITABLE: Final = {
@@ -47,6 +48,8 @@ def _answer(words: Sequence[str]) -> int:
         return _say(error.format_message(), Exit.USAGE)
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted.", Exit.INTERRUPTED)
+    except Interrupted:
+        return _say(f"{noted.word}.", Exit(noted.exit))
     except CrawlerError as error:
         return _say(str(error), error.exit)
     except Exception as error:

@@ -1,0 +1,56 @@
+"""Signals while an event loop runs: waited for like anything else, so that they end things in order.
+
+How they are noted, and what a second one does, is said in `signals`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+import anyio.lowlevel
+
+from crawler import loop
+from crawler.errors import Interrupted, first_of
+from crawler.signals import noted
+
+T = TypeVar("T")
+
+
+async def signalled() -> None:
+    """Return when a signal came, also one from before the loop ran. One task may wait at a time."""
+    came, here = asyncio.Event(), asyncio.get_running_loop()
+
+    def wake() -> None:
+        here.call_soon_threadsafe(came.set)
+
+    noted.listener = wake
+    try:
+        if noted.first is None:
+            await came.wait()
+    finally:
+        noted.listener = None
+
+
+def run(call: Callable[[], Awaitable[T]]) -> T:
+    """`call()` in an event loop, to its end; a signal cancels it. Raises `Interrupted` then."""
+    result: T = loop.run(_until_signalled, call)
+    return result
+
+
+async def _until_signalled(call: Callable[[], Awaitable[T]]) -> T:
+    async def watch() -> None:
+        await signalled()
+        tasks.cancel_scope.cancel()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await anyio.lowlevel.checkpoint()  # from here on somebody listens
+            if noted.first is None:
+                result = await call()
+                tasks.cancel_scope.cancel()
+                return result
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group
+    raise Interrupted
