@@ -7,9 +7,9 @@ and publishes.
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,8 @@ from crawler.frontier.files import remove_state
 from crawler.frontier.ledger import FAR
 from crawler.judge import Judge
 from crawler.layers import checked
-from crawler.model import Entry, Moved, Settlement
+from crawler.model import Entry, Moved, Seed, Settlement
+from crawler.places import is_web
 from crawler.placing import Placing
 from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
 from crawler.publish import Published, publish
@@ -32,18 +33,18 @@ from crawler.publish_base import PublishBase
 from crawler.report.tally import Tally
 from crawler.robots import Robots
 from crawler.scope import Scope
-from crawler.seeds import Lines, Seeds
+from crawler.seeds import Lines, Seeds, started_by_input
 from crawler.settings import Settings
 from crawler.sitemap.guard import Crawled
 from crawler.traps import Traps
-from crawler.urls import Normaliser, Url
+from crawler.urls import Url
 from crawler.visiting import (
     normaliser,
     open_fetcher,
     open_visitor,
     product_token,
     publish_base,
-    start_url,
+    sitemap_of,
     starts_of,
 )
 from crawler.workers import Home, Team
@@ -175,6 +176,7 @@ class Job:
     base: PublishBase | None = None
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
+    checks_starts: bool = True
     ending: Ending | None = None
     _crawl: Crawl | None = None
     _stopped: str | None = None
@@ -290,6 +292,7 @@ class Job:
                 max_time=settings.scope.max_time,
             ),
             sinks=[self.tally, *self.sinks],
+            checks_starts=self.checks_starts,
             seeding=_Seeding(settings, self.fetcher, robots, self.turn, self.base, self.inputs),
             base=self.base,
         )
@@ -311,7 +314,7 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True)
 class _Seeding:
-    """The seeds that the settings name: lines of input first, then sitemaps."""
+    """The seeds that the settings name: files of input first, then sitemaps."""
 
     settings: Settings
     fetcher: Fetcher
@@ -320,33 +323,40 @@ class _Seeding:
     base: PublishBase | None
     inputs: Sequence[Lines]
 
-    async def __call__(self, crawl: Crawl) -> AsyncIterator[Sequence[Url]]:
-        normalise = normaliser(self.settings, base=self.base)
-        for lines in self.inputs:
-            for chunk in lines.chunks():
-                yield chunk
+    async def __call__(self, crawl: Crawl) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
         seeds = Seeds(
-            self.fetcher,
             crawl.frontier,
-            normalise,
+            self.fetcher,
+            normaliser(self.settings, base=self.base),
+            crawl.starts[0],
             permit=crawl.meeting.permit,
-            belongs=crawl.placing.scope.belongs,
+            on_site=crawl.on_site,
             turn=self.turn,
+            after_pages=crawl.after_pages,
+            inputs=self.inputs,
         )
-        async for found in seeds.read(await self._sitemaps(crawl, normalise)):
-            yield found
+        async with aclosing(seeds.read(await self._sitemaps(crawl))) as groups:
+            async for found in groups:
+                yield found
 
-    async def _sitemaps(self, crawl: Crawl, normalise: Normaliser) -> list[Url]:
-        chosen = self.settings.scope.seed_sitemaps
+    async def _sitemaps(self, crawl: Crawl) -> Sequence[str]:
+        chosen = sitemap_of(self.settings)
         if chosen == "off":
             return []
-        if chosen != "auto":
-            return [start_url(chosen, normalise)]
+        if chosen == "auto":
+            found = await self._named_by_robots(crawl)
+        elif is_web(chosen):
+            found = [Url(chosen)]
+        else:
+            return [chosen]
+        return [self.base.crawled(url) for url in found] if self.base else found
+
+    async def _named_by_robots(self, crawl: Crawl) -> list[Url]:
         found: list[Url] = []
         for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
             await crawl.meeting.permit(Url(site + "/"))  # its robots.txt is known afterwards
             found += self.robots.sitemaps(site)
-        return [self.base.crawled(url) for url in found] if self.base else found
+        return found
 
 
 @asynccontextmanager
@@ -358,16 +368,19 @@ async def open_job(
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """
     settings = checked(settings)
-    starts = starts_of(settings)
-    if settings.scope.seed_sitemaps not in {"auto", "off"}:
-        start_url(settings.scope.seed_sitemaps, normaliser(settings))  # as above: wrong is wrong at once
+    sitemap_of(settings)  # as above: wrong is wrong at once
     scope, pace = settings.scope, settings.pace
     tally = Tally(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)
     async with AsyncExitStack() as stack:
-        base = publish_base(settings, starts)
-        inputs = [Lines(name, normaliser(settings, base=base)) for name in settings.scope.input]
+        inputs = [Lines(name, normaliser(settings)) for name in dict.fromkeys(scope.input)]
         for lines in inputs:
             stack.callback(lines.close)
+        if inputs and not scope.start:
+            settings = replace(settings, scope=await started_by_input(scope, inputs))
+        starts = starts_of(settings)
+        base = publish_base(settings, starts)
+        for lines in inputs:
+            lines.normalise = normaliser(settings, base=base)
         traps = Traps(settings.scope.allow_trap)
         turn = fetch.Turns(time.time, anyio.sleep, far=far_of(settings))
         plain = await stack.enter_async_context(
@@ -399,4 +412,5 @@ async def open_job(
             base,
             inputs,
             list(sinks),
+            checks_starts=bool(scope.start),
         )

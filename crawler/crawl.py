@@ -10,8 +10,8 @@ URL. This file knows rules, words and ports; nothing concrete, and no settings.
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
@@ -21,6 +21,7 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler import arrival, hindsight, keeping
+from crawler.aliases import Aliases
 from crawler.breaker import Breaker
 from crawler.errors import first_of
 from crawler.extract import MAX_LINKS
@@ -32,6 +33,8 @@ from crawler.model import (
     Moved,
     Reply,
     Response,
+    Seed,
+    SeedKind,
     Settlement,
     Unlisted,
     Verdict,
@@ -51,7 +54,7 @@ GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 PROBE: Final = 60.0  # seconds that a site has to show that it is well, beside the gap that it wants
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
-Seeding: TypeAlias = Callable[["Crawl"], AsyncIterator[Sequence[Url]]]
+Seeding: TypeAlias = Callable[["Crawl"], AsyncGenerator[tuple[Seed, Sequence[Url]], None]]
 Returned: TypeAlias = Settlement | Lease  # a lease comes back unused
 
 log = logging.getLogger("crawler.crawl")
@@ -119,11 +122,13 @@ class Crawl:
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
     base: PublishBase | None = None
+    checks_starts: bool = True  # one of them must be a page
     clock: Callable[[], float] = time.time
 
     starts: list[Url] = field(init=False)  # and where they moved to
     meeting: Meeting = field(init=False)
     _home: Url = field(init=False)  # where the first start URL moved to
+    aliases: Aliases = field(init=False)
     _in_hand: int = field(init=False)  # leases, at most
     _flying: anyio.CapacityLimiter = field(init=False)
     _out: dict[int, Lease] = field(init=False, default_factory=dict)
@@ -137,6 +142,10 @@ class Crawl:
     )  # no page more was answered than when it ended unfinished before
     _nap: anyio.CancelScope | None = field(init=False, default=None)
     _probe: anyio.CancelScope | None = field(init=False, default=None)
+    _is_woken: bool = field(init=False, default=False)
+    _is_seeding: bool = field(init=False, default=False)
+    _seeded: anyio.Event = field(init=False)  # no seed is being read any more
+    _leased: anyio.Event | None = field(init=False, default=None)  # told when pages were
 
     def __post_init__(self) -> None:
         """Every start URL is visited first, and may move house."""
@@ -145,6 +154,9 @@ class Crawl:
         limits = self.limits
         self.meeting = Meeting(
             self.frontier, self.permits, self.turn, self.tally.pace, gap=limits.gap, max_wait=limits.max_wait
+        )
+        self.aliases = Aliases(
+            self.frontier, self.fetcher, self.meeting.permit, self.turn, self.placing, lambda: self.starts
         )
         self._in_hand = (NEXT + self.visitor.ahead) * self.limits.concurrency
         self._flying = anyio.CapacityLimiter(self.limits.concurrency)
@@ -221,12 +233,16 @@ class Crawl:
     ) -> None:
         """Starts first, then seeds, then everything; with a depth limit, one level after the other."""
         self.tally.phase = "arriving"
-        self.tally.found(await self.frontier.add([Visit(url) for url in self.placing.scope.starts]))
+        starts = [Visit(url) for url in self.placing.scope.starts]
+        self.tally.found(await self.frontier.add(starts, Seed(SeedKind.START)))
         await self._drain(give, done, depth=0)
         if self._ending:
             return
-        await arrival.check(self.frontier, self.placing.scope.starts)
-        await self._seed()
+        if self.checks_starts:
+            await arrival.check(self.frontier, self.placing.scope.starts)
+        await self._seed(give, done)
+        if self._ending:
+            return
         self.tally.phase = "crawling"
         # A level is finished before the next begins: what lies within the limit must not depend on timing.
         deepest = self.placing.scope.max_depth
@@ -247,12 +263,13 @@ class Crawl:
         stopped_at: float | None = None
         while True:
             await self._settle(group)
+            self._is_woken = False
             batch = Batch() if self._is_ending() else await self._lease(give, depth)
             if self._ending:
                 stopped_at = stopped_at or self.clock()
                 if not self._out or self.clock() - stopped_at > GRACE:
                     return
-            elif batch.finished and not self._out:
+            elif batch.finished and not self._out and not self._is_seeding:
                 return
             group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
 
@@ -261,8 +278,12 @@ class Crawl:
         if self.limits.max_pages is not None:
             room = min(room, self.limits.max_pages - self._asked - len(self._out))
         if room <= 0:
+            if self._leased:
+                self._leased.set()
             return Batch()
         batch = await self.frontier.lease(room, depth)
+        if self._leased and (batch.leases or batch.is_idle):
+            self._leased.set()
         for lease in batch.leases:
             self._out[lease.id] = lease
             give.send_nowait(lease)
@@ -277,6 +298,7 @@ class Crawl:
         """What came back: at least one, or nothing after `wait` seconds."""
         group: list[Returned] = []
         pause = min(RENEW, self._deadline - self.clock(), RENEW if wait is None else wait)
+        pause = 0.0 if self._is_woken else pause
         with anyio.move_on_after(max(0.0, pause)) as self._nap:
             group.append(await done.receive())
             if give.statistics().current_buffer_used >= self.limits.concurrency:
@@ -346,24 +368,75 @@ class Crawl:
             for waiting in (self._nap, self._probe):
                 if waiting:
                     waiting.cancel()
+            if self._leased:
+                self._leased.set()
 
-    # -- arriving -----------------------------------------------------------------------------------------
+    # -- seeds --------------------------------------------------------------------------------------------
 
-    async def _seed(self) -> None:
-        if self.seeding is None or await self.frontier.recall("seeded"):
+    async def _seed(
+        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
+    ) -> None:
+        """Read what is named elsewhere than in links, and visit meanwhile: with a depth limit, the first level only.
+
+        Nothing that is decided later depends on which came first: all seeds are read when this returns.
+        """
+        if self.seeding is None:
             return
         self.tally.phase = "seeds"
-        async for urls in self.seeding(self):
-            self.tally.found(await self.frontier.add([self.placing.visit(url, 0, None) for url in urls]))
-            if self._is_ending():
-                return
-        await self.frontier.remember("seeded", "yes")
+        self._is_seeding, self._seeded = True, anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._read_seeds, self.seeding)
+            await self._drain(give, done, depth=None if self.placing.scope.max_depth is None else 0)
+            if (
+                self._is_seeding
+            ):  # at an ending, the sitemap in hand is read to its end: each run makes progress
+                with anyio.move_on_after(GRACE):
+                    await self._seeded.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _read_seeds(self, seeding: Seeding) -> None:
+        async with aclosing(seeding(self)) as groups:
+            async for seed, urls in groups:
+                await self.aliases.ask(urls)
+                visits = [self.placing.visit(url, 0, None) for url in urls]
+                self.tally.found(await self.frontier.add(visits, seed))
+                self._wake()
+        self._is_seeding = False
+        self._seeded.set()
+        self._wake()
+
+    async def after_pages(self) -> None:
+        """Wait until pages were leased, or none is due: where slots are rare, sitemaps would take them all.
+
+        Once the crawl ends, no further sitemap is begun: this does not return.
+        """
+        if not self._ending:
+            self._leased = anyio.Event()
+            self._wake()
+            await self._leased.wait()
+        if self._ending:
+            self._seeded.set()
+            await anyio.sleep_forever()
+
+    async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
+        """Those of them that lie on a host of the site, in whatever folder."""
+        await self.aliases.ask(urls)
+        return [url for url in urls if self.placing.scope.on_site(url)]
+
+    def _wake(self) -> None:
+        """There may be something to lease."""
+        self._is_woken = True
+        if self._nap:
+            self._nap.cancel()
+
+    # -- arriving -----------------------------------------------------------------------------------------
 
     async def _recall(self) -> None:
         """What this run learned before it was interrupted."""
         self.placing.traps.restore(json.loads(await self.frontier.recall("traps") or "{}"))
         for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
             self._admit(Url(start), Url(to))
+        await self.aliases.recall()
 
     def _admit(self, start: Url, to: Url) -> None:
         if start == self._home:
@@ -372,6 +445,7 @@ class Crawl:
                 self.base.site = origin(to)
         self.starts.append(to)
         self.placing.scope = self.placing.scope.admitting(start, to)
+        self.aliases.renew()
 
     # -- the visit ----------------------------------------------------------------------------------------
 
@@ -412,6 +486,7 @@ class Crawl:
         """The lease closed. A page that fails for now leads where it led, as one that did not change."""
         replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.limits.keep_failing) > 0
         links = await self.frontier.links(lease) if replayed else verdict.links
+        await self.aliases.ask(link.url for link in links)
         if len(links) > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.placing.settlement, lease, verdict, links)
         return self.placing.settlement(lease, verdict, links)

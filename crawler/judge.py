@@ -13,6 +13,7 @@ from crawler import content, extract, fields, lastmod, patience, twins
 from crawler.extract import Markup, Page
 from crawler.fields import Directives
 from crawler.model import (
+    REDIRECTS,
     Broken,
     Cause,
     Facts,
@@ -38,7 +39,6 @@ from crawler.urls import Normaliser, Url
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
-REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 SCOPED: Final = frozenset(
     {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}
 )  # reasons that the scope gives, or the other pages, not this one

@@ -19,6 +19,7 @@ from crawler.urls import Url
 MAX_ENTRIES = 50_000  # URLs in a sitemap, sitemaps in an index
 MAX_BYTES = 52_428_800  # bytes of one file before compression
 MAX_LOC = 2_047  # characters of a loc: "less than 2,048"
+REDIRECTS = frozenset({301, 302, 303, 307, 308})  # statuses that send elsewhere (RFC 9110 15.4); 304 does not
 TRAPS = ("calendar", "depth", "path", "query", "session", "soft-404")  # kinds of spaces without end
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -47,6 +48,7 @@ class Why(Reason):
     OFFSITE = "offsite", "on another site"
     EXCLUDED = "excluded", "left out by --include, --exclude or the start path"
     DEPTH = "depth", "deeper than --max-depth"
+    NOT_NAMED = "not-named", "linked, but not named, and --list-only follows no links"
     NOFOLLOW = "nofollow", "linked with nofollow only"
     ROBOTS = "robots", "forbidden by robots.txt"
     ROBOTS_DOWN = "robots-down", "robots.txt could not be read, so nothing may be asked"
@@ -60,6 +62,17 @@ class Why(Reason):
     SOFT_404 = "soft-404", "shows what the site answers for a page that cannot be"
     EMPTY = "empty", "answered without content"
     DUPLICATE = "duplicate", "another URL that is listed shows the same page"
+
+
+class SeedOutcome(Reason):
+    """What became of a seed: a file of `--input`, or a sitemap."""
+
+    READ = "read", "read"
+    PARTLY = "partly", "read up to where it breaks"
+    FAILED = "failed", "could not be read"
+    ROBOTS = "robots", "forbidden by robots.txt"
+    ROBOTS_DOWN = "robots-down", "robots.txt could not be read, so nothing may be asked"
+    OFFSITE = "offsite", "on another site"
 
 
 class Cause(Reason):
@@ -96,12 +109,48 @@ class Source(Reason):
     HISTORY = "history", "the run that saw the content change"
 
 
+class SeedKind(Enum):
+    """How a URL came in, if not by a link. The first of these is the one that counts."""
+
+    START = 0
+    INPUT = 1
+    SITEMAP = 2
+
+
+class Seed(NamedTuple):
+    """Names URLs, so that no page has to: the start URLs together, a file of `--input`, a sitemap."""
+
+    kind: SeedKind
+    name: str = ""  # a sitemap: its URL, or its path on disk; a file of --input: as it was given
+    depth: int = 0  # indexes above it
+
+    def __str__(self) -> str:
+        """For people."""
+        match self.kind:
+            case SeedKind.START:
+                return "a start URL"
+            case SeedKind.INPUT:
+                return f"--input {self.name}"
+            case SeedKind.SITEMAP:
+                return f"the sitemap {self.name}"
+
+
+class SeedSettlement(NamedTuple):
+    """What became of a seed that was to be read."""
+
+    seed: Seed
+    outcome: SeedOutcome
+    detail: str = ""
+    entries: int = 0  # URLs that it names, taken or not
+    below: tuple[Seed, ...] = ()  # sitemaps that it names
+
+
 class Visit(NamedTuple):
     """A URL to go to, and how we came by it."""
 
     url: Url
     depth: int = 0  # links from a start URL; a redirect adds none
-    via: Url | None = None  # the page that named it first; None for starts and seeds
+    via: Url | None = None  # the page that linked to it first; None as long as only a seed named it
     hops: int = 0  # redirects in a row that led here
     aside: Why | None = None  # known and not to be asked for: settled as Unlisted at once
 

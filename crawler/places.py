@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from crawler.model import MAX_BYTES, Broken, Cause
+from crawler.model import MAX_BYTES, REDIRECTS, Broken, Cause
 from crawler.ports import Fetcher, Request
 from crawler.urls import Normaliser, Url, join, origin, target
 
 CHUNK: Final = 65_536  # bytes
-REDIRECTS: Final = 5
+HOPS: Final = 5  # redirects in a row
 ENTRY_POINTS: Final = tuple(
     f"sitemap.{suffix}{gz}" for suffix in ("xml", "txt", "jsonl") for gz in (".gz", "")
 )
@@ -43,8 +43,8 @@ class Places:
     async def open(self, place: str) -> Iterator[bytes]:
         """The bytes of a file or URL, as they lie there. Raises `Unreadable`; reading on may raise `OSError`."""
         if is_web(place):
-            return _slices(await self._body(Url(place)))
-        return _read(Path(place))
+            return slices(await self._body(Url(place)))
+        return read_file(place)
 
     def child(self, index: str, loc: str) -> str:
         """The place of what an index names. Raises `Unreadable` when it is not to be followed."""
@@ -55,14 +55,12 @@ class Places:
             if origin(url) == origin(index):
                 return url
             raise Unreadable(f"{loc} is on another host")
-        name = target(Url(url)).partition("?")[0].rpartition("/")[2]
-        path = Path(index).with_name(name) if name else None
-        if path and path.is_file():
+        if path := sibling(index, url):
             return str(path)
-        raise Unreadable(f"no file {name} lies beside it")
+        raise Unreadable(f"no file {_name(url)} lies beside it")
 
     async def _body(self, url: Url) -> bytes:
-        for _ in range(REDIRECTS + 1):
+        for _ in range(HOPS + 1):
             await self.turn()
             reply = await self.fetcher.fetch(Request(url, limit=MAX_BYTES + 1))
             if isinstance(reply, Broken):
@@ -70,7 +68,7 @@ class Places:
                 raise Unreadable(reason, too_large=reply.cause is Cause.TOO_LARGE)
             if reply.status == 200:
                 return reply.body
-            location = reply.headers.get("location") if 300 < reply.status < 309 else None
+            location = reply.headers.get("location") if reply.status in REDIRECTS else None
             to = Normaliser(strip=())(location, url) if location else None
             if to is None:
                 raise Unreadable(f"the server answered {reply.status}")
@@ -89,11 +87,24 @@ def resolve(place: str) -> str:
     raise Unreadable("no sitemap lies in that folder")
 
 
-def _slices(body: bytes) -> Iterator[bytes]:
+def sibling(index: str, url: str) -> Path | None:
+    """The file beside an index on disk that has the last name in the path of `url`, if there is one."""
+    name = _name(url)
+    path = Path(index).with_name(name) if name and name != ".." else None
+    return path if path and path.is_file() else None
+
+
+def _name(url: str) -> str:
+    return target(Url(url)).partition("?")[0].rpartition("/")[2]
+
+
+def slices(body: bytes) -> Iterator[bytes]:
+    """Bytes in memory as a stream."""
     return (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
 
 
-def _read(path: Path) -> Iterator[bytes]:
+def read_file(path: str) -> Iterator[bytes]:
+    """A file as a stream, opened when it is read. Reading may raise `OSError`."""
     with open(path, "rb") as file:
         while chunk := file.read(CHUNK):
             yield chunk

@@ -24,6 +24,8 @@ from crawler.model import (
     Permit,
     Reply,
     RobotsFile,
+    Seed,
+    SeedSettlement,
     Seen,
     Settlement,
     Source,
@@ -151,6 +153,7 @@ class Batch:
 
     leases: Sequence[Lease] = ()
     finished: bool = False  # nothing due, nothing waiting, nothing out: the crawl is complete
+    is_idle: bool = False  # no visit waits for a slot
     wait: float | None = None  # seconds until something may be due; None: when something settles
 
 
@@ -168,6 +171,7 @@ class Record:
     was: str | None = None  # code of the outcome in the run before
     was_lastmod: datetime | None = None
     failing: float | None = None  # seconds since the epoch: its first failure since it was answered last
+    seed: Seed | None = None  # what named it; None: links alone
 
 
 class Frontier(Pacer, Protocol):
@@ -185,8 +189,38 @@ class Frontier(Pacer, Protocol):
         """
         ...
 
-    async def add(self, visits: Sequence[Visit]) -> int:
-        """Make URLs known; those known in this run already are left alone. How many visits were new."""
+    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
+        """Make URLs known; those known in this run already are left alone. How many visits were new.
+
+        What a `seed` names is asked for, though links alone would not have been reason enough (nofollow, too deep,
+        a trap), and remembers which seed it was: the first by kind and order of naming, whichever was read first.
+        """
+        ...
+
+    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+        """Make seeds known that are to be read in this run; those known already are left alone.
+
+        No more than `room` in all of their depth; how many were passed over for that.
+        """
+        ...
+
+    async def next_seed(self) -> Seed | None:
+        """A seed that is still to be read in this run: the first by kind, depth and order of naming."""
+        ...
+
+    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
+        """A seed was read, and what it names was added. It is not read again in this run.
+
+        The sitemaps `below` it become known as by `name_seeds`, in the same transaction.
+        """
+        ...
+
+    async def sitemaps(self) -> Mapping[str, int]:
+        """How many sitemaps of this run came to which `SeedOutcome` (by its code), are "open", or were "passed"."""
+        ...
+
+    async def orphans(self) -> Mapping[str, int]:
+        """Listed pages that a sitemap names, and no page links to; by sitemap, the largest number first."""
         ...
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:

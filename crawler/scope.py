@@ -28,6 +28,8 @@ class Scope:
     names: frozenset[str]  # host names whose subdomains, or domains, belong
     folders: tuple[str, ...]
     schemes: frozenset[str]
+    aliases: frozenset[str] = frozenset()  # origins of other names that redirect here
+    list_only: bool = False
     max_depth: int | None = None
     include: Patterns = field(default=())
     exclude: Patterns = field(default=())
@@ -45,7 +47,8 @@ class Scope:
             names=frozenset(name_of(urls.host(url)) for url in starts),
             folders=tuple(_folder(url) for url in starts),
             schemes=frozenset(url.partition(":")[0] for url in starts),
-            max_depth=chosen.max_depth,
+            list_only=chosen.list_only,
+            max_depth=0 if chosen.list_only else chosen.max_depth,
             include=_compile(chosen.include),
             exclude=_compile(chosen.exclude),
             no_list=_compile(chosen.no_list),
@@ -61,29 +64,35 @@ class Scope:
         folders = (*self.folders, _folder(to))
         return replace(self, hosts=self.hosts | {urls.netloc(to)}, schemes=schemes, folders=folders)
 
-    def belongs(self, url: Url) -> bool:
-        """Whether the URL is on the site at all."""
-        netloc = urls.netloc(url)
-        if self.reach == "path":
-            return netloc in self.hosts and urls.target(url).startswith(self.folders)
-        if netloc in self.hosts or self.reach == "host":
-            return netloc in self.hosts
+    def with_aliases(self, aliases: frozenset[str]) -> Self:
+        """The scope in which these origins are the site, too."""
+        return replace(self, aliases=aliases) if aliases != self.aliases else self
+
+    def on_site(self, url: Url) -> bool:
+        """Whether the URL is on a host of the site, in whatever folder."""
+        if urls.netloc(url) in self.hosts or (self.aliases and urls.origin(url) in self.aliases):
+            return True
+        if self.reach in {"host", "path"}:
+            return False
         name = urls.host(url)
         if self.reach == "subdomains":
             return any(name == known or name.endswith("." + known) for known in self.names)
         return urls.registrable(name) in self.names
+
+    def belongs(self, url: Url) -> bool:
+        """Whether the URL is on the site at all."""
+        return self.on_site(url) and (self.reach != "path" or urls.target(url).startswith(self.folders))
 
     def aside(self, url: Url, depth: int) -> Why | None:
         """Why a URL that was found is not visited; None when it is."""
         if len(url) > LONGEST:
             return Why.TOO_LONG
         if not self.belongs(url):
-            on_site = self.reach == "path" and urls.netloc(url) in self.hosts
-            return Why.EXCLUDED if on_site else Why.OFFSITE
+            return Why.EXCLUDED if self.on_site(url) else Why.OFFSITE
         if self._excluded(url):
             return Why.EXCLUDED
         if self.max_depth is not None and depth > self.max_depth:
-            return Why.DEPTH
+            return Why.NOT_NAMED if self.list_only else Why.DEPTH
         return None
 
     def unlisted(self, url: Url) -> Why | None:
@@ -104,6 +113,19 @@ class Scope:
         if self.include and not _matches(self.include, url):
             return True
         return bool(self.exclude) and _matches(self.exclude, url)
+
+
+def aliases_of(url: Url) -> list[str]:
+    """The origins under which the same site may answer by another name: with and without `www.`, http and https.
+
+    An explicit port stays, and so does its scheme; an IP address has no alias.
+    """
+    scheme, name = url.partition(":")[0], urls.host(url)
+    port = urls.netloc(url).removeprefix(name)
+    if name.startswith("[") or name.rpartition(".")[2].isdigit():
+        return []
+    other = _without_www(name) if name.startswith("www.") else f"www.{name}"
+    return [f"{way}://{other}{port}" for way in ((scheme,) if port else ("http", "https"))]
 
 
 def _compile(patterns: Sequence[str]) -> Patterns:

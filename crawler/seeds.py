@@ -1,27 +1,59 @@
-"""Seeds: URLs from sitemaps and from files, read before the crawl begins. Not a validator: what can be read is used.
+"""Seeds: files of `--input` and sitemaps, as a source of URLs. Not a validator: what can be read is used.
 
-Indexes are followed two levels down; each sitemap is read once; robots.txt and the scope hold for sitemaps as
-for pages. What is wrong with one is logged and costs that sitemap only.
+Each is work like a page: it is settled once a run in the state, one after the other, while pages are visited. What it
+names reaches the frontier in groups before it is settled, so a death costs one seed to be read again and no URL.
+robots.txt, the pace and the site hold for sitemaps as for pages; what is wrong with one is said and costs that one only.
 """
 
 import logging
+import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
-from typing import Final
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, Protocol
 
 import anyio.to_thread
 
 from crawler.errors import ConfigError
-from crawler.model import MAX_BYTES, Broken, Permit
-from crawler.ports import Fetcher, Pacer, Request, Turn
-from crawler.urls import Normaliser, Url, origin
+from crawler.model import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    REDIRECTS,
+    Broken,
+    Permit,
+    Seed,
+    SeedKind,
+    SeedOutcome,
+    SeedSettlement,
+    Why,
+)
+from crawler.places import is_web, read_file, sibling, slices
+from crawler.ports import Fetcher, Frontier, Request, Turn
+from crawler.settings import Scope
+from crawler.urls import Normaliser, Url, netloc, origin
 
-LEVELS: Final = 3  # a sitemap, named by an index, named by an index
-MOST: Final = 50_000  # sitemaps that are read: as many as one index may name
-REDIRECTS: Final = 5
+GROUP: Final = 2_000  # URLs that reach the frontier together
+NESTED: Final = 500  # sitemaps that are read below indexes which an index names
+ROOM: Final = (MAX_ENTRIES, MAX_ENTRIES, NESTED)  # sitemaps that are read, by the indexes above them
+MOST_HOSTS: Final = 1_000  # whose pages `--input` may name, if no start URL is given
+HOPS: Final = 5  # redirects in a row
 
 log = logging.getLogger("crawler.seeds")
+
+
+class Reading(Protocol):
+    """A seed that is open."""
+
+    def take(self) -> Sequence[Url] | None:
+        """The next URLs that it names; None at its end. Blocks."""
+        ...
+
+    def settlement(self, seed: Seed) -> SeedSettlement:
+        """What became of it, after its end."""
+        ...
 
 
 class Lines:
@@ -29,25 +61,51 @@ class Lines:
 
     def __init__(self, name: str, normalise: Normaliser) -> None:
         """Raises `ConfigError` when the file cannot be read."""
-        self._name, self._normalise = name, normalise
+        self.name, self.normalise, self._entries = name, normalise, 0
         try:
-            self._file = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 - read while crawling
+            self._file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 - read while crawling
         except OSError as error:
             raise ConfigError(f"--input: {name} cannot be read ({error.strerror}).") from error
+        self._numbered = enumerate(self._file, 1)
 
-    def chunks(self) -> Iterator[list[Url]]:
-        """Some thousand URLs at a time."""
-        numbered = enumerate(self._file, 1)
-        while chunk := list(islice(numbered, 5_000)):
-            yield [url for number, line in chunk if (url := self._read(number, line))]
+    def hosts(self) -> dict[str, Url]:
+        """The first URL of each host; the lines can be taken afterwards. Blocks."""
+        if not self._file.seekable():
+            copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
+            shutil.copyfileobj(self._file, copy)
+            copy.seek(0)
+            self._file = copy
+        found: dict[str, Url] = {}
+        for line in self._file:
+            if url := self.normalise(_text(line)):
+                found.setdefault(netloc(url), url)
+            if len(found) > MOST_HOSTS:
+                break
+        self._file.seek(0)
+        self._numbered = enumerate(self._file, 1)
+        return found
+
+    def take(self) -> list[Url] | None:
+        """See `Reading.take`. Raises `ConfigError` when the file fails."""
+        try:
+            chunk = list(islice(self._numbered, GROUP))
+        except OSError as error:
+            raise ConfigError(f"--input: {self.name} cannot be read ({error.strerror}).") from error
+        urls = [url for number, line in chunk if (url := self._read(number, line))]
+        self._entries += len(urls)
+        return urls if chunk else None
+
+    def settlement(self, seed: Seed) -> SeedSettlement:
+        """See `Reading.settlement`."""
+        return SeedSettlement(seed, SeedOutcome.READ, entries=self._entries)
 
     def _read(self, number: int, line: bytes) -> Url | None:
-        text = line.decode("utf-8-sig", "replace").strip()
-        if not text or text.startswith("#"):
+        text = _text(line)
+        if not text:
             return None
-        url = self._normalise(text)
+        url = self.normalise(text)
         if url is None:
-            log.warning("a line is no URL", extra={"fields": {"input": self._name, "line": number}})
+            log.warning("a line is no URL", extra={"fields": {"input": self.name, "line": number}})
         return url
 
     def close(self) -> None:
@@ -56,89 +114,168 @@ class Lines:
             self._file.close()
 
 
-class Seeds:
-    """Reads sitemaps. `permit` asks robots.txt of a URL, `belongs` the scope."""
+def _text(line: bytes) -> str:
+    """What a line says; a comment says nothing."""
+    text = line.decode("utf-8-sig", "replace").strip()
+    return "" if text.startswith("#") else text
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        pacer: Pacer,
-        normalise: Normaliser,
-        *,
-        permit: Callable[[Url], Awaitable[Permit]],
-        belongs: Callable[[Url], bool],
-        turn: Turn,
-    ) -> None:
-        self._fetcher, self._pacer, self._normalise = fetcher, pacer, normalise
-        self._permit, self._belongs, self._turn = permit, belongs, turn
-        self._met: set[Url] = set()
 
-    async def read(self, sitemaps: Iterable[Url]) -> AsyncIterator[Sequence[Url]]:
-        """The pages that the sitemaps name, one sitemap at a time. Those of other sites are logged and passed over."""
-        named = dict.fromkeys(sitemaps)
-        for url in named:
-            if not self._belongs(url):
-                self._passed_over(url, "is not on the site")
-        level = [url for url in named if self._is_new(url)]
-        for _ in range(LEVELS):
-            below: list[Url] = []
-            for url in level:
-                pages, more = await self._one(url)
-                yield pages
-                below += [child for child in more if self._is_new(child)]
-            level = below
+async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
+    """The scope when no start URL is given: the first line of each host is one. Raises `ConfigError`."""
+    if scope.scope == "path":
+        raise ConfigError("--scope path needs a start URL, beside --input: its folder is the site.")
+    starts: dict[str, Url] = {}
+    for lines in inputs:
+        found = await anyio.to_thread.run_sync(lines.hosts, abandon_on_cancel=True)
+        starts |= {host: url for host, url in found.items() if host not in starts}
+    if not starts:
+        raise ConfigError(f"--input: no line of {' or '.join(scope.input)} is an http or https URL.")
+    if len(starts) > MOST_HOSTS:
+        raise ConfigError(f"--input names more than {MOST_HOSTS:,} hosts, and there is no start URL.")
+    return replace(scope, start=tuple(starts.values()))
 
-    def _is_new(self, url: Url) -> bool:
-        new = self._belongs(url) and url not in self._met and len(self._met) < MOST
-        if new:
-            self._met.add(url)
-        return new
 
-    async def _one(self, url: Url) -> tuple[list[Url], list[Url]]:
-        body = await self._body(url)
-        if body is None:
-            return [], []
-        pages, more, fault = await anyio.to_thread.run_sync(self._parse, body, url)
-        log.info("read a sitemap", extra={"fields": {"url": url, "pages": len(pages), "sitemaps": len(more)}})
-        if fault:
-            log.warning("a sitemap is broken", extra={"fields": {"url": url, "fault": fault}})
-        return pages, more
+class Entries:
+    """What a sitemap names: pages as they are taken, further sitemaps in its settlement."""
 
-    async def _body(self, url: Url) -> bytes | None:
-        for _ in range(REDIRECTS + 1):
-            if not (await self._permit(url)).allowed:
-                self._passed_over(url, "forbidden by robots.txt")
-                return None
-            await self._turn(origin(url), await self._pacer.slot(origin(url)))
-            reply = await self._fetcher.fetch(Request(url, limit=MAX_BYTES))
-            if isinstance(reply, Broken):
-                self._passed_over(url, f"{reply.cause.says} {reply.detail}".strip())
-                return None
-            if reply.status == 200:
-                return reply.body
-            to = (
-                self._normalise(reply.headers.get("location") or "", url)
-                if 300 < reply.status < 309
-                else None
-            )
-            if to is None or not self._belongs(to):
-                self._passed_over(url, f"answered {reply.status}")
-                return None
-            url = to
-        self._passed_over(url, "redirects too often")
-        return None
+    def __init__(self, chunks: Iterable[bytes], read: Callable[[str], Url | None], *, place: str) -> None:
+        """`read` makes a URL of what stands in a loc; `place` is where the sitemap lies, a URL or a path."""
+        from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml takes long to import
 
-    def _passed_over(self, url: Url, reason: str) -> None:
-        log.warning("a sitemap was passed over", extra={"fields": {"url": url, "reason": reason}})
+        self._found, self._read, self._place = reading(chunks), read, place
+        self._items = iter(self._found)
+        self._below: dict[str, None] = {}
+        self._entries, self._fault = 0, ""
 
-    def _parse(self, body: bytes, url: Url) -> tuple[list[Url], list[Url], str | None]:
-        from crawler.sitemap import read  # noqa: PLC0415 - lxml takes long to import, for those without a sitemap yet
-
+    def take(self) -> list[Url] | None:
+        """See `Reading.take`."""
+        try:
+            items = list(islice(self._items, min(GROUP, MAX_ENTRIES - self._entries)))
+            if not items and self._entries == MAX_ENTRIES and next(self._items, None):
+                self._fault = f"names more than {MAX_ENTRIES:,} URLs"
+        except OSError as error:
+            items, self._fault = [], str(error.strerror)
+        self._entries += len(items)
         pages: dict[Url, None] = {}
-        more: dict[Url, None] = {}
-        found = read.read([body])
-        for item in found:
-            loc = self._normalise(item.loc, url)
-            if loc:
-                (more if item.kind == "sitemap" else pages)[loc] = None
-        return list(pages), list(more), found.malformed
+        for item in items:
+            if url := self._read(item.loc):
+                if item.kind == "page":
+                    pages[url] = None
+                else:
+                    self._below[self._child(url)] = None
+        return list(pages) if items else None
+
+    def _child(self, url: Url) -> str:
+        """An index on disk names URLs: the files are looked for beside it. One on the web never leads to a file."""
+        beside = None if is_web(self._place) else sibling(self._place, url)
+        return str(beside) if beside else url
+
+    def settlement(self, seed: Seed) -> SeedSettlement:
+        """See `Reading.settlement`."""
+        fault = self._fault or self._found.malformed or ""
+        below = tuple(Seed(SeedKind.SITEMAP, name, seed.depth + 1) for name in self._below)
+        bad = SeedOutcome.PARTLY if self._entries else SeedOutcome.FAILED
+        return SeedSettlement(seed, bad if fault else SeedOutcome.READ, fault, self._entries, below)
+
+
+@dataclass
+class Seeds:
+    """Reads the seeds of a run that are not settled yet.
+
+    `permit` asks robots.txt of a URL, `on_site` gives those URLs that are on the site, `turn` waits for a slot, and
+    `after_pages` until pages had their share of the slots.
+    """
+
+    frontier: Frontier
+    fetcher: Fetcher
+    normalise: Normaliser
+    base: Url  # what a relative URL in a file on disk is relative to
+    permit: Callable[[Url], Awaitable[Permit]]
+    on_site: Callable[[Sequence[Url]], Awaitable[Sequence[Url]]]
+    turn: Turn
+    after_pages: Callable[[], Awaitable[None]]
+    inputs: Sequence[Lines] = ()
+    _lines: dict[str, Lines] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """By the name that the state knows them by."""
+        self._lines = {lines.name: lines for lines in self.inputs}
+
+    async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
+        """What the seeds name, in groups. `sitemaps`: URLs and paths of those that are named by no index."""
+        await self.frontier.name_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
+        passed = await self.frontier.name_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
+        while seed := await self.frontier.next_seed():
+            reading = await self._open(seed)
+            if not isinstance(reading, SeedSettlement):
+                while (
+                    urls := await anyio.to_thread.run_sync(reading.take, abandon_on_cancel=True)
+                ) is not None:
+                    yield seed, urls
+                reading = reading.settlement(seed)
+            passed += await self._settle(reading)
+        if passed:
+            log.warning(
+                "more sitemaps than are read", extra={"fields": {"passed_over": passed, "nested": NESTED}}
+            )
+
+    async def _settle(self, read: SeedSettlement) -> int:
+        seed = read.seed
+        below = await self._named(read.below)
+        room = ROOM[seed.depth + 1] if seed.depth + 1 < len(ROOM) else 0
+        passed = await self.frontier.settle_seed(read._replace(below=tuple(below)), room)
+        if seed.kind is SeedKind.INPUT:
+            return passed
+        fields: dict[str, object] = {"url": seed.name}
+        if read.outcome in {SeedOutcome.READ, SeedOutcome.PARTLY}:
+            counts = {"pages": read.entries - len(read.below), "sitemaps": len(read.below)}
+            log.info("read a sitemap", extra={"fields": fields | counts})
+        if read.outcome is SeedOutcome.PARTLY:
+            log.warning("a sitemap is broken", extra={"fields": fields | {"fault": read.detail}})
+        elif read.outcome is not SeedOutcome.READ:
+            reason = read.detail or read.outcome.says
+            log.warning("a sitemap was passed over", extra={"fields": fields | {"reason": reason}})
+        return passed
+
+    async def _named(self, below: Sequence[Seed]) -> list[Seed]:
+        """Those that may be read at all."""
+        web = [Url(seed.name) for seed in below if is_web(seed.name)]
+        near = set(await self.on_site(web))
+        return [seed for seed in below if not is_web(seed.name) or seed.name in near]
+
+    async def _open(self, seed: Seed) -> Reading | SeedSettlement:
+        """The seed, ready to be taken from, or why it is not."""
+        if seed.kind is SeedKind.INPUT:
+            return self._lines.get(seed.name) or SeedSettlement(
+                seed, SeedOutcome.FAILED, "is not given any more"
+            )
+        if is_web(seed.name):
+            return await self._fetch(seed)
+        return Entries(read_file(seed.name), partial(self._join, self.base), place=seed.name)
+
+    def _join(self, base: Url, loc: str) -> Url | None:
+        return self.normalise(loc, base)
+
+    async def _fetch(self, seed: Seed) -> Reading | SeedSettlement:
+        url, status = Url(seed.name), 200
+        if not await self.on_site([url]):
+            return SeedSettlement(seed, SeedOutcome.OFFSITE, "is not on the site")
+        for _ in range(HOPS + 1):
+            permit = await self.permit(url)
+            if not permit.allowed:
+                down = permit.why is Why.ROBOTS_DOWN
+                return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
+            await self.after_pages()
+            await self.turn(origin(url), await self.frontier.slot(origin(url)))
+            reply = await self.fetcher.fetch(Request(url, limit=MAX_BYTES))
+            if isinstance(reply, Broken):
+                return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
+            if reply.status == 200:
+                return Entries(slices(reply.body), partial(self._join, url), place=url)
+            status = reply.status
+            location = reply.headers.get("location") if status in REDIRECTS else None
+            to = self.normalise(location, url) if location else None
+            if to is None or not await self.on_site([to]):
+                return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {status}")
+            url = to
+        return SeedSettlement(seed, SeedOutcome.FAILED, "redirects too often")

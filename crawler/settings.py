@@ -77,7 +77,10 @@ class Scope:
     )
     input: tuple[str, ...] = option((), "a file with one URL a line to add; - reads stdin", LIST(TEXT), "-i")
     seed_sitemaps: str = option(
-        "auto", "sitemaps to take URLs from: those robots.txt names (auto), a URL, or off", TEXT
+        "auto", "sitemaps to take URLs from: those robots.txt names (auto), a URL, a file, or off", TEXT
+    )
+    list_only: bool = option(
+        False, "ask only for what is named (start URLs, --input, sitemaps); follow no links", SWITCH
     )
 
 

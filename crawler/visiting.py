@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -69,6 +70,20 @@ def start_url(text: str, normalise: Normaliser) -> Url:
     if urls.port(url) in BAD_PORTS:
         raise ConfigError(f"{text!r}: port {urls.port(url)} belongs to another protocol, and is never asked.")
     return url
+
+
+def sitemap_of(settings: Settings) -> str:
+    """What --seed-sitemaps names: "auto", "off", the path of a file, or a URL. Raises `ConfigError`."""
+    chosen = settings.scope.seed_sitemaps
+    if chosen in {"auto", "off"}:
+        return chosen
+    if "://" in chosen:
+        return start_url(chosen, normaliser(settings))
+    if Path(chosen).is_dir() or not Path(chosen).exists():
+        raise ConfigError(
+            f"--seed-sitemaps: there is no file {chosen}; a URL begins with https:// or http://."
+        )
+    return chosen
 
 
 def normaliser(

@@ -29,6 +29,10 @@ from crawler.model import (
     Moved,
     Outcome,
     RobotsFile,
+    Seed,
+    SeedKind,
+    SeedOutcome,
+    SeedSettlement,
     Settlement,
     Source,
     Unlisted,
@@ -289,7 +293,7 @@ async def test_later_is_offered_again_when_it_is_due(bench: Bench) -> None:
     [lease] = await bench.leases()
     await bench.settle(lease, Later(bench.clock.now + 60, Cause.RATE_LIMITED))
     batch = await bench.frontier.lease(9)
-    assert batch == type(batch)((), finished=False, wait=60.0)
+    assert batch == type(batch)((), finished=False, is_idle=True, wait=60.0)
     bench.clock.now += 60
     [again] = await bench.leases()
     assert again.visit.url == ROOT
@@ -729,3 +733,119 @@ async def test_strain_doubles_once_a_second_and_has_an_end(bench: Bench) -> None
         bench.clock.now += 1.5
         await bench.frontier.slow(SITE, bench.clock.now)
     assert await gap() == pytest.approx(8.0)
+
+
+# -- seeds --------------------------------------------------------------------------------------------------
+
+
+def sitemap(name: str, depth: int = 0) -> Seed:
+    return Seed(SeedKind.SITEMAP, f"{SITE}/{name}.xml", depth)
+
+
+async def test_seeds_are_read_in_the_order_they_were_named_and_once_a_run(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
+    assert await bench.frontier.next_seed() is None, "start URLs are not read"
+    assert await bench.frontier.name_seeds([sitemap("b"), sitemap("a"), sitemap("b")], 10) == 0
+    await bench.frontier.name_seeds([Seed(SeedKind.INPUT, "list.txt")], 10)
+    order = []
+    while seed := await bench.frontier.next_seed():
+        order.append(seed)
+        below = (sitemap("c", 1), sitemap("a", 1)) if seed == sitemap("b") else ()
+        await bench.frontier.settle_seed(SeedSettlement(seed, SeedOutcome.READ, below=below), 10)
+    assert order == [Seed(SeedKind.INPUT, "list.txt"), sitemap("b"), sitemap("a"), sitemap("c", 1)]
+    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 10)
+    assert await bench.frontier.next_seed() is None
+    assert await bench.frontier.sitemaps() == {"read": 3}
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    await bench.frontier.name_seeds([sitemap("a")], 10)
+    assert await bench.frontier.next_seed() == sitemap("a")
+
+
+async def test_no_more_seeds_of_one_depth_become_known_than_there_is_room_for(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.name_seeds([sitemap(str(n)) for n in range(5)], 3) == 2
+    assert await bench.frontier.name_seeds([sitemap("0"), sitemap("9")], 3) == 1, (
+        "that which is known needs no room"
+    )
+    below = tuple(sitemap(f"c{n}", 1) for n in range(5))
+    assert (
+        await bench.frontier.settle_seed(SeedSettlement(sitemap("0"), SeedOutcome.READ, "", 5, below), 4) == 1
+    )
+    assert await bench.frontier.sitemaps() == {"read": 1, "open": 6, "passed": 1}
+
+
+async def test_what_a_seed_names_is_asked_for_though_links_were_not_reason_enough(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    reasons = [Why.NOFOLLOW, Why.DEPTH, Why.TRAP, Why.NOT_NAMED, Why.EXCLUDED]
+    await bench.settle(root, Listed(), *(page(f"/{why.value}", aside=why) for why in reasons))
+    await bench.frontier.name_seeds([sitemap("a")], 1)
+    named = [Visit(Url(f"{SITE}/{why.value}")) for why in reasons[:-1]]
+    excluded = Visit(Url(f"{SITE}/excluded"), aside=Why.EXCLUDED)
+    assert await bench.frontier.add([*named, excluded], sitemap("a")) == 4
+    assert await bench.frontier.add([*named, excluded], sitemap("a")) == 0
+    leases = await bench.leases()
+    assert {lease.visit.url for lease in leases} == {visit.url for visit in named}
+    assert {lease.visit.depth for lease in leases} == {0}
+    balance = await bench.frontier.balance()
+    assert (balance.discovered, balance.balanced) == (6, True)
+
+
+@pytest.mark.parametrize("linked_first", [True, False])
+async def test_how_a_url_came_in_does_not_depend_on_which_way_was_first(
+    bench: Bench, linked_first: bool
+) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
+    both, alone, follows_not, itself = (
+        Url(SITE + path) for path in ("/both", "/alone", "/nofollow", "/itself")
+    )
+    named = [Visit(url) for url in (both, alone, follows_not, itself)]
+    links = [page("/both"), page("/linked"), page("/nofollow", aside=Why.NOFOLLOW)]
+    if linked_first:
+        await bench.settle(root, Listed(), *links)
+        await bench.frontier.add(named, sitemap("b"))
+        await bench.frontier.add(named, sitemap("a"))
+    else:
+        await bench.frontier.add(named, sitemap("a"))
+        await bench.frontier.add(named, sitemap("b"))
+        await bench.settle(root, Listed(), *links)
+    for lease in await bench.leases():
+        # A page that links to itself only is linked to by no other; what it links to in vain is known already.
+        await bench.settle(lease, Listed(), Visit(lease.visit.url, 1, lease.visit.url))
+    known = {
+        url: await bench.frontier.record(url)
+        for url in (both, alone, follows_not, itself, Url(SITE + "/linked"))
+    }
+    ways = {url.removeprefix(SITE): (r.seed, r.visit.via, r.visit.depth) for url, r in known.items() if r}
+    assert ways == {
+        "/both": (sitemap("a"), ROOT, 0), "/alone": (sitemap("a"), None, 0), "/nofollow": (sitemap("a"), None, 0),
+        "/itself": (sitemap("a"), None, 0), "/linked": (None, ROOT, 1),
+    }  # fmt: skip
+    assert await bench.frontier.orphans() == {sitemap("a").name: 3}
+
+
+async def test_a_start_url_stays_one_whatever_names_it_besides(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.name_seeds([sitemap("a")], 1)
+    await bench.frontier.add([Visit(ROOT)], sitemap("a"))
+    await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
+    await bench.frontier.add([Visit(ROOT)], sitemap("a"))
+    record = await bench.frontier.record(ROOT)
+    assert record
+    assert record.seed == Seed(SeedKind.START)
+
+
+async def test_sitemaps_that_robots_txt_kept_back_by_failing_are_read_when_the_run_goes_on(
+    bench: Bench,
+) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
+    await bench.frontier.settle_seed(SeedSettlement(sitemap("a"), SeedOutcome.ROBOTS_DOWN), 0)
+    await bench.frontier.settle_seed(SeedSettlement(sitemap("b"), SeedOutcome.FAILED), 0)
+    assert (await bench.frontier.begin("settings")).resumed
+    assert await bench.frontier.next_seed() == sitemap("a")

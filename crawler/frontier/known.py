@@ -10,7 +10,7 @@ from crawler.urls import Url
 
 
 class Known:
-    """URL to record number; below zero when the URL is known from nofollow links only."""
+    """URL to record number; below zero when another way to the URL would be news (see `schema.KNOWN`)."""
 
     def __init__(self, size: int = 50_000) -> None:
         self._size = size
@@ -24,7 +24,7 @@ class Known:
         self._young[url] = -number if aside else number
 
     def number(self, url: Url) -> int:
-        """Its record number, below zero when only nofollow links were seen; zero when it is not remembered."""
+        """Its record number, below zero when another way to it would be news; zero when it is not remembered."""
         number = self._young.get(url)
         if number is None:
             number = self._old.get(url, 0)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from crawler import keeping
 from crawler.frontier import schema
 from crawler.frontier.known import Known
+from crawler.frontier.seed_ledger import SeedLedger
 from crawler.model import (
     Balance,
     Failed,
@@ -22,6 +23,8 @@ from crawler.model import (
     Lease,
     Prior,
     RobotsFile,
+    Seed,
+    SeedKind,
     Settlement,
     Visit,
     Why,
@@ -41,10 +44,8 @@ STRAIN_PAUSE: Final = (
 )
 STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
 
-_NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
-
-class Ledger:
+class Ledger(SeedLedger):
     """The verbs on an open database, each to be called within a transaction."""
 
     def __init__(
@@ -84,6 +85,7 @@ class Ledger:
             self._db.execute("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
             if last[2] == "crawling":
                 self._db.execute(schema.REOPEN_UNASKED, {"run": self.run})
+                self.reopen_seeds()
             self._since = self._trusted_since(reading)
             return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
         if last:
@@ -101,27 +103,39 @@ class Ledger:
 
     def _prune(self, last: int) -> None:
         """Forget runs up to `last`, and the URLs that none found since."""
-        for statement in ("run WHERE number <= ?", "word WHERE run <= ?", "url WHERE run <= ?"):
+        for statement in (
+            "run WHERE number <= ?",
+            "word WHERE run <= ?",
+            "url WHERE run <= ?",
+            "seed WHERE run <= ?",
+        ):
             self._db.execute(f"DELETE FROM {statement}", (last,))  # noqa: S608 - our own words
 
     def _trusted_since(self, reading: str) -> int:
         other = self.one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
         return (other or 0) + 1
 
-    def add(self, visits: Iterable[Visit]) -> int:
+    def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
         """How many visits were new; what is set aside is kept, but not counted here."""
-        rows = self._rows(visits)
+        named = _once(visits) if seed else self._news(visits)
+        number = self.seed_id(seed) if seed else None
+        rows = self._rows(named)
         due = [row for row in rows if row[1] == schema.QUEUED]
         aside = [row for row in rows if row[1] == schema.SETTLED]
-        self._insert(aside)
-        return self._insert(due)
+        self._insert(aside, number)
+        new = self._insert(due, number)
+        return new + (self.name_known(rows, seed, number) if seed and number else 0)
 
-    def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
-        """The rows for `schema.ADD`, without what is known already."""
-        rows, now = [], self._clock()
+    def _news(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Those that are not known already."""
         maybe = _once(self._telling(visits))
         self._remember([visit.url for visit in maybe])
-        for visit in self._telling(maybe):
+        return self._telling(maybe)
+
+    def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
+        """The rows for `schema.ADD`."""
+        rows, now = [], self._clock()
+        for visit in visits:
             aside = visit.aside
             rows.append(
                 [
@@ -154,21 +168,18 @@ class Ledger:
             for url, number, aside in json.loads(self.one(schema.KNOWN, given)[0]):
                 self._known.add(Url(url), number, aside=bool(aside))
 
-    def _insert(self, rows: list[list[Any]]) -> int:
+    def _insert(self, rows: list[list[Any]], seed: int | None) -> int:
         if not rows:
             return 0
-        given = {"rows": json.dumps(rows), "run": self.run}
+        given = {"rows": json.dumps(rows), "run": self.run, "seed": seed}
         new = self._db.execute(schema.ADD, given).rowcount
         self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self.run))
-        if new < len(rows) and self.one(schema.ANY_NOFOLLOW)[0]:
-            new += self._db.execute(schema.UPGRADE, given).rowcount
-        self._learn_ids({row[0]: row[6] == _NOFOLLOW for row in rows})
+        if new < len(rows):
+            self._db.execute(schema.LINKED, given)
+            if self.one(schema.ANY_NOFOLLOW)[0]:
+                new += self._db.execute(schema.UPGRADE, given).rowcount
+        self._remember([row[0] for row in rows])
         return new
-
-    def _learn_ids(self, urls: dict[Url, bool]) -> None:
-        found = json.loads(self.one(schema.IDS, {"urls": json.dumps(list(urls))})[0])
-        for url, number in found:
-            self._known.add(Url(url), number, aside=urls[url])
 
     def _id(self, url: Url | None) -> int | None:
         if url is None:
@@ -205,8 +216,8 @@ class Ledger:
             self._db.execute(schema.TAKE, {"token": token, "due": now + LEASE_SECONDS, "ids": ids})
             return Batch(leases)
         if not self.one("SELECT EXISTS (SELECT 1 FROM url WHERE state < 3 AND depth <= ?)", (depth,))[0]:
-            return Batch(finished=True)
-        return Batch(wait=self._wait(hosts, now))
+            return Batch(finished=True, is_idle=True)
+        return Batch(wait=self._wait(hosts, now), is_idle=not hosts)
 
     def _lease_host(
         self, host: tuple[Any, ...], share: int, depth: int, now: float, token: int
@@ -252,7 +263,7 @@ class Ledger:
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
         for s in live:
-            self._known.add(s.lease.visit.url, s.lease.id, aside=False)
+            self._known.add(s.lease.visit.url, s.lease.id, aside=s.lease.visit.via is None)
         new = self.add(chain.from_iterable(s.found for s in live))
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
@@ -307,7 +318,7 @@ class Ledger:
         urls = [visit.url for visit in settlement.found]
         numbers = self._known.numbers(urls)
         if 0 in numbers:
-            self._learn_ids({url: False for url, number in zip(urls, numbers, strict=True) if not number})
+            self._remember([url for url, number in zip(urls, numbers, strict=True) if not number])
             numbers = self._known.numbers(urls)
         return [
             -abs(number) if visit.aside is Why.NOFOLLOW else abs(number)
@@ -378,15 +389,14 @@ class Ledger:
         row = self.one_or_none(
             """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
                u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
-               u.was, u.was_lastmod, u.failing
-               FROM url AS u LEFT JOIN url AS v ON v.id = u.via WHERE u.url = ?""",
+               s.kind, s.name, s.depth, u.was, u.was_lastmod, u.failing
+               FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed WHERE u.url = ?""",
             (url,),
         )
         if row is None:
             return None
-        depth, via, hops, run, state, outcome, detail, attempts, settled, *rest, was, was_lastmod, failing = (
-            row
-        )
+        depth, via, hops, run, state, outcome, detail, attempts, settled, *rest = row
+        *rest, kind, name, nested, was, was_lastmod, failing = rest
         facts = facts_of(*rest)
         visit = Visit(url, depth, Url(via) if via else None, hops)
         ended = outcome_of(outcome, detail, lastmod_of(rest[3], rest[4]))
@@ -401,6 +411,7 @@ class Ledger:
             was,
             moment(was_lastmod),
             failing,
+            None if kind is None else Seed(SeedKind(kind), name, nested),
         )
 
     # -- SQLite -------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 6
+VERSION = 7
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
@@ -23,6 +23,23 @@ MIGRATIONS = {
         DROP INDEX due;
         CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
     """,
+    6: """
+CREATE TABLE seed (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    parent INTEGER,
+    depth INTEGER NOT NULL,
+    settled REAL,
+    outcome TEXT,
+    detail TEXT,
+    entries INTEGER NOT NULL DEFAULT 0,
+    passed INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (kind, name)
+);
+ALTER TABLE url ADD COLUMN seed INTEGER;
+""",
 }
 
 # url.state
@@ -57,6 +74,20 @@ CREATE TABLE host (
     robots_text BLOB,
     robots_detail TEXT
 );
+CREATE TABLE seed (                        -- what names URLs without linking to them
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,                 -- 0 the start URLs, 1 a file of --input, 2 a sitemap
+    name TEXT NOT NULL,                    -- URL or path; '' for the start URLs
+    run INTEGER NOT NULL,                  -- the last run that named it
+    parent INTEGER,                        -- the index that names it
+    depth INTEGER NOT NULL,                -- indexes above it
+    settled REAL,                          -- NULL: still to be read in this run
+    outcome TEXT,
+    detail TEXT,
+    entries INTEGER NOT NULL DEFAULT 0,    -- URLs that it names
+    passed INTEGER NOT NULL DEFAULT 0,     -- sitemaps that it names, and that are too many to be read
+    UNIQUE (kind, name)
+);
 CREATE TABLE url (
     id INTEGER PRIMARY KEY,
     url TEXT NOT NULL UNIQUE,
@@ -65,7 +96,7 @@ CREATE TABLE url (
     host INTEGER,                          -- NULL: not to be asked for
     depth INTEGER NOT NULL,
     hops INTEGER NOT NULL,
-    via INTEGER,                           -- the page that named it first
+    via INTEGER,                           -- the page that linked to it first
     attempts INTEGER NOT NULL DEFAULT 0,
     token INTEGER,                         -- of the lease
     due REAL,                              -- waiting: until then; leased: ours until then
@@ -91,7 +122,8 @@ CREATE TABLE url (
     links TEXT,                            -- JSON array of ids; below zero: nofollow
     failing REAL,                          -- when it failed first since it was answered last
     published INTEGER,                     -- the last publication that it is in
-    tail INTEGER NOT NULL DEFAULT 0        -- 1: failed and asked again, after all others
+    tail INTEGER NOT NULL DEFAULT 0,       -- 1: failed and asked again, after all others
+    seed INTEGER                           -- what named it, the first by kind and id; NULL: links alone
 );
 CREATE TABLE publication (
     number INTEGER PRIMARY KEY,
@@ -110,12 +142,12 @@ CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 # one release of the interpreter lock, not hundreds.
 
 ADD = """
-INSERT INTO url (url, run, state, host, depth, hops, via, outcome, settled)
-SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
+INSERT INTO url (url, run, state, host, depth, hops, via, outcome, settled, seed)
+SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, :seed
 FROM json_each(:rows) WHERE true
 ON CONFLICT (url) DO UPDATE SET
     run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
-    hops = excluded.hops, via = excluded.via, attempts = 0, tail = 0,
+    hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, tail = 0,
     was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
     learned = CASE WHEN excluded.outcome IS NULL THEN learned END
@@ -132,17 +164,44 @@ FROM (
 WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'unlisted:nofollow'
 """
 
+# A seed names what was found before. The first seed by kind and id counts, whichever was read first.
+SEEDED = """
+UPDATE url SET seed = :seed
+WHERE url IN (SELECT value ->> 0 FROM json_each(:rows)) AND run = :run
+AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:kind, :seed))
+"""
+
+# What was not to be asked for because of where it was linked is asked for when a seed names it, too.
+TAKE_UP = """
+UPDATE url SET state = 0, host = r.host, outcome = NULL, settled = NULL,
+    via = CASE WHEN url.outcome <> 'unlisted:nofollow' THEN url.via END
+FROM (SELECT value ->> 0 AS url, value ->> 2 AS host FROM json_each(:rows) WHERE (value ->> 6) IS NULL) AS r
+WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.host IS NULL
+AND url.outcome IN ('unlisted:nofollow', 'unlisted:depth', 'unlisted:not-named', 'unlisted:trap')
+"""
+
+RAISE = """
+UPDATE url SET depth = 0, hops = 0
+WHERE url IN (SELECT value ->> 0 FROM json_each(:rows)) AND run = :run AND (depth > 0 OR hops > 0)
+"""
+
+# The first page that links to what a seed named, itself apart.
+LINKED = """
+UPDATE url SET via = r.via
+FROM (
+    SELECT value ->> 0 AS url, value ->> 5 AS via FROM json_each(:rows)
+    WHERE (value ->> 5) IS NOT NULL AND (value ->> 6) IS NOT 'unlisted:nofollow'
+) AS r
+WHERE url.url = r.url AND url.run = :run AND url.via IS NULL AND url.id <> r.via
+"""
+
+# Whether another way to a URL would be news: it is known from nofollow links only, or from a seed only.
 KNOWN = """
-SELECT json_group_array(json_array(u.url, u.id, u.state = 3 AND u.outcome IS 'unlisted:nofollow'))
+SELECT json_group_array(json_array(u.url, u.id, u.via IS NULL OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')))
 FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
 """
 
 ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofollow')"
-
-IDS = """
-SELECT json_group_array(json_array(u.url, u.id))
-FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value
-"""
 
 VALID = """
 SELECT json_group_array(u.id) FROM json_each(:leases) AS j
@@ -356,4 +415,40 @@ WHERE run = :run AND outcome LIKE 'failed:%' AND host IS NOT NULL AND url IN (SE
 REOPEN_UNASKED = """
 UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
 WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND host IS NOT NULL
+"""
+
+# -- seeds ------------------------------------------------------------------------------------------------------
+
+NAME = """
+INSERT INTO seed (kind, name, run, parent, depth)
+SELECT value ->> 0, value ->> 1, :run, :parent, value ->> 2 FROM json_each(:seeds) AS j
+WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
+GROUP BY value ->> 0, value ->> 1 ORDER BY min(j.key) LIMIT :room
+ON CONFLICT (kind, name) DO UPDATE SET
+    run = excluded.run, parent = excluded.parent, depth = excluded.depth,
+    settled = NULL, outcome = NULL, detail = NULL, entries = 0, passed = 0
+"""
+
+UNNAMED = """
+SELECT count(DISTINCT json_array(value ->> 0, value ->> 1)) FROM json_each(:seeds) AS j
+WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
+"""
+
+NEXT_SEED = """
+SELECT kind, name, depth FROM seed WHERE run = :run AND kind > 0 AND settled IS NULL ORDER BY kind, depth, id LIMIT 1
+"""
+
+SETTLE_SEED = """
+UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed
+WHERE id = :id
+"""
+
+SITEMAPS = """
+SELECT coalesce(outcome, 'open'), count(*), total(passed) FROM seed WHERE run = :run AND kind = 2 GROUP BY 1
+"""
+
+ORPHANS = """
+SELECT s.name, count(*) FROM url AS u JOIN seed AS s ON s.id = u.seed
+WHERE u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.outcome LIKE 'kept:%') AND u.via IS NULL AND s.kind = 2
+GROUP BY s.id ORDER BY 2 DESC, 1
 """

@@ -28,6 +28,8 @@ from crawler.model import (
     Lease,
     Link,
     RobotsFile,
+    Seed,
+    SeedSettlement,
     Settlement,
     Source,
     Visit,
@@ -91,9 +93,29 @@ class SqliteFrontier:
         """See `ports.Frontier.begin`."""
         return await self._call(self._ledger.begin, fingerprint, reading)
 
-    async def add(self, visits: Sequence[Visit]) -> int:
+    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
         """See `ports.Frontier.add`."""
-        return await self._call(self._ledger.add, visits)
+        return await self._call(self._ledger.add, visits, seed)
+
+    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+        """See `ports.Frontier.name_seeds`."""
+        return await self._call(self._ledger.name_seeds, seeds, room)
+
+    async def next_seed(self) -> Seed | None:
+        """See `ports.Frontier.next_seed`."""
+        return await self._call(self._ledger.next_seed)
+
+    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
+        """See `ports.Frontier.settle_seed`."""
+        return await self._call(self._ledger.settle_seed, read, room)
+
+    async def sitemaps(self) -> Mapping[str, int]:
+        """See `ports.Frontier.sitemaps`."""
+        return await self._call(self._ledger.sitemaps)
+
+    async def orphans(self) -> Mapping[str, int]:
+        """See `ports.Frontier.orphans`."""
+        return dict(await self._call(self._ledger.all, schema.ORPHANS, {"run": self._ledger.run}))
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
         """See `ports.Frontier.lease`."""
@@ -250,7 +272,8 @@ class SqliteFrontier:
         """The URL that the newest run began with."""
         row = await self._call(
             self._ledger.one_or_none,
-            "SELECT url FROM url WHERE run = ? AND depth = 0 ORDER BY id LIMIT 1",
+            "SELECT url FROM url WHERE run = ? AND depth = 0 "
+            "ORDER BY seed IS NOT (SELECT id FROM seed WHERE kind = 0), id LIMIT 1",
             (self._ledger.run,),
         )
         return Url(row[0]) if row else None

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from crawler import inflate, urls
-from crawler.model import Broken, Permit, Reply, Response, RobotsFile, Why
+from crawler.model import REDIRECTS, Broken, Permit, Reply, Response, RobotsFile, Why
 from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.robots.match import LIMIT, Decision, Rules, parse
 from crawler.urls import Normaliser, Url
@@ -22,8 +22,6 @@ HOPS: Final = 5  # redirects in a row (RFC 9309 2.3.1.2)
 BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
 KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
 LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
-
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class Robots:
                 await self._turn(urls.origin(url), await self._pacer.slot(urls.origin(url)))
             seen.add(url)
             reply = await self._fetcher.fetch(Request(url, limit=BODY, cut=True))
-            if isinstance(reply, Broken) or reply.status not in _REDIRECTS:
+            if isinstance(reply, Broken) or reply.status not in REDIRECTS:
                 return self._file(*_meaning(reply), url if len(seen) > 1 else None)
             location = reply.headers.get("location")
             to = self._normalise(location, url) if location else None
