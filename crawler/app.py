@@ -6,6 +6,7 @@ and publishes.
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -48,6 +49,8 @@ from crawler.visiting import (
     starts_of,
 )
 from crawler.workers import Home, Team
+
+log = logging.getLogger("crawler")
 
 MEMORY: Final = ":memory:"
 PUBLISH_BASE: Final = "publish-base"  # as a word of the run
@@ -108,8 +111,9 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
     path = state_path(settings, start)
     if "://" in path:
         raise ConfigError(f"--state: {path.partition(':')[0]} is not supported; name a file.")
-    if settings.state.fresh and path != MEMORY and not read_only:
-        remove_state(Path(path))
+    begins_anew = settings.state.fresh and path != MEMORY and not read_only
+    if begins_anew and (kept := remove_state(path)):
+        log.warning("the damaged state is kept under another name", extra={"fields": {"file": str(kept)}})
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
     return SqliteFrontier(
         path,

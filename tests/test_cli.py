@@ -522,12 +522,37 @@ def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(
 
 
 def test_a_damaged_state_is_exit_3_and_fresh_is_the_way_out(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "s.db").write_bytes(b"garbage" * 1000)
+    state = tmp_path / "s.db"
     with little_site().serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK, "--state", "s.db")
+        crawl = ("crawl", origin + "/", *QUICK, "--state", "s.db")
+        assert run(*crawl)[0] == 0
+        state.write_bytes(state.read_bytes()[:4096] + b"garbage" * 5000)
+        code, _, err = run(*crawl)
         assert code == 3
         assert "is damaged" in sentence(err)
-        assert run("crawl", origin + "/", *QUICK, "--state", "s.db", "--fresh")[0] == 0
+        code, _, err = run(*crawl, "--fresh")
+        assert code == 0
+        assert "the damaged state is kept under another name file=s.db.kept" in err
+
+
+@pytest.mark.parametrize("fresh", [(), ("--fresh",)])
+def test_a_file_that_is_no_state_is_left_alone(run: Run, tmp_path: Path, fresh: tuple[str, ...]) -> None:
+    (tmp_path / "notes.txt").write_text("my notes")
+    code, _, err = run("crawl", "http://127.0.0.1:9/", "--state", "notes.txt", *fresh)
+    assert code == 3
+    assert sentence(err).endswith(
+        "notes.txt is not a state of sitemap-crawler, and is left as it is: name another file with --state."
+    )
+    assert (tmp_path / "notes.txt").read_text() == "my notes"
+
+
+@pytest.mark.parametrize("place", [".", "..", "/", "folder"])
+def test_a_folder_as_state_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    for words in (("crawl", "http://127.0.0.1:9/"), ("crawl", "http://127.0.0.1:9/", "--fresh"), ("status",)):
+        code, _, err = run(*words, "--state", place)
+        assert code == 3
+        assert f"The state {place} is a folder: name a file with --state." in sentence(err)
 
 
 def test_a_state_that_is_not_there_is_exit_3(run: Run) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -17,14 +18,10 @@ from crawler import twins
 from crawler.errors import FrontierError, StateBusy
 from crawler.faults import around
 from crawler.frontier import schema
+from crawler.frontier.ownership import Owner, check_usable, leftovers, located, owner_of
+from crawler.frontier.read_only import connect, in_memory, open_to_read
 
 PULSE: Final = 5.0  # seconds between two beats
-
-# The head of a database file (sqlite.org/fileformat.html 1.3): its first bytes, and at the end of it who made it.
-_SQLITE: Final = b"SQLite format 3\0"
-_MARK: Final = 68
-_OURS: Final = schema.APPLICATION_ID.to_bytes(4, "big")
-_HEAD: Final = _MARK + len(_OURS)
 
 
 class Lock:
@@ -36,6 +33,7 @@ class Lock:
         self._beaten = time.monotonic()
         try:
             state.parent.mkdir(parents=True, exist_ok=True)
+            _check_lock(path)
             self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             self._db.execute("BEGIN EXCLUSIVE")
             os.utime(path)
@@ -46,8 +44,6 @@ class Lock:
                     f"Another run holds the state {state}: wait for it, or use another --state."
                 ) from error
             raise FrontierError(f"The state {state} cannot be locked: {error}.") from error
-        except sqlite3.DatabaseError as error:
-            raise FrontierError(f"The lock {path} is damaged: remove that file. ({error})") from error
         except OSError as error:
             raise FrontierError(
                 f"The folder of the state {state} cannot be made: {error.strerror}."
@@ -70,33 +66,44 @@ def _lock_of(state: Path) -> Path:
     return state.with_name(state.name + ".lock")
 
 
+def _check_lock(path: Path) -> None:
+    """Nothing is ever written into a lock. Raises `FrontierError` for a file that has content: it is somebody's."""
+    if path.exists() and not (path.is_file() and path.stat().st_size == 0):
+        raise FrontierError(
+            f"{path} is in the way of our lock, and not ours: name another state with --state, or move it away."
+        )
+
+
 def silence(state: str, now: float) -> float | None:
     """For how many seconds no run has worked on the state; None when none ever did."""
     try:
-        return now - _lock_of(Path(state)).stat().st_mtime
+        return now - _lock_of(located(state)).stat().st_mtime
     except OSError:
         return None
 
 
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
-    """A connection to our tables, made if the file is new.
+    """A connection to our tables, made if the file is new. `path` is as `check_usable` gives it, or `:memory:`.
 
     A state of an earlier version is migrated, in one transaction; for a reader, in a copy in memory. Raises
-    `FrontierError` for a file that is missing (when reading), damaged, another program's, or of a newer version.
+    `FrontierError` for a file that is missing (when reading), damaged, or of a newer version.
     """
     if sqlite3.sqlite_version_info < (3, 38):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
     if read_only and not Path(path).is_file():
         raise FrontierError(f"There is no state at {path}: crawl first, or name it with --state.")
+    if not read_only:
+        _refuse(leftovers(Path(path)))
     db = None
     try:
-        db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-        _check_owner(db, path)
+        db = open_to_read(Path(path)) if read_only else connect(path)
+        _check_version(db, path, read_only=read_only)
+        if read_only and _version(db) != schema.VERSION:
+            db = in_memory(db)
         _teach(db)
         if not read_only:
             _prepare(db)
         elif _version(db) != schema.VERSION:
-            db = _copied(db)
             _migrate(db)
     except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text that is no text
         if db:
@@ -109,16 +116,37 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     return db
 
 
+def _refuse(logs: Iterable[Path]) -> None:
+    for log in logs:
+        raise FrontierError(
+            f"{log} lies there without its database, and would be lost: move it away, or name another file "
+            "with --state."
+        )
+
+
 def _version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _copied(db: sqlite3.Connection) -> sqlite3.Connection:
-    """The same database in memory."""
-    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    with closing(db):
-        db.backup(copy)
-    return copy
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> None:
+    version = _version(db)
+    if not _has_tables(db):
+        if read_only:
+            raise FrontierError(f"The state {path} is empty: no crawl began yet.")
+        return
+    if version > schema.VERSION:
+        raise FrontierError(
+            f"The state {path} was written by a newer sitemap-crawler (version {version} of the state, "
+            f"{schema.VERSION} here): upgrade sitemap-crawler, or name another file with --state."
+        )
+    if version not in {schema.VERSION, *schema.MIGRATIONS}:
+        raise FrontierError(
+            f"The state {path} is of version {version}, which cannot be migrated: begin anew with --fresh."
+        )
 
 
 def _migrate(db: sqlite3.Connection) -> None:
@@ -128,54 +156,6 @@ def _migrate(db: sqlite3.Connection) -> None:
         db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
 
 
-def _check_owner(db: sqlite3.Connection, path: str, *, any_version: bool = False) -> None:
-    owner = db.execute("PRAGMA application_id").fetchone()[0]
-    version = _version(db)
-    tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if tables and owner != schema.APPLICATION_ID:
-        raise FrontierError(f"{path} is another program's database: name another file with --state.")
-    if not tables or any_version:
-        return
-    if version > schema.VERSION:
-        raise FrontierError(
-            f"The state {path} was written by a newer sitemap-crawler (version {version} of the state, "
-            f"{schema.VERSION} here): upgrade, or name another file with --state."
-        )
-    if version not in {schema.VERSION, *schema.MIGRATIONS}:
-        raise FrontierError(
-            f"The state {path} is of version {version}, which cannot be migrated: begin anew with --fresh."
-        )
-
-
-def _is_another_programs(path: Path) -> bool:
-    """A database that can be read and is not ours. One that cannot be read is a damaged one of ours."""
-    if not path.is_file() or path.stat().st_size == 0:
-        return False
-    try:
-        with closing(sqlite3.connect(path, timeout=0)) as db:
-            _check_owner(db, str(path), any_version=True)
-    except sqlite3.DatabaseError:
-        return False
-    except FrontierError:
-        return True
-    return False
-
-
-def _says_it_is_ours(path: Path) -> bool:
-    """By its first bytes; or it is empty, or not there. The mark of a new one may still lie in the log beside it."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-    except FileNotFoundError:
-        return True
-    return not head or (head.startswith(_SQLITE) and head[_MARK:] in {_OURS, bytes(len(_OURS)), b""})
-
-
-def _unused(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}.kept{number or ''}") for number in itertools.count())
-    return next(name for name in names if not name.exists())
-
-
 def _teach(db: sqlite3.Connection) -> None:
     """The functions that statements use."""
     db.create_function("resource", 2, twins.resource, deterministic=True)
@@ -183,15 +163,15 @@ def _teach(db: sqlite3.Connection) -> None:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
+    is_new = not _has_tables(db)
+    if is_new:  # whose it is stands in the file itself from its first page on, not only in the log
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA temp_store = FILE")
     db.execute("PRAGMA cache_size = -8192")
-    if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        db.executescript(
-            f"BEGIN; PRAGMA application_id = {schema.APPLICATION_ID}; "
-            f"PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;"
-        )
+    if is_new:
+        db.executescript(f"BEGIN; PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;")
     elif (fault := db.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
         raise sqlite3.DatabaseError(fault)
     elif _version(db) != schema.VERSION:
@@ -200,30 +180,66 @@ def _prepare(db: sqlite3.Connection) -> None:
 
 def failure(path: str, error: Exception) -> str:
     """What went wrong with a state, and what to do."""
-    words = str(error)
-    if Path(path).is_dir():
-        return f"The state {path} is a folder: name a file with --state."
+    words = (str(error).splitlines() or ["no reason given"])[
+        -1
+    ]  # of a damaged one, SQLite says it in two lines
     if "full" in words:
         return f"The state {path} cannot be written: the disk is full. Make room, and run again: nothing is lost."
     if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
         return f"The state {path} cannot be used: {words}. Run again when the disk is well: nothing is lost."
-    return f"The state {path} is damaged ({words}): keep a copy if you wish, then begin anew with --fresh."
+    return (
+        f"The state {path} is damaged ({words}): begin anew with --fresh, which keeps the damaged file under "
+        "another name."
+    )
 
 
-def remove_state(path: Path) -> None:
-    """Forget a state: `--fresh`. A file that may be somebody else's is kept beside, under another name.
+def remove_state(state: str | Path) -> Path | None:
+    """Forget a state: `--fresh`. One that is damaged is kept beside, under the name that is returned.
 
-    Raises `StateBusy` when another run holds it, `FrontierError` for another program's database.
+    Raises `StateBusy` when another run holds it, `FrontierError` for a file that is not ours.
     """
-    if _is_another_programs(path):
-        raise FrontierError(f"{path} is another program's database: name another file with --state.")
+    path = check_usable(state)
     lock = Lock(path)
     try:
-        if not _says_it_is_ours(path):
-            path.replace(_unused(path))
-        for suffix in ("", "-wal", "-shm"):
+        for log in leftovers(path):
+            log.replace(_unused(log))
+        if owner_of(path) is Owner.NOBODY:
+            return None
+        if _is_damaged(path):
+            kept = _unused(path)
+            _rename(path, kept)
+            return kept
+        for suffix in _FILES:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
     except OSError as error:
         raise FrontierError(f"The state {path} cannot be removed: {error.strerror}.") from error
     finally:
         lock.release()
+    return None
+
+
+_FILES: Final = (
+    "-shm",
+    "-wal",
+    "-journal",
+    "",
+)  # the database last: what a death leaves is still known as ours
+
+
+def _rename(path: Path, to: Path) -> None:
+    for suffix in _FILES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).replace(to.with_name(to.name + suffix))
+
+
+def _unused(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.kept{number or ''}") for number in itertools.count())
+    return next(name for name in names if not name.exists())
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as db:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
+    except sqlite3.DatabaseError:
+        return True

@@ -20,6 +20,7 @@ from crawler.faults import around
 from crawler.frontier import schema
 from crawler.frontier.files import Lock, failure, open_state
 from crawler.frontier.ledger import FAR, ROBOTS_DAY, Ledger
+from crawler.frontier.ownership import check_usable
 from crawler.model import (
     Alike,
     Balance,
@@ -42,6 +43,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ANY_DEPTH: Final = 1 << 40
+MEMORY: Final = ":memory:"
 CHUNK: Final = 5_000  # entries read at a time
 ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
 KEEP_FAILING: Final = 604_800.0  # seconds
@@ -70,8 +72,10 @@ class SqliteFrontier:
         Raises `FrontierError` when it cannot be used and `StateBusy` when another run holds it. A `read_only`
         one needs no lock: it may look while another run works.
         """
+        if path != MEMORY:
+            path = str(check_usable(path))
         self._path, self._clock = path, clock
-        self._lock = None if read_only or path == ":memory:" else Lock(Path(path))
+        self._lock = None if read_only or path == MEMORY else Lock(Path(path))
         try:
             self._db = open_state(path, read_only=read_only)
         except BaseException:
