@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,3 +193,64 @@ async def test_a_state_of_a_newer_program_asks_for_an_upgrade(path: Path) -> Non
     with pytest.raises(FrontierError, match=r"was written by a newer sitemap-crawler .* upgrade") as newer:
         SqliteFrontier(str(path))
     assert "--fresh" not in str(newer.value)
+
+
+# -- where nothing can be written -----------------------------------------------------------------------------
+
+ROOT = Path(__file__).parent.parent
+# As root, without the right to write where the mode of a file forbids it (capabilities(7): CAP_DAC_OVERRIDE).
+AS_ANY_USER = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+URL = "http://a.example/"
+
+
+async def a_state(path: Path) -> SqliteFrontier:
+    frontier = SqliteFrontier(str(path))
+    await frontier.begin("settings")
+    await frontier.add([Visit(Url(URL))])
+    return frontier
+
+
+async def closed(path: Path) -> None:
+    await (await a_state(path)).close()
+
+
+async def with_all_in_the_log(path: Path) -> None:
+    """As a killed run leaves it."""
+    living = path.with_name("living.db")
+    frontier = await a_state(living)
+    for suffix in ("", "-wal"):
+        shutil.copy(living.with_name(living.name + suffix), path.with_name(path.name + suffix))
+    await frontier.close()
+    living.unlink()
+    assert path.with_name(path.name + "-wal").stat().st_size
+
+
+async def of_version_4(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((ROOT / "tests/data/state/version-4.sql").read_text())
+        db.execute("PRAGMA journal_mode = WAL")
+
+
+@pytest.mark.parametrize("make", [closed, with_all_in_the_log, of_version_4])
+async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: Any) -> None:
+    await make(path)
+    for file in path.parent.iterdir():
+        file.chmod(0o444)
+    path.parent.chmod(0o555)
+    before = contents(path.parent)
+
+    def asked(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", AS_ANY_USER, "-m", "crawler", *words, "--state", str(path)],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    status = asked("status")
+    assert status[0] == 0, status
+    assert "discovered, each accounted for" in status[1]
+    if make is not of_version_4:
+        assert asked("explain", URL)[1].splitlines()[1].split() == ["outcome", "queued"]
+        code, said = asked("export", "-o", "-")
+        assert (code, "No page is listed" in said) == (6, True), said
+    assert contents(path.parent) == before
