@@ -116,6 +116,20 @@ def _network(value: object) -> str:
     return f"{named}:{port}" if port else named
 
 
+def _variable(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):  # it may be the secret itself
+        raise Unfit("***", "needs the name of an environment variable, not what is in it")
+    return text
+
+
+def _host(value: object) -> str:
+    text = _text(value)
+    if re.search(r"[/\\?#@\s]", text):
+        raise ValueError("needs a host name such as blog.example.com")
+    return text
+
+
 def _web_address(value: object) -> str:
     text = _text(value)
     if "@" in text:
@@ -254,6 +268,8 @@ def ABSENT(kind: Kind) -> Kind:  # noqa: N802
 TEXT = Kind("TEXT", _text)
 PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
+HOST = Kind("HOST", _host)
+VARIABLE = Kind("VARIABLE", _variable)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_number)
 TIMEOUT = Kind("SECONDS", _timeout, _show_number)

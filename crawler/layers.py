@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from crawler.credentials import MASK, masked
 from crawler.errors import ConfigError
 from crawler.settings import DEFAULTS, Key, Settings, keys
 
@@ -72,7 +73,9 @@ def _accept(given: Given) -> Origin:
     try:
         value = given.key.option.kind.read(given.value)
     except ValueError as error:
-        raise ConfigError(f"{given.place}: {_shown(getattr(error, 'part', given.value))} {error}.") from None
+        part = getattr(error, "part", given.value)
+        shown = MASK if given.key.option.secret else _shown(part)
+        raise ConfigError(f"{given.place}: {shown} {error}.") from None
     return Origin(given.key, value, given.place)
 
 
@@ -154,5 +157,5 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
+    text = masked(repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= 60 else text[:57] + "..."

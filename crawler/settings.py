@@ -16,6 +16,7 @@ from crawler.kinds import (
     CHOICE,
     COUNT,
     DURATION,
+    HOST,
     LIST,
     MEDIA_TYPE,
     NETWORK,
@@ -26,6 +27,7 @@ from crawler.kinds import (
     SWITCH,
     TEXT,
     TIMEOUT,
+    VARIABLE,
     WEB_ADDRESS,
     Kind,
 )
@@ -43,11 +45,20 @@ class Option:
     kind: Kind
     short: str | None = None
     flag: bool = True  # False: no flag of its own (the start URLs are arguments)
+    secret: bool = False  # a value is shown nowhere
 
 
-def option(default: object, text: str, kind: Kind, short: str | None = None, *, flag: bool = True) -> Any:
+def option(
+    default: object,
+    text: str,
+    kind: Kind,
+    short: str | None = None,
+    *,
+    flag: bool = True,
+    secret: bool = False,
+) -> Any:
     """A field of a section."""
-    return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag)})
+    return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ class Scope:
         "what counts as the site: the host, the folder of the start URL, its subdomains, or its whole domain",
         CHOICE("host", "path", "subdomains", "domain"),
     )
-    allow_host: tuple[str, ...] = option((), "another host that belongs to the site", LIST(TEXT))
+    allow_host: tuple[str, ...] = option((), "another host that belongs to the site", LIST(HOST))
     include: tuple[str, ...] = option(
         (), "crawl only what matches: a glob on path and query, or re:REGEX", LIST(PATTERN)
     )
@@ -122,9 +133,11 @@ class Http:
     retries: int = option(3, "further tries after a failure that may pass", COUNT(0))
     max_body: int = option(10_000_000, "the largest page, decoded", BYTES(1))
     max_redirects: int = option(10, "redirects in a row", COUNT(0))
-    header: tuple[str, ...] = option((), "a header for the start hosts, 'Name: value'", LIST(TEXT), "-H")
+    header: tuple[str, ...] = option(
+        (), "a header for the start hosts, 'Name: value'", LIST(TEXT), "-H", secret=True
+    )
     auth_env: str | None = option(
-        None, "the variable that holds user:password or a bearer token for the start hosts", ABSENT(TEXT)
+        None, "the variable that holds user:password or a bearer token for the start hosts", ABSENT(VARIABLE)
     )
     cookie_file: str | None = option(None, "a Netscape cookie file for the start hosts", ABSENT(TEXT))
     proxy: str | None = option(None, "a proxy URL, or env for the standard variables", ABSENT(TEXT))

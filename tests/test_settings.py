@@ -156,6 +156,8 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "input": st.just(Path("urls.txt")) | st.lists(st.just(Path("urls.txt"))),
     "header": st.sampled_from(["A: b c", ("A: 'b", "B: \\")]),
     "include": st.sampled_from(["/sql*", r"re:\.pdf$", ["/a", " re:^/b c"]]),
+    "auth_env": st.none() | st.just("CRAWLER_LOGIN"),
+    "allow_host": st.just("blog.example.com"),
     "scope": st.sampled_from(["host", "domain"]),
     "allow_trap": st.sampled_from(["path", ["query", "session"]]),
     "allow_address": st.sampled_from(["10.0.0.1", ("10.1.2.3/8", "::1")]),

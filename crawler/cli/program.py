@@ -14,6 +14,7 @@ import click
 from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
+from crawler.credentials import masked
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.printable import printable
 from crawler.signals import noted
@@ -85,7 +86,7 @@ def _invoke(words: Sequence[str]) -> int:
 
 def _say(sentence: str, code: Exit) -> Exit:
     with suppress(OSError):
-        click.echo(f"{PROGRAM}: {printable(sentence, 1_000)}", err=True)
+        click.echo(f"{PROGRAM}: {printable(masked(sentence), 1_000)}", err=True)
     return code
 
 

@@ -18,6 +18,7 @@ from crawler import urls
 from crawler.app import open_frontier, published_as, state_path
 from crawler.cli.asking import robots_of, show_lines, wants_json
 from crawler.cli.words import counted, pending
+from crawler.credentials import MASK, masked
 from crawler.errors import Exit, FrontierError
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import silence
@@ -30,8 +31,6 @@ from crawler.settings import Settings
 from crawler.sitemap.manifest import place_of
 from crawler.urls import Url
 from crawler.visiting import normaliser, start_url
-
-SECRET = frozenset({"header", "proxy"})  # their values may hold credentials
 
 
 def _stamp(seconds: float) -> str:
@@ -269,6 +268,6 @@ def show_settings(origins: Sequence[Origin], out: TextIO) -> None:
 
 
 def _shown(item: Origin) -> str:
-    if item.key.field in SECRET and item.value not in (None, (), "env"):
-        return '"***"'
-    return printable(item.key.option.kind.show(item.value), 200) or "-"
+    if item.key.option.secret and item.value:
+        return MASK
+    return printable(masked(item.key.option.kind.show(item.value)), 200) or "-"

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine, kept_words, stalled_words
 from crawler.cli.words import counted
+from crawler.credentials import masked
 from crawler.model import Balance, Source, says
 from crawler.printable import printable
 from crawler.report.lines import duration
@@ -105,7 +106,7 @@ def _outcomes(told: Closing, width: int) -> Table:
         for place, (code, count) in enumerate(_of_kind(told.balance, kind)):
             table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
             for url in told.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
-                table.add_row("", Text("  " + printable(url, room), "dim"))
+                table.add_row("", Text("  " + printable(masked(url), room), "dim"))
     if told.balance.open:
         table.add_row(Text("open", "magenta"), "not visited yet", f"{told.balance.open:,}")
     return table
@@ -247,7 +248,7 @@ def _explain(told: Closing, state: str) -> str:
     """The command for a failed URL, quoted for a shell; the word URL when none is short and plain enough."""
     failures = _of_kind(told.balance, "failed")
     urls = (url for code, _ in failures for url in told.examples.get(code, ()))
-    plain = next((url for url in urls if printable(url) == url), "URL")
+    plain = next((url for url in urls if printable(masked(url)) == url), "URL")
     host = plain.partition("//")[2].partition("/")[0]
     where = [] if state == f".sitemap-crawler/{host}.db" else ["--state", printable(state, 1_000)]
     return shlex.join([PROGRAM, "explain", *where, plain])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from crawler import urls
+from crawler.credentials import MASK
 from crawler.errors import ConfigError
 from crawler.settings import Http
 
@@ -58,7 +59,8 @@ class Identity:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN:
-        raise ConfigError(f"--header: {name.strip()!r} needs the form 'Name: value'.")
+        shown = repr(name.strip()) if colon else MASK  # what has no name may be a secret
+        raise ConfigError(f"--header: {shown} needs the form 'Name: value'.")
     if name.lower() == "user-agent":
         raise ConfigError(f"--header: {name!r} cannot be set here; --user-agent sets that.")
     if name.lower() in _OURS:

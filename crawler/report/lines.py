@@ -3,7 +3,7 @@
 A record says what happened in a few fixed words and carries the particulars as `extra={"fields": {...}}`. One with
 an `extra={"event": ...}` says the same twice: the text log shows its words, the JSON log its event and fields.
 What comes from the network only ever stands in fields, and is made harmless here: text by `printable`, JSON by
-escaping whatever is not plain ASCII.
+escaping whatever is not plain ASCII. Credentials in URLs are masked in both.
 """
 
 import json
@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final, TextIO
 
+from crawler.credentials import masked
 from crawler.model import Failed, Kept, Later, Listed, Moved, Outcome, Settlement, Unlisted, code
 from crawler.printable import printable
 from crawler.report.tally import Tally
@@ -66,11 +67,11 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, and the lines of a traceback below it."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        words = [clock, record.levelname.lower(), printable(record.getMessage(), LONGEST)]
+        words = [clock, record.levelname.lower(), printable(masked(record.getMessage()), LONGEST)]
         if not hasattr(record, "event"):
             words += [f"{key}={_quoted(value)}" for key, value in _fields(record).items()]
         if record.exc_info:
-            trace = self.formatException(record.exc_info).split("\n")
+            trace = masked(self.formatException(record.exc_info)).split("\n")
             return "\n  ".join([" ".join(words), *(printable(line, LONGEST) for line in trace)])
         return " ".join(words)
 
@@ -98,17 +99,17 @@ def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
 
 def _quoted(value: object) -> str:
     """A value that ends where it seems to end."""
-    text = printable(str(value))
+    text = printable(masked(str(value)))
     if text and " " not in text and '"' not in text:
         return text
     return '"' + text.replace('"', '\\"') + '"'
 
 
 def _bounded(value: Any) -> Any:
-    """As JSON can say it: texts cut, no NaN."""
+    """As JSON can say it: texts cut and without credentials, no NaN."""
     match value:
         case str():
-            return value[:LONGEST_JSON]
+            return masked(value[:LONGEST_JSON])
         case float() if not math.isfinite(value):
             return None
         case Mapping():
