@@ -11,13 +11,16 @@ from typing import Final
 
 from crawler.model import MAX_BYTES, REDIRECTS, Broken, Cause
 from crawler.ports import Fetcher, Request
-from crawler.urls import Normaliser, Url, join, origin, target
+from crawler.urls import Normaliser, Url, origin, target
 
 CHUNK: Final = 65_536  # bytes
 HOPS: Final = 5  # redirects in a row
 ENTRY_POINTS: Final = tuple(
     f"sitemap.{suffix}{gz}" for suffix in ("xml", "txt", "jsonl") for gz in (".gz", "")
 )
+
+
+_PLAIN: Final = Normaliser(strip=())  # every parameter counts where a file is named
 
 
 class Unreadable(Exception):  # noqa: N818 - a value to whoever asks, and no fault of the program
@@ -30,7 +33,7 @@ class Unreadable(Exception):  # noqa: N818 - a value to whoever asks, and no fau
 
 def is_web(place: str) -> bool:
     """Whether it is a URL."""
-    return place.startswith(("http://", "https://"))
+    return place[:8].lower().startswith(("http://", "https://"))
 
 
 @dataclass
@@ -48,8 +51,8 @@ class Places:
 
     def child(self, index: str, loc: str) -> str:
         """The place of what an index names. Raises `Unreadable` when it is not to be followed."""
-        url = join(None, loc)
-        if url is None or not is_web(url):
+        url = _PLAIN(loc)
+        if url is None:
             raise Unreadable(loc)
         if is_web(index):
             if origin(url) == origin(index):
@@ -69,7 +72,7 @@ class Places:
             if reply.status == 200:
                 return reply.body
             location = reply.headers.get("location") if reply.status in REDIRECTS else None
-            to = Normaliser(strip=())(location, url) if location else None
+            to = _PLAIN(location, url) if location else None
             if to is None:
                 raise Unreadable(f"the server answered {reply.status}")
             url = to

@@ -68,7 +68,7 @@ class Published:
     files: tuple[File, ...]
     urls: int
     folder: str
-    robots_line: str
+    robots_line: str  # empty for a form that no search engine reads
     refused: int = 0  # URLs that no sitemap may hold
 
 
@@ -106,7 +106,7 @@ async def publish(
         check_guard(guard, urls, Before(last.urls, last.recent), crawled)
         if not guard.force and style.form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
-        return parts, Published((), urls, folder, f"Sitemap: {base}/{parts[-1].name}", writer.refused)
+        return parts, Published((), urls, folder, _robots_line(style, base, parts), writer.refused)
 
     if output.output == STDOUT:
         with _temporary() as place:
@@ -137,6 +137,10 @@ async def publish(
                 (place / name).write_text(manifest, encoding="utf-8")
             files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth)
             return replace(published, files=files)
+
+
+def _robots_line(style: Style, base: str, parts: Sequence[Part]) -> str:
+    return f"Sitemap: {base}/{parts[-1].name}" if style.form in VALIDATED else ""
 
 
 def check_folder(output: Output) -> None:

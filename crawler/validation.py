@@ -23,7 +23,8 @@ class Totals:
     """What was looked at."""
 
     files: int = 0
-    entries: int = 0
+    sitemaps: int = 0  # rows of indexes
+    urls: int = 0
     errors: int = 0
     warnings: int = 0
 
@@ -36,6 +37,7 @@ class Validation:
     now: datetime
     base: str | None = None
     totals: Totals = field(default_factory=Totals)
+    met_web_page: bool = False  # among the targets: whoever named it meant something else
 
     async def check(self, place: str) -> AsyncIterator[Finding]:
         """All findings on a file, folder or URL and, if it is an index, on what it names."""
@@ -50,6 +52,7 @@ class Validation:
         check = Check(place, home=home, now=self.now, seen=seen)
         async for found in self._one(check, place):
             yield found
+        self.met_web_page |= check.is_web_page
         if check.kind != "index":
             return
         for child in check.children:
@@ -79,7 +82,10 @@ class Validation:
         while group := await anyio.to_thread.run_sync(_some, run, place):
             for found in group:
                 yield self._counted(found)
-        self.totals.entries += check.entries
+        if check.kind == "index":
+            self.totals.sitemaps += check.entries
+        else:
+            self.totals.urls += check.entries
 
     def _counted(self, found: Finding) -> Finding:
         if found.severity == "error":

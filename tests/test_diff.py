@@ -65,11 +65,11 @@ def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
         f"- {SITE}/c",
         f"+ {SITE}/d",
     ]
-    assert err == "3 entries before, 3 after: 1 added, 1 removed, 1 changed.\n"
+    assert err == "3 URLs before, 3 after: 1 added, 1 removed, 1 changed.\n"
     assert run("diff", "old", "old/sitemap.xml.gz") == (
         0,
         [],
-        "3 entries before, 3 after: 0 added, 0 removed, 0 changed.\n",
+        "3 URLs before, 3 after: 0 added, 0 removed, 0 changed.\n",
     )
 
 
@@ -164,3 +164,38 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     code, peak = map(int, done.stderr.splitlines()[-1].split())
     assert (code, len(done.stdout.splitlines())) == (8, 200)
     assert peak < 130, "MB"
+
+
+@pytest.mark.parametrize("body", ["<!doctype html><a href=x>x</a>", "<svg/>", "some words", "\x00\x01"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_no_sitemap_is_exit_2_and_not_a_difference(
+    run: Run, tmp_path: Path, body: str, order: int
+) -> None:
+    put(tmp_path / "old", {"a": None, "b": None})
+    (tmp_path / "page.html").write_text(body)
+    code, out, err = run("diff", *["old", "page.html"][::order])
+    assert (code, out) == (2, [])
+    assert "page.html is no sitemap: it " in err
+
+
+def test_an_empty_urlset_is_a_sitemap(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": None})
+    (tmp_path / "none.xml").write_text('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>')
+    assert run("diff", "old", "none.xml")[:2] == (8, [f"- {SITE}/a"])
+
+
+@pytest.mark.parametrize("gzip", [True, False])
+def test_json_lines_are_read(run: Run, tmp_path: Path, gzip: bool) -> None:
+    put(tmp_path / "old", {"a": "2024-01-01", "b": None})
+    put(tmp_path / "new", {"a": "2024-01-01", "b": None}, form="jsonl", gzip=gzip)
+    assert run("diff", "old", "new")[0] == 0
+    assert run("validate", "new") == (0, [], "1 file, 2 URLs: valid.\n")
+
+
+def test_a_url_is_read_as_urls_are(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": None})
+    site = Site()
+    site.sitemap("/s%C3%BC.xml", [f"{SITE}/a"])
+    with site.serve() as origin:
+        assert run("diff", "old", origin.upper() + "/sü.xml#top")[0] == 0
+    assert {request.target for request in site.log} == {"/s%C3%BC.xml"}

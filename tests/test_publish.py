@@ -68,6 +68,11 @@ async def test_files_and_manifest_lie_in_the_folder_and_nothing_else(tmp_path: P
     assert [file["name"] for file in manifest["files"]] == names
 
 
+async def test_nobody_is_told_to_put_json_lines_into_robots_txt(tmp_path: Path) -> None:
+    assert (await put(tmp_path, format="jsonl")).robots_line == ""
+    assert (await put(tmp_path, format="txt")).robots_line == f"Sitemap: {SITE}/sitemap.txt.gz"
+
+
 async def test_the_same_entries_touch_no_file(tmp_path: Path) -> None:
     await put(tmp_path, 5, max_urls=2)
     before = {path.name: path.stat().st_ino for path in tmp_path.glob("sitemap*")}

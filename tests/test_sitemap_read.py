@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.sitemap.read import LONGEST, Found, Reading, read
+from crawler.sitemap.read import Found, Reading, read
+from crawler.sitemap.sniff import LONGEST
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 A, B = "https://example.com/a", "https://example.com/b"

@@ -18,8 +18,9 @@ from crawler.cli import main
 from crawler.dates import read_w3c
 from crawler.demo.site import Site
 from crawler.model import NAMESPACE, Entry
+from crawler.sitemap import ampersands, markup
 from crawler.sitemap import check as check_module
-from crawler.sitemap import markup
+from crawler.sitemap.ampersands import Ampersands
 from crawler.sitemap.check import Check
 from crawler.sitemap.findings import WARNINGS, Code
 from crawler.sitemap.write import Style, Writer
@@ -140,7 +141,7 @@ def test_each_fault_of_an_entry_has_its_code_and_line(fields: str, code: str) ->
             f"<urlset xmlns='http://www.google.com/schemas/sitemap/0.84'><url>{A}</url></urlset>",
             [("namespace", 1)],
         ),
-        ("<html><body/></html>", [("root", 1)]),
+        ("<feed><entry/></feed>", [("root", 1)]),
         (f"<urlset {NS}>\n<sitemap>{A}</sitemap></urlset>", [("element", 2), ("empty", 0)]),
         (f"\n<urlset {NS}>\n<url><loc>https://example.com/?a&b</loc></url></urlset>", [("escaping", 3)]),
         (f"<urlset {NS}><url><loc>https://example.com/?a&nbsp;b</loc></url></urlset>", [("escaping", 1)]),
@@ -196,6 +197,67 @@ def test_without_an_address_all_urls_must_at_least_share_a_host() -> None:
 )
 def test_gzip_is_gzip(body: bytes, place: str, expected: list[str]) -> None:
     assert [code for code, _ in codes(body, place)] == expected
+
+
+@pytest.mark.parametrize("step", [1, 7, 65_536])
+def test_a_bare_ampersand_does_not_hide_what_follows(step: int) -> None:
+    plain = "<url><loc>https://example.com/b</loc></url>"
+    body = "\n".join([
+        f"<?xml version='1.0'?><?style a&b?><urlset {NS}>", "<!-- a & b -->",
+        "<url><loc>https://example.com/?a&b&amp;c</loc></url>", plain,
+        "<url><loc><![CDATA[https://example.com/?x&y]]></loc></url>",
+        "<url><loc>https://example.com/?a=1&copy;=2</loc><lastmod>soon</lastmod></url>",
+        "<url><loc>nonsense</loc></url></urlset>",
+    ])  # fmt: skip
+    assert codes(body, step=step) == [
+        ("escaping", 3),
+        ("escaping", 6),
+        ("lastmod-form", 6),
+        ("loc-invalid", 7),
+    ]
+
+
+@pytest.mark.parametrize("step", [997, 65_535, 65_536])
+def test_a_file_of_one_line_is_cut_nowhere_within_a_reference(step: int) -> None:
+    entries = "".join(f"<url><loc>https://example.com/?a={n}&amp;b=&#x61;</loc></url>" for n in range(9_000))
+    body = f"<urlset {NS}>{entries}<url><loc>https://example.com/?a&b</loc></url></urlset>"
+    assert codes(body, step=step) == [("escaping", 1)]
+
+
+@given(st.text("<>&;!-[]?#x1a \n").map(str.encode))
+def test_no_ampersand_is_bare_after_escaping(body: bytes) -> None:
+    escaped, bare = Ampersands()(b"<a>" + body)
+    assert Ampersands()(escaped) == (escaped, [])
+    assert len(escaped) == len(body) + 3 + 4 * len(bare)
+    at = ampersands.whole(body)
+    parts = Ampersands()
+    assert parts(b"<a>" + body[:at])[0] + parts(body[at:])[0] == escaped
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<!doctype html><p>a", "\ufeff<HTML lang=en>", "<!-- a --> <!-- b --><head>",
+        "<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC 'x'><html xmlns='http://www.w3.org/1999/xhtml'>",
+    ],
+)  # fmt: skip
+def test_a_web_page_is_told_as_such(body: str) -> None:
+    assert ("web-page", 0) in codes(body)
+
+
+def test_json_lines_are_read() -> None:
+    good = '{"loc": "https://example.com/a", "lastmod": "2024-01-01"}\n\n{"loc": "https://example.com/b"}'
+    assert codes(good, "s.jsonl") == []
+    bad = '{"loc": "https://example.com/a", "lastmod": "soon"}\n{"loc": "/b"}\n["loc"]\n{"loc": 1}\n{'
+    assert codes(bad, "s.jsonl") == [
+        ("lastmod-form", 1),
+        ("loc-invalid", 2),
+        ("not-json", 3),
+        ("not-json", 4),
+        ("not-json", 5),
+    ]
+    many = "".join(f'{{"loc": "https://example.com/{n}"}}\n' for n in range(50_001))
+    assert codes(many, "s.jsonl", step=65_536) == [], "no form of the protocol, so none of its limits"
 
 
 def test_counts_are_limited_to_the_entry() -> None:
@@ -303,7 +365,7 @@ def write_set(folder: Path, count: int = 5) -> None:
 
 def test_what_we_write_is_valid_and_an_index_is_followed_on_disk(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path)
-    assert run("sitemap.xml.gz") == (0, [], "4 files, 8 entries: valid.\n")
+    assert run("sitemap.xml.gz") == (0, [], "4 files, 3 sitemaps named by an index, 5 URLs: valid.\n")
     (tmp_path / "sitemap-00002.xml.gz").write_bytes(b"<x/>")
     (tmp_path / "sitemap-00003.xml.gz").unlink()
     code, out, _ = run("sitemap.xml.gz")
@@ -358,7 +420,7 @@ def test_findings_are_json_when_asked(run: Run, tmp_path: Path) -> None:
         "place": "s.xml", "line": 2, "severity": "error", "code": "loc-invalid",
         "says": "is no absolute http(s) URL: x[31m",
     }  # fmt: skip
-    assert totals == {"totals": {"files": 1, "entries": 1, "errors": 1, "warnings": 0}}
+    assert totals == {"totals": {"files": 1, "sitemaps": 0, "urls": 1, "errors": 1, "warnings": 0}}
 
 
 def test_many_findings_of_a_kind_are_counted_not_listed(run: Run, tmp_path: Path) -> None:
@@ -372,11 +434,11 @@ def test_many_findings_of_a_kind_are_counted_not_listed(run: Run, tmp_path: Path
 def test_files_that_cannot_be_read_are_findings_and_the_next_is_read(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 2)
     (tmp_path / "empty").mkdir()
-    assert run(".") == (0, [], "1 file, 2 entries: valid.\n"), "a folder is its entry point"
+    assert run(".") == (0, [], "1 file, 2 URLs: valid.\n"), "a folder is its entry point"
     code, out, err = run("none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:9/s.xml")
     assert code == 8
     assert [line.split(": ")[0] for line in out] == ["none.xml", "empty", "http://127.0.0.1:9/s.xml"]
-    assert err == "4 files, 2 entries: 3 errors, 0 warnings.\n"
+    assert err == "4 files, 2 URLs: 3 errors, 0 warnings.\n"
 
 
 def test_usage(run: Run) -> None:
@@ -409,7 +471,7 @@ def test_memory_stays_flat_on_the_largest_file(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent,
     )  # fmt: skip
     code, peak = map(int, done.stdout.split())
-    assert (code, done.stderr) == (0, "1 file, 50,000 entries: valid.\n")
+    assert (code, done.stderr) == (0, "1 file, 50,000 URLs: valid.\n")
     assert peak < 120, "MB, of which the program takes about 60 to start"
 
 
@@ -433,3 +495,30 @@ def test_plain_entries_that_no_parser_sees_are_judged_as_if_it_did(lines: list[s
             found = list(check.run(body[at : at + piece] for at in range(0, len(body), piece)))
             said.append((found, check.entries, check.kind))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "spelled", ["HTTP://127.0.0.1:%s/s.xml#top", "http://127.1:%s/%%73.xml", " http://127.0.0.1:%s/./s.xml"]
+)
+def test_a_url_is_read_as_urls_are(run: Run, spelled: str) -> None:
+    site = Site()
+    site.sitemap("/s.xml", ["/a"])
+    with site.serve() as origin:
+        assert run(spelled % origin.rpartition(":")[2])[0] == 0
+    assert {request.target for request in site.log} == {"/s.xml"}
+
+
+def test_raw_bytes_in_a_url_are_escaped(run: Run) -> None:
+    site = Site()
+    site.sitemap("/%C3%BC%20.xml", ["/a"])
+    with site.serve() as origin:
+        assert run(f"{origin}/ü .xml")[0] == 0
+
+
+def test_a_web_page_named_as_a_sitemap_is_exit_2(run: Run) -> None:
+    site = Site()
+    site.page("/")
+    with site.serve() as origin:
+        code, out, _ = run(f"{origin}/")
+    assert code == 2
+    assert out == [f"{origin}/: error web-page: is no sitemap but a web page"]

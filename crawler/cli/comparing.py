@@ -4,18 +4,19 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import click
 
 from crawler.app import open_frontier, published_as
-from crawler.cli.reading import reading_places
+from crawler.cli.reading import place_named, reading_places
 from crawler.cli.words import counted, pending
 from crawler.comparison import NEW, OLD, Change, Comparison
 from crawler.dates import read_w3c, w3c
 from crawler.errors import ConfigError, Exit
 from crawler.frontier import SqliteFrontier
-from crawler.model import Listed, Moved, code, says
+from crawler.model import MAX_BYTES, Listed, Moved, code, says
 from crawler.places import Places, Unreadable, is_web, resolve
 from crawler.printable import printable
 from crawler.publish_base import PublishBase
@@ -30,6 +31,7 @@ LEVELS: Final = 2  # an index and what it names
 async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
     """Say what differs. Exit 8 when anything does."""
     signs: Counter[str] = Counter()
+    old, new = place_named(old), place_named(new)
     state = new if _is_state(new) else settings.state.state
     async with reading_places(settings, [place for place in (old, new) if is_web(place)]) as places:
         with Comparison() as comparison:
@@ -50,7 +52,7 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
         click.echo(json.dumps({"totals": totals | facts}))
     else:
         words = ", ".join(f"{count:,} {word}" for word, count in facts.items())
-        before = counted(totals[OLD], "entry", "entries")
+        before = counted(totals[OLD], "URL")
         click.echo(f"{before} before, {totals[NEW]:,} after: {words}.", err=True)
     return Exit.FINDINGS if signs else Exit.OK
 
@@ -90,8 +92,12 @@ async def _load_sitemap(comparison: Comparison, side: str, place: str, places: P
     children: list[str] = []
     try:
         place = resolve(place)
-        reading = read(await places.open(place))
+        reading = read(await places.open(place), _limit(place))
         comparison.load(side, _pages(reading, children, place))
+        if not reading.is_sitemap:
+            raise ConfigError(
+                f"{place} is no sitemap: it {reading.malformed or 'has no entries and another root'}."
+            )
         if reading.malformed:
             click.echo(
                 f"{printable(place)}: {printable(reading.malformed)}; what could be read was compared.",
@@ -102,6 +108,11 @@ async def _load_sitemap(comparison: Comparison, side: str, place: str, places: P
     except (Unreadable, OSError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{place} cannot be read: {reason}.") from error
+
+
+def _limit(place: str) -> int:
+    """Bytes. Our JSON lines are not split into files, and no form of the protocol."""
+    return 1 << 40 if ".jsonl" in Path(place).suffixes and not is_web(place) else MAX_BYTES
 
 
 def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[tuple[str, str | None]]:

@@ -1,4 +1,4 @@
-"""What `validate` and `diff` share: sitemaps opened where they lie, at the pace that was asked for."""
+"""What `validate` and `diff` share: what was named, read as a file or a URL, and opened at the pace that was asked for."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -9,14 +9,20 @@ import anyio
 from crawler import urls
 from crawler.fetch import AddressGuard, HttpFetcher, Turns
 from crawler.fetch.identity import Identity
-from crawler.places import Places
+from crawler.places import Places, is_web
 from crawler.settings import Settings
-from crawler.urls import Url
+from crawler.urls import Normaliser, Url
+from crawler.visiting import start_url
+
+
+def place_named(text: str) -> str:
+    """A file or folder as it was typed; a URL in our one spelling. Raises `ConfigError` for what is no URL."""
+    return start_url(text, Normaliser(strip=())) if is_web(text.strip()) else text
 
 
 @asynccontextmanager
 async def reading_places(settings: Settings, web: Sequence[str]) -> AsyncIterator[Places]:
-    """`web`: the URLs that were named; their hosts are exempt from the address guard."""
+    """`web`: the URLs that were named, in our spelling; their hosts are exempt from the address guard."""
     starts = [Url(place) for place in web]
     guard = AddressGuard(starts, settings.http.allow_address)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
-from crawler.cli.reading import reading_places
+from crawler.cli.reading import place_named, reading_places
 from crawler.cli.words import counted
 from crawler.errors import Exit
 from crawler.places import is_web
@@ -19,14 +19,17 @@ from crawler.validation import Totals, Validation
 
 
 async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: str, most: int) -> Exit:
-    """Check every place and say what is wrong. Exit 8 when anything is."""
+    """Check every place and say what is wrong. Exit 8 when anything is, 2 when a web page was named."""
     show = _Lines(form, most)
+    places = [place_named(place) for place in places]
     async with reading_places(settings, [place for place in places if is_web(place)]) as reading:
         validation = Validation(reading, datetime.now(UTC), settings.output.publish_base)
         for place in places:
             async for found in validation.check(place):
                 show(found)
     show.end(validation.totals)
+    if validation.met_web_page:
+        return Exit.USAGE
     return Exit.FINDINGS if validation.totals.errors or validation.totals.warnings else Exit.OK
 
 
@@ -59,7 +62,8 @@ class _Lines:
 
 
 def _summary(totals: Totals) -> str:
-    looked = f"{counted(totals.files, 'file')}, {counted(totals.entries, 'entry', 'entries')}"
+    named = f", {counted(totals.sitemaps, 'sitemap')} named by an index" if totals.sitemaps else ""
+    looked = f"{counted(totals.files, 'file')}{named}, {counted(totals.urls, 'URL')}"
     if not totals.errors and not totals.warnings:
         return f"{looked}: valid."
     return f"{looked}: {counted(totals.errors, 'error')}, {counted(totals.warnings, 'warning')}."

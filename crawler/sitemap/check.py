@@ -5,7 +5,7 @@ finds what an index names in `children`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -17,6 +17,7 @@ from crawler.model import MAX_BYTES, MAX_ENTRIES
 from crawler.sitemap import fields
 from crawler.sitemap.findings import Code, Finding, finding
 from crawler.sitemap.markup import LONGEST, Ended, Markup
+from crawler.sitemap.sniff import SNIFFED, is_json, is_web_page, read_json
 
 SEEN: Final = 1_000_000  # URLs that are remembered to find duplicates
 MOST: Final = (
@@ -53,6 +54,7 @@ class Check:
         self._first: str | None = None  # the first URL, whose host the others share when there is no home
         self._prefix = home[: home.rindex("/") + 1] if home else ""
         self.kind = ""
+        self.is_web_page = False
         self.entries = self.size = 0
         self.children: list[str] = []
         self._out: list[Finding] = []
@@ -64,10 +66,10 @@ class Check:
         except inflate.BrokenCoding as error:
             self.say(Code.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
         except inflate.TooLarge:
-            self.size = max(self.size, MAX_BYTES + 1)
+            self.size = max(self.size, MOST + 1)
         except Ended:
             pass
-        if self.size > MAX_BYTES:
+        if self.size > (MOST if self.kind == "json" else MAX_BYTES):
             self.say(Code.TOO_LARGE, 0)
         if self.kind and not self.entries:
             self.say(Code.EMPTY, 0)
@@ -95,7 +97,7 @@ class Check:
         head = b""
         for chunk in chunks:
             head += chunk
-            if len(head.lstrip()) > len(_BOM) + 8:
+            if len(head.lstrip()) > SNIFFED:
                 break
         if not head.strip():
             self.say(Code.EMPTY, 0)
@@ -103,26 +105,33 @@ class Check:
         if head.startswith(_BOM):
             self.say(Code.BYTE_ORDER_MARK, 1)
             head = head[len(_BOM) :]
-        if _ABSOLUTE.match(head):
-            yield from self._lines(head, chunks)
+        if is_web_page(head):
+            self.is_web_page = True
+            self.say(Code.WEB_PAGE, 0)
+        elif _ABSOLUTE.match(head):
+            yield from self._lines(head, chunks, "text", self._line)
+        elif is_json(head):
+            yield from self._lines(head, chunks, "json", self._json)
         else:
             yield from self._xml(head, chunks)
 
     # -- text ---------------------------------------------------------------------------------------------
 
-    def _lines(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
-        self.kind = "text"
+    def _lines(
+        self, head: bytes, chunks: Iterator[bytes], kind: str, check: Callable[[bytes, int], None]
+    ) -> Iterator[Finding]:
+        self.kind = kind
         number, kept = 0, head
         for chunk in chunks:
             *whole, kept = kept.split(b"\n")
             for line in whole:
                 number += 1
-                self._line(line, number)
+                check(line, number)
             kept = kept[:LONGEST] + chunk
             yield from self._flush()
         for line in kept.split(b"\n"):
             number += 1
-            self._line(line, number)
+            check(line, number)
 
     def _line(self, line: bytes, number: int) -> None:
         try:
@@ -133,6 +142,19 @@ class Check:
         if loc.strip():
             self.count(number)
             self.loc(loc, number)
+
+    def _json(self, line: bytes, number: int) -> None:
+        if not line.strip():
+            return
+        self.count(number)
+        found = read_json(line)
+        if found is None:
+            self.say(Code.NOT_JSON, number)
+            return
+        loc, lastmod = found
+        self.loc(loc, number)
+        if lastmod is not None:
+            self.say_all(fields.check_lastmod(lastmod, self._now), number)
 
     def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
         markup = Markup(self, self._now)
@@ -168,7 +190,7 @@ class Check:
 
     def count(self, line: int) -> None:
         self.entries += 1
-        if self.entries == MAX_ENTRIES + 1:
+        if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # no form of the protocol: no limit
             self.say(Code.TOO_MANY, line)
 
     def say_all(self, faults: Iterable[fields.Fault], line: int) -> None:

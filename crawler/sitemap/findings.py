@@ -25,6 +25,8 @@ class Code(Reason):
     DOCTYPE = "doctype", "declares a document type, which no search engine reads"
     ENCODING = "encoding", "is not in UTF-8 but in {}"
     BYTE_ORDER_MARK = "byte-order-mark", "begins with a byte order mark"
+    WEB_PAGE = "web-page", "is no sitemap but a web page"
+    NOT_JSON = "not-json", "is no JSON object with a loc, and at most a lastmod"
     ROOT = "root", "is no sitemap: its root is <{}>"
     NAMESPACE = "namespace", "has the namespace {} instead of http://www.sitemaps.org/schemas/sitemap/0.9"
     ELEMENT = "element", "<{}> has no place in <{}>"

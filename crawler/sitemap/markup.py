@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from crawler.model import NAMESPACE
 from crawler.sitemap import fields
+from crawler.sitemap.ampersands import Ampersands, whole
 from crawler.sitemap.fields import EXTENSIONS, Extension
 from crawler.sitemap.findings import Code
 
@@ -22,13 +23,11 @@ ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
 
 MISSED: Final = 16  # lines of one piece that the parser takes one by one
 NEVER: Final = 1 << 60
-LOOK_BACK: Final = 200  # bytes before a fault that are looked at
 
 # An entry on a line of its own, with nothing in it but a URL and a date: most are written so, and need no parser.
 _PLAIN: Final = re.compile(
     rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
 )
-_BARE: Final = re.compile(rb"&(?!#?\w+;)")
 _UNKNOWN: Final = Extension("", {}, {}, {})
 
 
@@ -90,8 +89,11 @@ class Markup:
         self._extras: list[_Extra] = []
         self._text: list[str] = []
         self._chars = 0
-        self._fed = self._rest = b""
-        self._skipped = 0  # lines
+        self._rest = b""
+        self._begun = False
+        self._escape = Ampersands()
+        self._skipped = 0  # lines that the parser did not see
+        self._passed = 0  # lines that it saw, or will see
         self._ends_in_tag = False  # with a line break behind it, and no text
         self._open = 0  # tags that were passed on, and not reported yet
         parser = self._parser = expat.ParserCreate(namespace_separator=" ")
@@ -117,7 +119,9 @@ class Markup:
                 at, missed = line, missed + 1
         self._rest = self._rest[at:]
         if len(self._rest) > LONGEST:  # a line that long is no plain one
-            self.break_off()
+            cut = whole(self._rest)
+            self._pass_on(self._rest[:cut])
+            self._rest = self._rest[cut:]
 
     def close(self) -> None:
         """That was all."""
@@ -163,12 +167,17 @@ class Markup:
     def _pass_on(self, data: bytes) -> None:
         if not data:
             return
-        tags = data.removeprefix(b"<?xml ") if not self._fed else data
+        tags = data if self._begun else data.removeprefix(b"<?xml ")
+        self._begun = True
         # A comment may hold what looks like entries: from there on all goes through the parser.
         self._open += NEVER if b"<!" in tags or b"<?" in tags else tags.count(b"<") + tags.count(b"/>")
         tag = data.rfind(b"<")
         self._ends_in_tag = tag >= 0 and data.endswith(b">\n") and data.count(b">", tag) == 1
-        self._fed = self._fed[-LOOK_BACK:] + data
+        line = 1 + self._passed + self._skipped
+        self._passed += data.count(b"\n")
+        data, bare = self._escape(data)
+        for lines in bare:
+            self._report.say(Code.ESCAPING, line + lines)
         self._parse(data, last=False)
 
     @property
@@ -180,21 +189,9 @@ class Markup:
         try:
             self._parser.Parse(chunk, last)
         except expat.ExpatError as error:
-            if self._is_bare_ampersand(error):
-                self._report.say(Code.ESCAPING, error.lineno + self._skipped)
-            else:
-                words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
-                self._report.say(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
+            words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
+            self._report.say(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
             raise Ended from error
-
-    def _is_bare_ampersand(self, error: expat.ExpatError) -> bool:
-        """Whether what cannot be read is an & that begins no reference."""
-        if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
-            return True
-        if error.code != expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]:
-            return False
-        lines = self._fed.split(b"\n")
-        return any(_BARE.search(line[max(0, error.offset - 60) : error.offset + 1]) for line in lines)
 
     def _declaration(self, _version: str, encoding: str | None, _alone: int) -> None:
         if encoding and encoding.lower() not in {"utf-8", "us-ascii"}:

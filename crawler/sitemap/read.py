@@ -1,4 +1,4 @@
-"""Takes URLs out of sitemaps that others wrote: urlset, index, text, RSS 2.0 and Atom, plain or gzip.
+"""Takes URLs out of sitemaps: urlset, index, text, RSS 2.0, Atom and our own JSON lines, plain or gzip.
 
 Forgiving where a search engine is: namespaces may be wrong or missing, an ampersand may stand bare, what is broken is
 read up to the break. Unforgiving where that would be dangerous: nothing a document type declares is looked at, nothing
@@ -15,9 +15,7 @@ from lxml import etree
 
 from crawler import inflate
 from crawler.model import MAX_BYTES
-
-SNIFFED: Final = 1_024  # bytes by which text is told from XML
-LONGEST: Final = 8_192  # characters of a loc that are looked at
+from crawler.sitemap.sniff import LONGEST, SNIFFED, is_json, is_web_page, read_json
 
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TAIL: Final = len(b"&#x10FFFF;")
@@ -29,6 +27,7 @@ _ABSOLUTE: Final = re.compile(rb"https?://", re.IGNORECASE)
 _HOST: Final = re.compile(rb"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?(?:[/?#]|\Z)")
 _PAGES: Final = frozenset({"url", "item", "entry"})
 _INDEX: Final = frozenset({"sitemap"})
+_ROOTS: Final = frozenset({"urlset", "sitemapindex", "rss", "rdf", "feed"})
 _DATES: Final = frozenset({"lastmod", "updated"})
 
 
@@ -42,11 +41,16 @@ class Found:
 
 
 class Reading:
-    """Iterate over what is found; afterwards `malformed` says what was wrong, if anything was."""
+    """Iterate over what is found; afterwards `malformed` says what was wrong, if anything was.
+
+    `is_sitemap` is false for a web page, and for what has neither the look of a sitemap nor an entry.
+    """
 
     def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
         self._chunks, self._limit = chunks, limit
         self.malformed: str | None = None
+        self.is_sitemap = True
+        self._root = ""  # of XML
 
     def __iter__(self) -> Iterator[Found]:
         """What can be read, in its order. Raises nothing for what is wrong."""
@@ -55,12 +59,29 @@ class Reading:
             head, chunks = _peek(chunks)
             if not head.strip():
                 self.malformed = "is empty"
+            elif is_web_page(head):
+                self.malformed, self.is_sitemap = "is a web page", False
             elif _is_text(head):
                 yield from _lines(chunks)
+            elif is_json(head):
+                yield from self._json(chunks)
             else:
-                yield from self._xml(chunks, head)
+                yield from self._counted(self._xml(chunks, head))
         except (inflate.BrokenCoding, inflate.TooLarge) as error:
             self.malformed = f"could be read in part only: {error}"
+
+    def _json(self, chunks: Iterable[bytes]) -> Iterator[Found]:
+        for line in _split(chunks):
+            if found := read_json(line):
+                yield Found("page", *found)
+            else:
+                self.malformed = "has a line that is no JSON object with a loc"
+
+    def _counted(self, found: Iterable[Found]) -> Iterator[Found]:
+        count = 0
+        for count, item in enumerate(found, 1):  # noqa: B007 - asked for below
+            yield item
+        self.is_sitemap = count > 0 or self._root in _ROOTS
 
     def _xml(self, chunks: Iterable[bytes], head: bytes) -> Iterator[Found]:
         parser = _parser()
@@ -72,7 +93,7 @@ class Reading:
                     parser = _parser()
                 else:
                     parser.feed(chunk)
-                    yield from _entries(parser)
+                    yield from self._entries(parser)
             yield from self._end(parser)
         except _Declares:
             self.malformed = "declares a document type"
@@ -84,7 +105,21 @@ class Reading:
             parser.close()
         if self.malformed is None and len(parser.feed_error_log):
             self.malformed = f"is not well-formed: {parser.feed_error_log[0].message}"[:200]
-        yield from _entries(parser)
+        yield from self._entries(parser)
+
+    def _entries(self, parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
+        for event, element in parser.read_events():
+            if not isinstance(element.tag, str):
+                continue
+            name = etree.QName(element).localname.lower()
+            if event == "start":
+                if element.getparent() is None:
+                    self._root = self._root or name
+                    if element.getroottree().docinfo.internalDTD is not None:
+                        raise _Declares
+            elif name in _PAGES | _INDEX and not _is_in_loc(element):
+                yield from _entry(element, "sitemap" if name in _INDEX else "page")
+                _forget(element)
 
 
 class _Declares(Exception):  # noqa: N818 - it ends the reading, and is caught there
@@ -142,13 +177,19 @@ def _is_text(head: bytes) -> bool:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[Found]:
+    for line in _split(chunks):
+        yield from _line(line)
+
+
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with something in them; of a long one, the beginning."""
     kept = b""
     for chunk in chunks:
         *whole, kept = re.split(rb"[\r\n]", kept + chunk)
-        for line in whole:
-            yield from _line(line)
-        kept = kept[:LONGEST]
-    yield from _line(kept)
+        yield from filter(bytes.strip, whole)
+        kept = kept[: 2 * LONGEST]
+    if kept.strip():
+        yield kept
 
 
 def _line(line: bytes) -> Iterator[Found]:
@@ -190,19 +231,6 @@ def _documents(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
             begun = True
         kept = data[cut:]
     yield kept
-
-
-def _entries(parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
-    for event, element in parser.read_events():
-        if not isinstance(element.tag, str):
-            continue
-        name = etree.QName(element).localname.lower()
-        if event == "start":
-            if element.getparent() is None and element.getroottree().docinfo.internalDTD is not None:
-                raise _Declares
-        elif name in _PAGES | _INDEX and not _is_in_loc(element):
-            yield from _entry(element, "sitemap" if name in _INDEX else "page")
-            _forget(element)
 
 
 def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Iterator[Found]:
