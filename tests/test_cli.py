@@ -328,7 +328,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
             "No such option '--max-dept'. (Did you mean one of: '--max-depth'",
         ),
         (["crawl", "example.com", "--config", "none.toml"], "none.toml: cannot be read"),
-        (["crawl", "example.com", "--header", "x"], "--header: 'x' needs the form 'Name: value'."),
+        (["crawl", "example.com", "--header", "x"], "--header: *** needs the form 'Name: value'."),
         (["crawl", "example.com", "--auth-env", "NOT_SET"], "the variable NOT_SET is not set"),
         (["crawl", "example.com", "--allow-address", "10.0.0.0/99"], "--allow-address"),
         (["crawl", "example.com", "--input", "none.txt"], "--input: none.txt cannot be read"),
@@ -538,7 +538,7 @@ def test_a_damaged_state_is_exit_3_and_fresh_is_the_way_out(run: Run, tmp_path: 
 @pytest.mark.parametrize("fresh", [(), ("--fresh",)])
 def test_a_file_that_is_no_state_is_left_alone(run: Run, tmp_path: Path, fresh: tuple[str, ...]) -> None:
     (tmp_path / "notes.txt").write_text("my notes")
-    code, _, err = run("crawl", "http://127.0.0.1:9/", "--state", "notes.txt", *fresh)
+    code, _, err = run("crawl", "http://127.0.0.1:49151/", "--state", "notes.txt", *fresh)
     assert code == 3
     assert sentence(err).endswith(
         "notes.txt is not a state of sitemap-crawler, and is left as it is: name another file with --state."
@@ -549,7 +549,11 @@ def test_a_file_that_is_no_state_is_left_alone(run: Run, tmp_path: Path, fresh: 
 @pytest.mark.parametrize("place", [".", "..", "/", "folder"])
 def test_a_folder_as_state_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
     (tmp_path / "folder").mkdir()
-    for words in (("crawl", "http://127.0.0.1:9/"), ("crawl", "http://127.0.0.1:9/", "--fresh"), ("status",)):
+    for words in (
+        ("crawl", "http://127.0.0.1:49151/"),
+        ("crawl", "http://127.0.0.1:49151/", "--fresh"),
+        ("status",),
+    ):
         code, _, err = run(*words, "--state", place)
         assert code == 3
         assert f"The state {place} is a folder: name a file with --state." in sentence(err)

@@ -129,7 +129,7 @@ def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> 
         ]
 
 
-@pytest.mark.parametrize("place", ["none.xml", "empty", "http://127.0.0.1:9/s.xml"])
+@pytest.mark.parametrize("place", ["none.xml", "empty", "http://127.0.0.1:49151/s.xml"])
 def test_what_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()
     put(tmp_path / "new", {"a": None})

@@ -435,9 +435,9 @@ def test_files_that_cannot_be_read_are_findings_and_the_next_is_read(run: Run, t
     write_set(tmp_path, 2)
     (tmp_path / "empty").mkdir()
     assert run(".") == (0, [], "1 file, 2 URLs: valid.\n"), "a folder is its entry point"
-    code, out, err = run("none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:9/s.xml")
+    code, out, err = run("none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:49151/s.xml")
     assert code == 8
-    assert [line.split(": ")[0] for line in out] == ["none.xml", "empty", "http://127.0.0.1:9/s.xml"]
+    assert [line.split(": ")[0] for line in out] == ["none.xml", "empty", "http://127.0.0.1:49151/s.xml"]
     assert err == "4 files, 2 URLs: 3 errors, 0 warnings.\n"
 
 
