@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler import arrival, hindsight, keeping
+from crawler import arrival, dating, hindsight, keeping
 from crawler.aliases import Aliases
 from crawler.breaker import Breaker
 from crawler.errors import first_of
@@ -185,7 +185,7 @@ class Crawl:
             await self.frontier.withdraw(pages, Why.TRAP, "shows what its neighbours show")
             await hindsight.soft_404s(self.frontier, self.judge, self.placing.traps, self.starts, self._peek)
             await hindsight.duplicates(self.frontier, self.judge)
-            await hindsight.date(self.frontier, self.judge.ladder)
+            await dating.date(self.frontier, self.judge.ladder)
         await self.frontier.keep()
         await self._keep_traps()
         if self._ending is None:

@@ -1,19 +1,17 @@
-"""What only shows once every page is in: headers that lie, and one error page under many names.
+"""What only shows once every page is in: one error page under many names, one page under several. Dates are for `dating`.
 
 Run by the engine at the end of a complete crawl, before it is declared so. It amends what the frontier knows and
 asks at most a few pages more; it decides nothing while the crawl goes on.
 """
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
 
-from crawler import lastmod
 from crawler.judge import Judge
-from crawler.model import Alike, Lease, Reply, Source, Visit, Why
+from crawler.model import Alike, Lease, Reply, Visit, Why
 from crawler.ports import Frontier
 from crawler.traps import ALIKE, Traps
 from crawler.urls import Url
@@ -21,15 +19,6 @@ from crawler.urls import Url
 PROBES: Final = 5  # pages that cannot be, asked for in one run
 
 log = logging.getLogger("crawler.hindsight")
-
-
-async def date(frontier: Frontier, ladder: Sequence[Source]) -> None:
-    """Choose every page's date: whose headers lie shows in all pages together."""
-    lies = {found.origin: why for found in await frontier.evidence() if (why := lastmod.lie(found))}
-    for site, why in lies.items():
-        log.warning("Last-Modified is not believed", extra={"fields": {"origin": site, "because": why}})
-    await frontier.date(ladder, list(lies))
-    await frontier.remember("lies", json.dumps(lies))
 
 
 async def soft_404s(

@@ -72,10 +72,20 @@ def choose(facts: Facts, ladder: Sequence[Source]) -> Lastmod | None:
     return None
 
 
-def lie(evidence: Evidence) -> str | None:
-    """Why an origin's headers are not believed; None when they are."""
+def lie(evidence: Evidence, before: str | None = None) -> str | None:
+    """Why an origin's headers are not believed; None when they are.
+
+    `before`: why the last run did not. That stands until most pages can be compared and show nothing.
+    """
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
     if 2 * evidence.slid > evidence.compared:
         return f"its date moved on {evidence.slid:,} of {evidence.compared:,} pages whose content did not"
+    return before if 2 * evidence.compared < evidence.dated else None
+
+
+def mass_change(evidence: Evidence) -> str | None:
+    """Why changes of content date nothing: a night in which most pages change is a new template, or a site that is ill."""
+    if 2 * evidence.changed > evidence.known:
+        return f"the content changed on {evidence.changed:,} of {evidence.known:,} pages at once"
     return None

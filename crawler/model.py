@@ -371,6 +371,30 @@ class Evidence:
     fresh: int  # of these, with the time of the request
     compared: int  # whose content is the same as in an earlier run
     slid: int  # of these, whose header moved all the same
+    known: int = 0  # whose content was read in an earlier run, too
+    changed: int = 0  # of these, whose content is another now
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The ten minutes in which most Last-Modified headers of an origin lie. Counts of listed pages."""
+
+    origin: str
+    dated: int  # with a credible header
+    first: int  # the earliest header within, in seconds since the epoch
+    last: int
+    within: int  # with a header from `first` to `last`
+    stating: int  # of these, that state a date
+    older: int  # of these, that state one well before the header
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What is not believed when dates are chosen."""
+
+    lying: tuple[str, ...] = ()  # origins whose headers
+    changing: tuple[str, ...] = ()  # origins whose changes of content
+    builds: tuple[tuple[str, int, int], ...] = ()  # dates of an origin, from a moment to another
 
 
 class Entry(NamedTuple):

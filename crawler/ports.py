@@ -14,6 +14,8 @@ from crawler.model import (
     Alike,
     Balance,
     Broken,
+    Build,
+    Doubts,
     Entry,
     Evidence,
     Facts,
@@ -257,18 +259,26 @@ class Frontier(Pacer, Protocol):
         """Keep a word for the length of this run."""
         ...
 
-    async def recall(self, key: str) -> str | None:
-        """A word kept in this run."""
+    async def recall(self, key: str, *, published: bool = False) -> str | None:
+        """A word kept in this run; or in the last one before it that was `published`."""
         ...
 
     async def evidence(self) -> Sequence[Evidence]:
         """What this run's answers say of the dates in the headers of each origin."""
         ...
 
-    async def date(self, ladder: Sequence[Source], lying: Sequence[str]) -> None:
+    async def builds(self, window: int, older: int) -> Sequence[Build]:
+        """Of each origin the `window` seconds in which the most Last-Modified headers of listed pages lie.
+
+        A page states an older date if that lies more than `older` seconds before its header.
+        """
+        ...
+
+    async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
         """Give every listed page its lastmod by the first rung of `ladder` that holds.
 
-        The headers of the `lying` origins, and those that moved while the content did not, are no rung.
+        No rung are what `doubts` names, and headers that moved while the content did not. Content that was dated
+        before keeps its date, also when it comes back.
         """
         ...
 
@@ -311,7 +321,7 @@ class Frontier(Pacer, Protocol):
     async def conclude(self, *, refused: bool = False) -> None:
         """The complete run was published (or `refused` for good): the next `begin` starts a new one.
 
-        What a refused run saw change was perhaps a page of errors, and tells no date to those that come after it.
+        Only what a published run saw counts as known when a later one asks what changed.
         """
         ...
 

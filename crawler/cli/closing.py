@@ -38,6 +38,7 @@ class Closing:
     lies: Mapping[str, str] = field(
         default_factory=dict
     )  # origins whose Last-Modified is not believed, and why
+    date_notes: Sequence[str] = ()  # what else there is to know of the dates
     traps: Sequence[Trap] = ()  # spaces without end that were not gone into
     state: str | None = None  # where the state is; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
@@ -89,6 +90,7 @@ def as_json(told: Closing) -> dict[str, Any]:
         "outcomes": dict(balance.outcomes),
         "dated": dict(told.dated),
         "lies": dict(told.lies),
+        "date_notes": list(told.date_notes),
         "traps": [asdict(trap) | {"flag": trap.flag} for trap in told.traps],
         "files": [file._asdict() for file in told.files],
         "folder": told.folder,

@@ -183,6 +183,7 @@ async def _closing(frontier: SqliteFrontier, published: Published | None, settin
         examples=await _examples(frontier, balance),
         dated=await frontier.dated(),
         lies=json.loads(await frontier.recall("lies") or "{}"),
+        date_notes=json.loads(await frontier.recall("date notes") or "[]"),
         traps=traps.read(json.loads(await frontier.recall("traps") or "{}")),
         dry_run=settings.guard.dry_run,
         keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),

@@ -173,6 +173,7 @@ def _dates(told: Closing) -> Text:
     sources = [f"{count:,} by {Source.of(source).says}" for source, count in told.dated.items()]
     lines = [words, *(sources if set(told.dated) - {"header"} else [])]
     lines += [f"Last-Modified of {site} is not believed: {why}" for site, why in told.lies.items()]
+    lines += told.date_notes
     return Text("\n".join(printable(line, 300) for line in lines))
 
 

@@ -363,9 +363,8 @@ class Ledger(SeedLedger):
 
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Frontier.conclude`."""
-        self._db.execute("UPDATE run SET status = 'concluded' WHERE number = ?", (self.run,))
-        if refused:
-            self._db.execute(schema.FORGET_CHANGES, {"run": self.run})
+        status = "refused" if refused else "concluded"
+        self._db.execute("UPDATE run SET status = ? WHERE number = ?", (status, self.run))
 
     def unlist_duplicates(self) -> None:
         """See `ports.Frontier.unlist_duplicates`."""

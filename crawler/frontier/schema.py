@@ -6,7 +6,7 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 7
+VERSION = 8
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
@@ -40,6 +40,14 @@ CREATE TABLE seed (
 );
 ALTER TABLE url ADD COLUMN seed INTEGER;
 """,
+    7: """
+        ALTER TABLE url ADD COLUMN seen TEXT; ALTER TABLE url ADD COLUMN kept TEXT;
+        ALTER TABLE url ADD COLUMN kept_header INTEGER; ALTER TABLE url ADD COLUMN dated INTEGER;
+        UPDATE url SET seen = content, kept = content, kept_header = header,
+            dated = CASE WHEN outcome = 'listed' THEN coalesce(lastmod, moved) ELSE moved END
+        WHERE content IS NOT NULL;
+        ALTER TABLE url DROP COLUMN moved; ALTER TABLE url DROP COLUMN slid;
+    """,
 }
 
 # url.state
@@ -52,7 +60,7 @@ CREATE TABLE run (
     fingerprint TEXT NOT NULL,             -- of the settings that decide what is found and listed
     reading TEXT NOT NULL,                 -- of those that decide what is read from a page
     started REAL NOT NULL,
-    status TEXT NOT NULL,                  -- crawling, complete, concluded, abandoned
+    status TEXT NOT NULL,                  -- crawling, complete, concluded (published), refused, abandoned
     discovered INTEGER NOT NULL DEFAULT 0  -- counted as URLs come in; the balance is held against it
 );
 CREATE TABLE word (
@@ -112,11 +120,13 @@ CREATE TABLE url (
     header INTEGER,                        -- the date of Last-Modified
     fresh INTEGER,                         -- 1: that is the time of the request
     stated INTEGER,                        -- the date that the page states
-    content TEXT,                          -- fingerprint; kept over failures
+    content TEXT,                          -- fingerprint of what the page says
     unordered TEXT,                        -- the same of words and links, in any order
     variant TEXT,                          -- another name of the page, by Content-Location
-    moved INTEGER,                         -- when a run saw another fingerprint than the one before
-    slid INTEGER,                          -- 1: the header moved though the content did not; NULL: not compared
+    seen TEXT,                             -- fingerprint in the last published run that listed the page
+    kept TEXT,                             -- the last fingerprint whose date is known,
+    dated INTEGER,                         -- that date,
+    kept_header INTEGER,                   -- and Last-Modified when that content was published last
     was TEXT,                              -- the outcome in the run before
     was_lastmod INTEGER,
     links TEXT,                            -- JSON array of ids; below zero: nofollow
@@ -150,9 +160,22 @@ ON CONFLICT (url) DO UPDATE SET
     hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, tail = 0,
     was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
-    learned = CASE WHEN excluded.outcome IS NULL THEN learned END
+    learned = CASE WHEN excluded.outcome IS NULL THEN learned END,
+    -- What the run before saw counts from now on, if it was published. Content without a date leaves what is known
+    -- of the content before: the site may have been ill, and that may come back. A page that fails next has the date
+    -- that was published, whatever a refused run said.
+    seen = CASE WHEN PUBLISHED THEN content ELSE seen END,
+    kept = CASE WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN content ELSE kept END,
+    dated = CASE WHEN PUBLISHED THEN coalesce(lastmod, dated) ELSE dated END,
+    lastmod = CASE WHEN url.run IN CONCLUDED OR seen IS NULL THEN lastmod WHEN seen = kept THEN dated END,
+    kept_header = CASE
+        WHEN PUBLISHED AND content = kept THEN coalesce(header, kept_header)
+        WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN header
+        ELSE kept_header END
 WHERE url.run < excluded.run
-"""
+""".replace("PUBLISHED", "(outcome = 'listed' AND content IS NOT NULL AND url.run IN CONCLUDED)").replace(
+    "CONCLUDED", "(SELECT number FROM run WHERE status = 'concluded')"
+)
 
 UPGRADE = """
 UPDATE url SET state = r.state, host = r.host, depth = r.depth, hops = r.hops, via = r.via, outcome = r.outcome
@@ -213,10 +236,6 @@ UPDATE url SET
     state = 3, token = NULL, due = NULL, settled = :now,
     outcome = s.v ->> 1, detail = s.v ->> 2, status = s.v ->> 3, etag = s.v ->> 4, modified = s.v ->> 5,
     links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 OR s.stays THEN links END),
-    content = coalesce(s.v ->> 13, content),
-    moved = CASE WHEN content <> s.v ->> 13 THEN CAST(:now AS INTEGER) ELSE moved END,
-    slid = CASE WHEN content = s.v ->> 13 THEN header <> s.v ->> 10 END,
-    unordered = s.v ->> 14, variant = s.v ->> 15,
     -- A failure that may pass leaves what the page said when it was answered last.
     learned = CASE WHEN s.stays THEN learned ELSE :run END,
     lastmod = CASE WHEN s.stays THEN lastmod ELSE s.v ->> 6 END,
@@ -224,6 +243,9 @@ UPDATE url SET
     header = CASE WHEN s.stays THEN header ELSE s.v ->> 10 END,
     fresh = CASE WHEN s.stays THEN fresh ELSE s.v ->> 11 END,
     stated = CASE WHEN s.stays THEN stated ELSE s.v ->> 12 END,
+    content = CASE WHEN s.stays THEN content ELSE s.v ->> 13 END,
+    unordered = CASE WHEN s.stays THEN unordered ELSE s.v ->> 14 END,
+    variant = CASE WHEN s.stays THEN variant ELSE s.v ->> 15 END,
     failing = CASE WHEN s.v ->> '$[#-2]' THEN NULL WHEN s.v ->> '$[#-3]' > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
     published = CASE WHEN s.v ->> '$[#-1]' THEN published END
 FROM (
@@ -259,11 +281,6 @@ WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')
 
 CHANGED = """
 SELECT CASE WHEN run = :run AND state = 3 THEN outcome ELSE '' END, count(*) FROM url WHERE published >= :last GROUP BY 1
-"""
-
-FORGET_CHANGES = """
-UPDATE url SET content = NULL, moved = NULL
-WHERE learned = :run AND moved >= (SELECT CAST(started AS INTEGER) FROM run WHERE number = :run)
 """
 
 POSTPONE = """
@@ -305,26 +322,62 @@ SELECT id, origin, gap, strain, next, asked, met FROM host
 WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND tail IN (0, 1) AND depth <= :depth) ORDER BY next, id
 """
 
+RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
+RECALL_PUBLISHED = """
+SELECT value FROM word WHERE key = :key
+AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
+"""
+
 EVIDENCE = """
-SELECT h.origin, count(u.header), total(u.fresh), count(u.slid), total(u.slid)
+SELECT h.origin, count(u.header), total(u.fresh),
+       count(CASE WHEN u.content = u.kept THEN u.header - u.kept_header END),
+       total(u.content = u.kept AND u.header <> u.kept_header),
+       count(u.content = u.seen), total(u.content <> u.seen)
 FROM url AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
 """
 
+# Of each origin the window of time with the most dates.
+BUILDS = """
+WITH moment AS (
+    SELECT host, header AS at, count(*) AS pages, count(stated) AS stating, total(stated < header - :older) AS older
+    FROM url WHERE run = :run AND state = 3 AND outcome = 'listed' AND header IS NOT NULL GROUP BY host, header
+),
+span AS (
+    SELECT host, at, last_value(at) OVER near AS last, sum(pages) OVER near AS within,
+           sum(stating) OVER near AS stating, sum(older) OVER near AS older, sum(pages) OVER (PARTITION BY host) AS dated
+    FROM moment WINDOW near AS (PARTITION BY host ORDER BY at RANGE BETWEEN CURRENT ROW AND :window FOLLOWING)
+),
+ranked AS (SELECT *, row_number() OVER (PARTITION BY host ORDER BY within DESC, at) AS place FROM span)
+SELECT h.origin, dated, at, last, within, stating, older FROM ranked JOIN host AS h ON h.id = ranked.host
+WHERE place = 1 ORDER BY h.origin
+"""
+
 DATE = """
+WITH lying AS MATERIALIZED (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:lying))),
+changing AS MATERIALIZED (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:changing))),
+build AS MATERIALIZED (
+    SELECT h.id AS host, value ->> 1 AS first, value ->> 2 AS last
+    FROM json_each(:builds) JOIN host AS h ON h.origin = value ->> 0
+),
+rung AS (
+    SELECT id,
+           CASE WHEN :header AND host NOT IN lying AND coalesce(content = kept AND header <> kept_header, 0) = 0
+                AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = url.host AND header BETWEEN first AND last)
+                THEN header END AS h,
+           CASE WHEN :page THEN stated END AS s,
+           CASE WHEN NOT :history THEN NULL
+                -- Content that did not move, or came back, keeps the date it had.
+                WHEN content = kept THEN CASE WHEN NOT EXISTS
+                    (SELECT 1 FROM build AS b WHERE b.host = url.host AND dated BETWEEN first AND last) THEN dated END
+                WHEN content <> seen AND host NOT IN changing THEN CAST(settled AS INTEGER) END AS m
+    FROM url WHERE run = :run AND state = 3 AND outcome = 'listed' AND host IS NOT NULL
+)
 UPDATE url SET lastmod = d.at, source = d.source
 FROM (
     SELECT id, coalesce(h, s, m) AS at,
            CASE WHEN h IS NOT NULL THEN 'header' WHEN s IS NOT NULL THEN 'page' WHEN m IS NOT NULL THEN 'history' END AS source
-    FROM (
-        SELECT id,
-               CASE WHEN :header AND coalesce(slid, 0) = 0 AND host NOT IN
-                   (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:lying))) THEN header END AS h,
-               CASE WHEN :page THEN stated END AS s,
-               -- Content that did not move keeps the date it had.
-               CASE WHEN :history THEN coalesce(CASE WHEN slid IS NOT NULL THEN was_lastmod END, moved) END AS m
-        FROM url WHERE run = :run AND state = 3 AND outcome = 'listed' AND host IS NOT NULL
-    )
+    FROM rung
 ) AS d
 WHERE url.id = d.id AND (url.lastmod IS NOT d.at OR url.source IS NOT d.source)
 """

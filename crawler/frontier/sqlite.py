@@ -8,6 +8,7 @@ import json
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
@@ -24,6 +25,8 @@ from crawler.frontier.ownership import check_usable
 from crawler.model import (
     Alike,
     Balance,
+    Build,
+    Doubts,
     Entry,
     Evidence,
     Lease,
@@ -167,13 +170,10 @@ class SqliteFrontier:
             self._ledger.do, "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._ledger.run, key, value)
         )
 
-    async def recall(self, key: str) -> str | None:
+    async def recall(self, key: str, *, published: bool = False) -> str | None:
         """See `ports.Frontier.recall`."""
-        row = await self._call(
-            self._ledger.one_or_none,
-            "SELECT value FROM word WHERE run = ? AND key = ?",
-            (self._ledger.run, key),
-        )
+        statement = schema.RECALL_PUBLISHED if published else schema.RECALL
+        row = await self._call(self._ledger.one_or_none, statement, {"run": self._ledger.run, "key": key})
         return row[0] if row else None
 
     async def evidence(self) -> Sequence[Evidence]:
@@ -181,10 +181,20 @@ class SqliteFrontier:
         rows = await self._call(self._ledger.all, schema.EVIDENCE, {"run": self._ledger.run})
         return [Evidence(name, *map(int, counts)) for name, *counts in rows]
 
-    async def date(self, ladder: Sequence[Source], lying: Sequence[str]) -> None:
+    async def builds(self, window: int, older: int) -> Sequence[Build]:
+        """See `ports.Frontier.builds`."""
+        given = {"run": self._ledger.run, "window": window, "older": older}
+        rows = await self._call(self._ledger.all, schema.BUILDS, given)
+        return [Build(name, *map(int, numbers)) for name, *numbers in rows]
+
+    async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Frontier.date`."""
         rungs = {source.value: source in ladder for source in Source}
-        given = {"run": self._ledger.run, "lying": json.dumps(list(lying)), **rungs}
+        given = {
+            "run": self._ledger.run,
+            **{name: json.dumps(some) for name, some in asdict(doubts).items()},
+            **rungs,
+        }
         await self._call(self._ledger.do, schema.DATE, given)
 
     async def alike(self, least: int) -> Sequence[Alike]:
@@ -298,7 +308,7 @@ class SqliteFrontier:
             "SELECT number, started, status FROM run WHERE number = ?",
             (self._ledger.run,),
         )
-        return Run(row[0], row[1], complete=row[2] in ("complete", "concluded")) if row else None
+        return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""
