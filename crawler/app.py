@@ -19,7 +19,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler import fetch, urls
 from crawler.crawl import Crawl, Ending, Limits
+from crawler.doubts import Doubts, Landing, doubts
 from crawler.errors import ConfigError, FrontierError, PublishRefused, first_of
+from crawler.fetch.identity import has_login
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
 from crawler.frontier.ledger import FAR
@@ -85,6 +87,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.http.auth_env,
         settings.pace.ignore_robots,
         settings.output.publish_base,
+        has_login(settings.http),
     ]
     return _digest(deciding)
 
@@ -163,6 +166,16 @@ async def in_published_order(frontier: SqliteFrontier, base: PublishBase) -> Asy
             yield chunk
 
 
+async def doubts_of(frontier: SqliteFrontier, starts: Sequence[Url]) -> Doubts:
+    """What there is to doubt of the newest run."""
+    landings = []
+    for start in starts:
+        url = await home_of(frontier, start)
+        record = await frontier.record(url)
+        landings.append(Landing(url, record.facts.look if record and record.facts else None, url != start))
+    return doubts(landings, await frontier.survey(urls.origin(landings[0].url)))
+
+
 @dataclass
 class Job:
     """The crawl of one site: `crawl` (or `outcomes`), then `publish`. Made by `open_job`."""
@@ -182,6 +195,7 @@ class Job:
     sinks: list[Sink] = field(default_factory=list)
     checks_starts: bool = True
     ending: Ending | None = None
+    doubts: Doubts = field(default_factory=Doubts)
     _crawl: Crawl | None = None
     _stopped: str | None = None
 
@@ -248,13 +262,14 @@ class Job:
         try:
             site = urls.origin(await home_of(self.frontier, self.starts[0]))
             base = PublishBase(self.settings.output.publish_base or site, site)
+            self.doubts = await doubts_of(self.frontier, self.starts)
             published = await publish(
                 in_published_order(self.frontier, base),
                 self.settings.output,
                 self.settings.dates,
                 self.settings.guard,
                 base.site,
-                crawled=Crawled(complete, balance.outcomes, await self.frontier.changed()),
+                crawled=Crawled(complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt),
                 run_id=str(self.run.number),
             )
         except PublishRefused:
@@ -283,7 +298,9 @@ class Job:
             fetcher=self.fetcher,
             permits=robots,
             judge=self.judge,
-            placing=Placing(Scope.of(self.starts, settings.scope), self.traps),
+            placing=Placing(
+                Scope.of(self.starts, settings.scope, logged_in=has_login(settings.http)), self.traps
+            ),
             tally=self.tally,
             turn=self.turn,
             visitor=self.visitor,

@@ -1,6 +1,7 @@
 """Whether there is a site at all: where the start URLs led, and what to say when they led nowhere."""
 
 from crawler.errors import StartForbidden, StartUnreachable
+from crawler.judge import HTML
 from crawler.model import Failed, Listed, Moved, Unlisted, Why
 from crawler.ports import Frontier, Record
 from crawler.urls import Url, netloc, origin
@@ -45,8 +46,7 @@ def _is_page(record: Record | None) -> bool:
     """Listed, or not listed though the site answered with a page: then its links count."""
     if record is None or isinstance(record.outcome, Listed):
         return record is not None
-    return (
-        isinstance(record.outcome, Unlisted)
-        and record.facts is not None
-        and record.outcome.why not in NO_PAGE
-    )
+    end = record.outcome
+    if not isinstance(end, Unlisted) or record.facts is None:
+        return False
+    return end.why not in NO_PAGE or (end.why is Why.TYPE and end.detail in HTML)

@@ -24,6 +24,7 @@ SILENT: Final = frozenset(
 )
 AROUND: Final = frozenset({"nav", "footer", "aside"})
 ROLE_MAIN: Final = "[role=main]"
+SHORT: Final = 5_000  # characters of a text that is counted exactly
 MAIN: Final = f"main,{ROLE_MAIN}"
 
 _DATES: Final = re.compile(
@@ -50,26 +51,36 @@ class Said(NamedTuple):
 
     title: str
     text: str  # pieces that are NODE apart
+    length: int = 0  # characters of all text, also that of navigation and footers, if it was asked for
 
 
-def said(tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None) -> Said:
+def said(
+    tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None, *, measured: bool = False
+) -> Said:
     """Takes what is not counted out of the tree: read all else from it before.
 
-    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if they were found already.
+    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if they were found already. `measured`: count all text.
     """
+    around = 0
     nodes = tree.css(",".join([*SILENT, *AROUND, MAIN])) if leaving is None else leaving
     tags = [node.tag for node in nodes]
     has_main = any(tag not in SILENT and tag not in AROUND for tag in tags)
     for node, tag in zip(reversed(nodes), reversed(tags), strict=True):
         # From the last on: what lies inside of another goes before it.
         if tag in SILENT or (tag in AROUND and not has_main):
+            around += _length(node.text(separator=" ")) if measured and tag in AROUND else 0
             node.decompose()
     title = tree.css_first("title")
     main = (tree.css_first(MAIN) if has_main else None) or tree.body
-    return Said(
-        title.text() if title else "",
-        main.text(separator=noise.NODE.decode(), strip=True, skip_empty=True) if main else "",
-    )
+    text = main.text(separator=noise.NODE.decode(), strip=True, skip_empty=True) if main else ""
+    if measured:
+        whole = tree.body if has_main and len(text) < SHORT else None
+        around += _length(whole.text(separator=" ") if whole else text.replace(noise.NODE.decode(), " "))
+    return Said(title.text() if title else "", text, around)
+
+
+def _length(text: str) -> int:
+    return len(text) if len(text) > SHORT else len(" ".join(text.split()))
 
 
 def fingerprint(said: Said, *, dateless: bool = False) -> str:

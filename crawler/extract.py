@@ -46,6 +46,8 @@ PLAIN_TAGS: Final = 5_000
 FEW_TAGS: Final = 1_000  # nothing can hurt
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
 
+FEW_LINKS: Final = 30  # of a page that may be all there is to see of a site
+
 _HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
 _SPACE: Final = "\t\n\x0c\r "
 # With attributes: of those without, the standard keeps three (13.2.4.3). Spelled out, as most tags are none of these.
@@ -70,6 +72,11 @@ class Page(NamedTuple):
     dates: tuple[str, ...] = ()  # of modification, that the page states
     content: str | None = None  # fingerprint, if it was asked for
     unordered: str | None = None  # the same, whatever the order of what it says
+    scripted: bool = False  # it runs scripts
+    password: bool = False  # it asks for a password
+    length: int | None = (
+        None  # characters of text; of pages with few links only, if one of the two above holds
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +132,14 @@ def extract(
     reading = _Reading(url, name, max_links, truncated=cut)
     reading.take(tree.css(WANTED_OR_MAIN if b"main" in shown or name not in LIKE_ASCII else WANTED))
     page = reading.page(tuple(stated.dates(reading.stating)) if dated else ())
-    said = content.said(tree, reading.leaving) if printed else None
+    alone = len(reading.links) <= FEW_LINKS
+    password = alone and _asks_password(tree, shown, name)
+    measured = alone and (reading.scripted or password)
+    said = content.said(tree, reading.leaving, measured=measured) if printed or measured else None
     del tree, reading  # it takes ten times the memory of the page
-    return _printed(page, said, shown, url, dateless=dateless) if said else page
+    if said and measured:
+        page = page._replace(password=password, length=said.length)
+    return _printed(page, said, shown, url, dateless=dateless) if said and printed else page
 
 
 def _printed(page: Page, said: content.Said, body: bytes, url: str, *, dateless: bool) -> Page:
@@ -140,6 +152,18 @@ def _printed(page: Page, said: content.Said, body: bytes, url: str, *, dateless:
     else:
         unordered = content.fingerprint(said) if dateless else ordered
     return page._replace(content=ordered, unordered=unordered)
+
+
+def _asks_password(tree: LexborHTMLParser, body: bytes, name: str) -> bool:
+    if name in LIKE_ASCII and b"assword" not in body and b"ASSWORD" not in body:
+        return False
+    return any((node.attributes.get("type") or "").lower() == "password" for node in tree.css("input[type]"))
+
+
+def _runs(given: dict[str, str | None]) -> bool:
+    """Whether a script element holds a script, and no data (HTML 4.12.1)."""
+    kind = (given.get("type") or "").strip(_SPACE).lower()
+    return kind in {"", "module"} or kind.endswith(("javascript", "ecmascript"))
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
@@ -193,6 +217,7 @@ class _Reading:
     robots: list[tuple[str, str]] = field(default_factory=list)
     refresh: tuple[float, str] | None = None
     truncated: bool = False
+    scripted: bool = False
     stating: list[LexborNode] = field(default_factory=list)
     leaving: list[LexborNode] = field(default_factory=list)
 
@@ -223,6 +248,7 @@ class _Reading:
             case "time":
                 self._stating(node, tag, given)
             case "script":
+                self.scripted = self.scripted or _runs(given)
                 self._stating(node, tag, given)
                 self.leaving.append(node)
             case "link":
@@ -283,6 +309,7 @@ class _Reading:
             self.encoding,
             self.truncated,
             dates,
+            scripted=self.scripted,
         )
 
 

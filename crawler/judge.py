@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from crawler import content, extract, fields, lastmod, patience, twins
+from crawler import content, extract, fields, lastmod, patience, twins, urls
 from crawler.extract import Markup, Page
 from crawler.fields import Directives
 from crawler.model import (
@@ -23,6 +23,7 @@ from crawler.model import (
     Lease,
     Link,
     Listed,
+    Look,
     Moved,
     Outcome,
     Prior,
@@ -44,6 +45,8 @@ SCOPED: Final = frozenset(
 )  # reasons that the scope gives, or the other pages, not this one
 PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
 
+SHELL_TEXT: Final = 200  # characters; what is below and has no link needs scripts to say something
+LOGIN_TEXT: Final = 1_000  # characters; a page that says more has more to it than the password it asks for
 PDF: Final = b"%PDF-"
 _HTML_STARTS: Final = tuple(
     b"<!doctype html|<html|<head|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<body|<br|<p|<!--".split(
@@ -179,12 +182,28 @@ class Judge:
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links = self._links(url, reply, page, said, [canonical, refresh])
         facts = facts._replace(unordered=_unordered(url, page, links), variant=self._variant(url, reply))
+        facts = facts._replace(look=self._look(url, page, said, links))
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
             return Verdict(Moved(refresh), facts, links)
         essence, _ = _type(reply)
         if essence not in rules.types:
             return Verdict(Unlisted(Why.TYPE, essence), facts, links)
         return Verdict(self._indexable(url, said, canonical, facts), facts, links)
+
+    def _look(self, url: Url, page: Page, said: Directives, links: Iterable[Link]) -> Look | None:
+        """What kind of page it is, if it may hide the site behind it."""
+        if page.password and page.length is not None and page.length < LOGIN_TEXT:
+            return Look.LOGIN
+        own, avoids = _bare_host(url), said.nofollow and "nofollow" not in self._rules.off
+        for link in links:
+            if _bare_host(link.url) == own:
+                if not link.nofollow:
+                    return None
+                avoids = True
+        if avoids:
+            return Look.NOFOLLOW
+        is_short = page.length is not None and page.length < SHELL_TEXT
+        return Look.SHELL if page.scripted and is_short else None
 
     def _indexable(self, url: Url, said: Directives, canonical: Url | None, facts: Facts) -> Outcome:
         if said.noindex and "noindex" not in self._rules.off:
@@ -268,6 +287,10 @@ def _cause_of(status: int) -> Cause:
     if 400 <= status < 500:
         return Cause.CLIENT_ERROR
     return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS
+
+
+def _bare_host(url: Url) -> str:
+    return urls.host(url).removeprefix("www.")
 
 
 def _is_blank(body: bytes) -> bool:

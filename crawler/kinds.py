@@ -231,17 +231,17 @@ def MEDIA_TYPE(*names: str) -> Kind:  # noqa: N802
 
 
 def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
-    """Several of a kind. As one text: split at blanks as a shell would, or at `separator`."""
+    """Several of a kind. As one text: split at blanks as a shell would; with a `separator`, at that and at blanks."""
 
     def read(value: object) -> tuple[Any, ...]:
         if isinstance(value, str):
-            parts: Any = shlex.split(value) if separator is None else value.split(separator)
+            parts: Any = shlex.split(value) if separator is None else [value]
         elif isinstance(value, list | tuple):
             parts = value
         else:
             raise ValueError("needs a list")  # noqa: TRY004 - the one error readers raise
         if separator is not None:
-            parts = [piece for part in parts for piece in str(part).split(separator)]
+            parts = [piece for part in parts for piece in str(part).replace(separator, " ").split() or [part]]
         return tuple(one(part) for part in parts)
 
     def one(part: object) -> Any:
@@ -253,7 +253,7 @@ def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
     def show(value: tuple[Any, ...]) -> str:
         return (separator or " ").join(kind.show(part) for part in value)
 
-    return Kind(kind.metavar, read, show, many=separator is None, choices=kind.choices)
+    return Kind(kind.metavar, read, show, many=True, choices=kind.choices)
 
 
 def ABSENT(kind: Kind) -> Kind:  # noqa: N802

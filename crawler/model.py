@@ -62,6 +62,7 @@ class Why(Reason):
     SOFT_404 = "soft-404", "shows what the site answers for a page that cannot be"
     EMPTY = "empty", "answered without content"
     DUPLICATE = "duplicate", "another URL that is listed shows the same page"
+    LOGOUT = "logout", "would end the session of the login that is given"
 
 
 class SeedOutcome(Reason):
@@ -145,6 +146,14 @@ class SeedSettlement(NamedTuple):
     below: tuple[Seed, ...] = ()  # sitemaps that it names
 
 
+class Look(Reason):
+    """Why a page, alone, may be all that a crawler gets to see of a site."""
+
+    SHELL = "needs-scripts", "says nothing without scripts: no link to follow, and hardly any text"
+    LOGIN = "login", "looks like a login form"
+    NOFOLLOW = "nofollow", "lets none of its links be followed (nofollow)"
+
+
 class Visit(NamedTuple):
     """A URL to go to, and how we came by it."""
 
@@ -187,6 +196,7 @@ class Facts(NamedTuple):
     content: str | None = None  # fingerprint of what the page says
     unordered: str | None = None  # fingerprint of what it says and where it leads, the same in any order
     variant: Url | None = None  # another name of the page, which Content-Location announces
+    look: Look | None = None
 
 
 class Lease(NamedTuple):
@@ -402,6 +412,14 @@ class Entry(NamedTuple):
 
     url: Url
     lastmod: datetime | None = None
+
+
+class Survey(NamedTuple):
+    """Counts over all that a run knows of its site."""
+
+    outcomes: Mapping[str, int]  # by `code`, of the URLs of the site's own origin
+    looks: Mapping[str, int]  # listed pages, by the code of their `Look`
+    elsewhere: tuple[str, int] | None = None  # the other origin that most pages name as canonical; how many
 
 
 @dataclass(frozen=True, slots=True)

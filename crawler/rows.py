@@ -14,6 +14,7 @@ from crawler.model import (
     Lastmod,
     Later,
     Listed,
+    Look,
     Moved,
     Outcome,
     Settlement,
@@ -66,6 +67,7 @@ def facts_of(
     content: str | None,
     unordered: str | None,
     variant: str | None,
+    look: str | None,
 ) -> Facts | None:
     """The facts in a row; nothing when the URL was never answered."""
     if status is None:
@@ -73,8 +75,18 @@ def facts_of(
     dated = lastmod_of(lastmod, source)
     validators = Validators(etag, modified)
     named = Url(variant) if variant else None
+    seen = Look.of(look) if look else None
     return Facts(
-        status, validators, dated, moment(header), bool(fresh), moment(stated), content, unordered, named
+        status,
+        validators,
+        dated,
+        moment(header),
+        bool(fresh),
+        moment(stated),
+        content,
+        unordered,
+        named,
+        seen,
     )
 
 
@@ -98,7 +110,7 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
 def plain_facts(facts: Facts | None) -> list[Any]:
     """The facts as `facts_of` takes them."""
     if facts is None:
-        return [None] * 11
+        return [None] * 12
     dated = facts.lastmod
     return [
         facts.status,
@@ -112,6 +124,7 @@ def plain_facts(facts: Facts | None) -> list[Any]:
         facts.content,
         facts.unordered,
         facts.variant,
+        facts.look.value if facts.look else None,
     ]
 
 

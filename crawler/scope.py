@@ -10,6 +10,7 @@ from typing import Self
 
 from crawler import settings, urls
 from crawler.kinds import compile_pattern
+from crawler.logout import ends_session
 from crawler.model import MAX_LOC, Why
 from crawler.urls import Url
 
@@ -35,10 +36,11 @@ class Scope:
     exclude: Patterns = field(default=())
     no_list: Patterns = field(default=())
     no_fetch: Patterns = field(default=())
+    logged_in: bool = False
 
     @classmethod
-    def of(cls, starts: Sequence[Url], chosen: settings.Scope) -> Self:
-        """The scope that the settings describe."""
+    def of(cls, starts: Sequence[Url], chosen: settings.Scope, *, logged_in: bool = False) -> Self:
+        """The scope that the settings describe. `logged_in`: what ends a session is not gone to."""
         name_of = urls.registrable if chosen.scope == "domain" else _without_www
         return cls(
             starts=tuple(starts),
@@ -53,6 +55,7 @@ class Scope:
             exclude=_compile(chosen.exclude),
             no_list=_compile(chosen.no_list),
             no_fetch=_compile(chosen.no_fetch),
+            logged_in=logged_in,
         )
 
     def admitting(self, start: Url, to: Url) -> Self:
@@ -91,6 +94,8 @@ class Scope:
             return Why.EXCLUDED if self.on_site(url) else Why.OFFSITE
         if self._excluded(url):
             return Why.EXCLUDED
+        if self.logged_in and ends_session(url):
+            return Why.LOGOUT
         if self.max_depth is not None and depth > self.max_depth:
             return Why.NOT_NAMED if self.list_only else Why.DEPTH
         return None

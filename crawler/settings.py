@@ -71,7 +71,7 @@ class Scope:
         "what counts as the site: the host, the folder of the start URL, its subdomains, or its whole domain",
         CHOICE("host", "path", "subdomains", "domain"),
     )
-    allow_host: tuple[str, ...] = option((), "another host that belongs to the site", LIST(HOST))
+    allow_host: tuple[str, ...] = option((), "another host that belongs to the site", LIST(HOST, ","))
     include: tuple[str, ...] = option(
         (), "crawl only what matches: a glob on path and query, or re:REGEX", LIST(PATTERN)
     )
@@ -84,7 +84,7 @@ class Scope:
     max_pages: int | None = option(None, "pages to ask for, then stop (exit 7)", ABSENT(COUNT(1)))
     max_time: float | None = option(None, "how long to crawl, then stop (exit 7)", ABSENT(DURATION))
     allow_trap: tuple[str, ...] = option(
-        (), "a kind of space without end to go into all the same", LIST(CHOICE(*TRAPS))
+        (), "a kind of space without end to go into all the same", LIST(CHOICE(*TRAPS), ",")
     )
     input: tuple[str, ...] = option((), "a file with one URL a line to add; - reads stdin", LIST(TEXT), "-i")
     seed_sitemaps: str = option(
@@ -145,7 +145,7 @@ class Http:
     insecure: bool = option(False, "do not check certificates: only on a site of your own", SWITCH)
     http2: bool = option(False, "speak HTTP/2 where the server does (needs the http2 extra)", SWITCH)
     allow_address: tuple[str, ...] = option(
-        (), "a network (CIDR, or with :port) that may be asked though it is not public", LIST(NETWORK)
+        (), "a network (CIDR, or with :port) that may be asked though it is not public", LIST(NETWORK, ",")
     )
 
 
@@ -153,7 +153,7 @@ class Http:
 class Verdicts:
     """Which pages are listed."""
 
-    no_rule: tuple[str, ...] = option((), "a rule to switch off", LIST(CHOICE(*RULES)))
+    no_rule: tuple[str, ...] = option((), "a rule to switch off", LIST(CHOICE(*RULES), ","))
     types: tuple[str, ...] = option(
         ("html",), "what is listed: html, pdf, or a media type", LIST(MEDIA_TYPE("html", "pdf"), ",")
     )
@@ -200,7 +200,11 @@ class Output:
 class Guard:
     """What keeps a bad crawl from replacing a good sitemap."""
 
-    min_urls: int = option(1, "refuse to publish fewer URLs", COUNT(1))
+    min_urls: int | None = option(
+        None,
+        "refuse to publish fewer URLs; 1 on purpose publishes for the first time also what looks like no site",
+        ABSENT(COUNT(1)),
+    )
     max_shrink: float = option(
         0.2,
         "refuse to publish when this share of the URLs is gone, of the largest of the last 7 publications",

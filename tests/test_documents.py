@@ -42,7 +42,11 @@ SCRIPTS = {
     "--failures",
     "--topic",
 }  # flags of what is not the program
-GENERATED = {"config/example.toml": "example", "docs/settings.md": "reference"}
+GENERATED = {
+    "config/example.toml": "example",
+    "docs/settings.md": "reference",
+    "docs/outcomes.md": "outcomes",
+}
 
 
 def commands() -> dict[str, click.Command]:

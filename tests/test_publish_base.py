@@ -220,7 +220,9 @@ async def test_a_base_that_cannot_be_meant_is_one_sentence(
 ) -> None:
     with pytest.raises(ConfigError, match=sentence) as caught:
         async with open_job(
-            settings("http://127.0.0.1:1", tmp_path, start=(f"http://127.0.0.1:1{start}",), publish_base=base)
+            settings(
+                "http://127.0.0.1:8000", tmp_path, start=(f"http://127.0.0.1:8000{start}",), publish_base=base
+            )
         ):
             pass
     assert "secret" not in str(caught.value)

@@ -61,7 +61,7 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
             '[verdicts]\ntypes = ["html", "foo"]',
             "'foo' needs html, pdf or a media type such as text/plain.",
         ),
-        ('[verdicts]\ntypes = "html, text/"', "' text/' needs html, pdf or a media type such as text/plain."),
+        ('[verdicts]\ntypes = "html, text/"', "'text/' needs html, pdf or a media type such as text/plain."),
         ('[scope]\ninclude = "re:a{99999999999}"', "is not a valid regular expression"),
         ('[http]\nmax-body = "10 apples"', "'10 apples' needs bytes, or a size such as 10MB or 512KiB."),
         (

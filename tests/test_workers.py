@@ -25,6 +25,7 @@ from crawler.model import (
     Lease,
     Link,
     Listed,
+    Look,
     Moved,
     Outcome,
     Prior,
@@ -59,8 +60,9 @@ FACTS = Facts(
     "0123",
     "4567",
     Url("http://a.example/b.html"),
+    Look.SHELL,
 )
-NO_FACTS = [None] * 11
+NO_FACTS = [None] * 12
 OUTCOMES: list[Outcome] = [
     Listed(FACTS.lastmod), Unlisted(Why.NOINDEX), Unlisted(Why.CANONICAL, "http://x.example/b"), Moved(Url("https://y/")),
     Later(1.5, Cause.RATE_LIMITED, "503"), Failed(Cause.DNS, "no"),
@@ -100,8 +102,8 @@ def test_a_page_that_did_not_change_is_told_by_its_lease() -> None:
         [["moved", "x", None], NO_FACTS, [], [], False],
         [["listed", "", None], [1], [], [], False],
         [["listed", "", None], ["?", *NO_FACTS[1:]], [], [], False],
-        [["listed", "", None], [200, None, None, 1e300, "header", None, False, None, None, None, None], [], [], False],
-        [["listed", "", None], [200, None, None, None, None, "x", False, None, None, None, None], [], [], False],
+        [["listed", "", None], [200, None, None, 1e300, "header", None, False, None, None, None, None, None], [], [], False],
+        [["listed", "", None], [200, None, None, None, None, "x", False, None, None, None, None, None], [], [], False],
     ],
     ids=repr,
 )  # fmt: skip
@@ -149,7 +151,7 @@ with (folder / "starts").open("a") as starts:
     starts.write("x")
 lines = socket.socket(fileno=int(sys.argv[-1])).makefile("rwb")
 def say(message): lines.write(json.dumps(message).encode() + b"\\n"); lines.flush()
-def seen(number): say(["seen", number, [["listed", "", None], [None] * 11, [], [], False]])
+def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], False]])
 lines.readline()
 say(["ready"])
 while line := lines.readline():

@@ -146,4 +146,7 @@ def _page(said: dict[str, Any]) -> Page | Broken:
         truncated=bool(said["truncated"]),
         content=None if said["content"] is None else str(said["content"]),
         unordered=None if said["unordered"] is None else str(said["unordered"]),
+        scripted=bool(said["scripted"]),
+        password=bool(said["password"]),
+        length=None if said["length"] is None else int(said["length"]),
     )

@@ -45,6 +45,7 @@ class Closing:
     resume: str | None = None  # how to go on then
     stalled: bool = False  # it came no further than the time before
     refused: str | None = None  # why the guard kept the published sitemap
+    notes: Sequence[str] = ()  # worth knowing of the site
     dry_run: bool = False
     keeps_many: bool = False  # more pages than usual are listed although they failed
 
@@ -103,6 +104,7 @@ def as_json(told: Closing) -> dict[str, Any]:
         "resume": told.resume,
         "stalled": told.stalled,
         "refused": told.refused,
+        "notes": list(told.notes),
         "dry_run": told.dry_run,
         "kept": balance.kept,
         "keeps_many": told.keeps_many,

@@ -12,7 +12,16 @@ import anyio
 import anyio.lowlevel
 
 from crawler import traps
-from crawler.app import MEMORY, Job, in_published_order, open_frontier, open_job, published_as, state_path
+from crawler.app import (
+    MEMORY,
+    Job,
+    doubts_of,
+    in_published_order,
+    open_frontier,
+    open_job,
+    published_as,
+    state_path,
+)
 from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
 from crawler.cli.interrupt import signalled
 from crawler.crawl import Ending
@@ -154,6 +163,7 @@ async def _tell(
         elapsed=time.monotonic() - began,
         asked=job.tally.exchanges,
         state=kept,
+        notes=job.doubts.notes,
         unfinished=unfinished,
         resume="run the same command again" if unfinished and kept else None,
         stalled=job.stalled,
@@ -221,19 +231,22 @@ async def export_sitemap(settings: Settings) -> Exit:
         balance = await frontier.balance()
         run = await frontier.run()
         base = await published_as(frontier, settings, start)
-        if run is None or base is None:
+        known = start or await frontier.first()
+        if run is None or base is None or known is None:
             raise FrontierError("The state knows no URL yet: crawl first.")
+        doubts = await doubts_of(frontier, [known])
         published = await publish(
             in_published_order(frontier, base),
             replace(settings.output, publish_base=base.base),
             settings.dates,
             replace(settings.guard, allow_partial=True),
             base.site,
-            crawled=Crawled(run.complete, balance.outcomes, await frontier.changed()),
+            crawled=Crawled(run.complete, balance.outcomes, await frontier.changed(), doubts.doubt),
             run_id=str(run.number),
         )
         closing = await _closing(frontier, published, settings)
-        say(replace(closing, elapsed=time.monotonic() - began), settings.log)
+        closing = replace(closing, notes=doubts.notes, elapsed=time.monotonic() - began)
+        say(closing, settings.log)
     finally:
         await frontier.close()
     return Exit.OK

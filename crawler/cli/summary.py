@@ -227,9 +227,11 @@ class Hint(NamedTuple):
 
 def _hints(told: Closing) -> Iterator[Hint]:
     if told.refused:
-        yield Hint(printable(told.refused, 500))
+        yield Hint(printable(told.refused, 1_000))
     if told.stalled:
         yield Hint(stalled_words(told))
+    for note in told.notes:
+        yield Hint(printable(note, 500))
     if told.resume:
         yield Hint(f"To go on: {printable(told.resume, 500)}")
     if told.dry_run and told.folder is not None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from http.cookiejar import MozillaCookieJar
 
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_SCHEMES: Final = frozenset({"basic", "bearer", "token", "digest", "negotiate", "apikey", "hoba", "dpop"})
 CODINGS: Final = "gzip, deflate, br, zstd"
 # The connection, the framing and what "changed since?" is asked with: said twice, or wrongly, they break the exchange.
 _OURS: Final = frozenset({
@@ -56,6 +57,12 @@ class Identity:
         return headers
 
 
+def has_login(chosen: Http) -> bool:
+    """Whether requests to the start hosts say who is asking."""
+    fields = {text.partition(":")[0].strip().lower() for text in chosen.header}
+    return bool(chosen.auth_env or chosen.cookie_file or fields & {"authorization", "cookie"})
+
+
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN:
@@ -74,6 +81,19 @@ def _authorization(variable: str, environ: Mapping[str, str]) -> str:
         raise ConfigError(f"--auth-env: the variable {variable} is not set.")
     if not secret.isprintable():
         raise ConfigError(f"--auth-env: the variable {variable} holds control characters.")
+    if not secret.isascii() and ":" not in secret:
+        raise ConfigError(f"--auth-env: the variable {variable} holds a token with characters that none has.")
+    return _written(secret.removeprefix("Authorization:").strip())
+
+
+def _written(secret: str) -> str:
+    """`Bearer x` as it is, whatever the scheme; `user:password`; a bare token.
+
+    A user name with a blank in it is one unless it is called as a scheme is.
+    """
+    scheme, blank, rest = secret.partition(" ")
+    if blank and ":" not in scheme and (scheme.lower() in _SCHEMES or ":" not in rest):
+        return f"{scheme} {rest.strip()}"
     if ":" in secret:
         return "Basic " + base64.b64encode(secret.encode()).decode()
     return "Bearer " + secret
@@ -87,4 +107,9 @@ def _cookies(path: str) -> "MozillaCookieJar":
         jar.load(ignore_discard=True, ignore_expires=True)
     except (OSError, LoadError) as error:
         raise ConfigError(f"--cookie-file: {path} is no Netscape cookie file that can be read.") from error
+    for cookie in jar:
+        if (
+            cookie.expires is not None and cookie.expires <= 0
+        ):  # how browsers and curl write that of a session
+            cookie.expires, cookie.discard = None, True
     return jar

@@ -388,6 +388,7 @@ class Ledger(SeedLedger):
         row = self.one_or_none(
             """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
                u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
+               u.look,
                s.kind, s.name, s.depth, u.was, u.was_lastmod, u.failing
                FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed WHERE u.url = ?""",
             (url,),

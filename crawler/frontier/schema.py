@@ -6,7 +6,7 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 8
+VERSION = 9
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
@@ -48,6 +48,7 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         WHERE content IS NOT NULL;
         ALTER TABLE url DROP COLUMN moved; ALTER TABLE url DROP COLUMN slid;
     """,
+    8: "ALTER TABLE url ADD COLUMN look TEXT",
 }
 
 # url.state
@@ -133,7 +134,8 @@ CREATE TABLE url (
     failing REAL,                          -- when it failed first since it was answered last
     published INTEGER,                     -- the last publication that it is in
     tail INTEGER NOT NULL DEFAULT 0,       -- 1: failed and asked again, after all others
-    seed INTEGER                           -- what named it, the first by kind and id; NULL: links alone
+    seed INTEGER,                          -- what named it, the first by kind and id; NULL: links alone
+    look TEXT                              -- what kind of page it is, if it may hide the site
 );
 CREATE TABLE publication (
     number INTEGER PRIMARY KEY,
@@ -246,6 +248,7 @@ UPDATE url SET
     content = CASE WHEN s.stays THEN content ELSE s.v ->> 13 END,
     unordered = CASE WHEN s.stays THEN unordered ELSE s.v ->> 14 END,
     variant = CASE WHEN s.stays THEN variant ELSE s.v ->> 15 END,
+    look = CASE WHEN s.stays THEN look ELSE s.v ->> 16 END,
     failing = CASE WHEN s.v ->> '$[#-2]' THEN NULL WHEN s.v ->> '$[#-3]' > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
     published = CASE WHEN s.v ->> '$[#-1]' THEN published END
 FROM (
@@ -299,7 +302,7 @@ DUE = """
 SELECT json_group_array(json_array(
     u.id, u.url, u.depth, u.hops, v.url, u.attempts, u.learned,
     u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
-    u.unordered, u.variant))
+    u.unordered, u.variant, u.look))
 FROM (
     SELECT * FROM (
         SELECT * FROM url WHERE state = 0 AND host = :host AND tail = 0 AND depth <= :depth ORDER BY depth, id LIMIT :limit
@@ -504,4 +507,15 @@ ORPHANS = """
 SELECT s.name, count(*) FROM url AS u JOIN seed AS s ON s.id = u.seed
 WHERE u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.outcome LIKE 'kept:%') AND u.via IS NULL AND s.kind = 2
 GROUP BY s.id ORDER BY 2 DESC, 1
+"""
+
+SURVEY = """
+SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(look, '') END, url >= :first AND url < :below, count(*)
+FROM url WHERE run = :run AND state = 3 GROUP BY 1, 2, 3
+"""
+# A detail is a URL: what stands before the first slash after its host begins.
+CANONICAL_ORIGINS = """
+SELECT substr(detail, 1, instr(substr(detail, 9), '/') + 7) AS origin, count(*) FROM url
+WHERE run = :run AND state = 3 AND outcome = 'unlisted:canonical' AND substr(detail, 1, length(:first)) <> :first
+GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1
 """

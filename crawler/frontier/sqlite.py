@@ -7,6 +7,7 @@ the disk. What this file may not do: fetch, judge, or know what a site is. What 
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ from crawler.model import (
     SeedSettlement,
     Settlement,
     Source,
+    Survey,
     Visit,
     Why,
 )
@@ -281,6 +283,17 @@ class SqliteFrontier:
             (self._ledger.run,),
         )
         return dict(rows)
+
+    async def survey(self, site: str) -> Survey:
+        """What the newest run knows of the site whose origin is `site`. Looks at all URLs."""
+        given = {"run": self._ledger.run, "first": f"{site}/", "below": f"{site}0"}
+        rows = await self._call(self._ledger.all, schema.SURVEY, given)
+        outcomes, looks = Counter[str](), Counter[str]()
+        for outcome, look, is_own, count in rows:
+            outcomes[outcome] += count if is_own else 0
+            looks[look or ""] += count if look is not None else 0
+        named = await self._call(self._ledger.one_or_none, schema.CANONICAL_ORIGINS, given)
+        return Survey(+outcomes, +looks, named and (named[0], named[1]))
 
     async def first(self) -> Url | None:
         """The URL that the newest run began with."""

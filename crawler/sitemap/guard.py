@@ -17,7 +17,16 @@ FEWEST: Final = 5  # failures: the share that fewer make says little
 
 _NOT_ASKED: Final = frozenset(
     f"unlisted:{why.value}"
-    for why in (Why.OFFSITE, Why.EXCLUDED, Why.DEPTH, Why.NOFOLLOW, Why.ROBOTS, Why.ROBOTS_DOWN, Why.TRAP)
+    for why in (
+        Why.OFFSITE,
+        Why.EXCLUDED,
+        Why.DEPTH,
+        Why.NOFOLLOW,
+        Why.ROBOTS,
+        Why.ROBOTS_DOWN,
+        Why.TRAP,
+        Why.LOGOUT,
+    )
 )
 _VERDICTS: Final = frozenset(
     f"unlisted:{why.value}" for why in (Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE)
@@ -46,21 +55,23 @@ class Crawled:
     complete: bool
     outcomes: Mapping[str, int]  # how many URLs by outcome code
     published: Mapping[str, int]  # the same of the pages in the last publication; "": not seen in this run
+    doubt: str = ""  # why what is listed may not be the site: a sentence for a first publication
 
 
 def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
     """Whether `urls` pages may be published. Raises `PublishRefused` with what, why, and how to override."""
     if urls == 0:
-        raise PublishRefused(
-            f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; the old files are kept."
-        )
+        words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; the old files are kept."
+        raise PublishRefused(f"{words} {crawled.doubt}".strip())
     if guard.force:
         return
     if not crawled.complete and not guard.allow_partial:
         raise PublishRefused(
             "The crawl is not complete; the old files are kept. --allow-partial publishes anyway."
         )
-    if urls < guard.min_urls:
+    if crawled.doubt and not before.largest and before.urls is not None and guard.min_urls is None:
+        raise PublishRefused(crawled.doubt)
+    if guard.min_urls and urls < guard.min_urls:
         raise PublishRefused(f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; {_ANYWAY}")
     _check_failed(guard, crawled)
     _check_verdicts(guard, crawled)

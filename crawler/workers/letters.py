@@ -98,12 +98,15 @@ def _facts(
     content: JSON,
     unordered: JSON,
     variant: JSON,
+    look: JSON,
 ) -> Facts | None:
-    texts = (None if text is None else str(text) for text in (etag, modified, source, content, unordered))
-    asked, changed, rung, print_, loose = texts
+    texts = (
+        None if text is None else str(text) for text in (etag, modified, source, content, unordered, look)
+    )
+    asked, changed, rung, print_, loose, seen = texts
     known = None if status is None else int(status)
     named = None if variant is None else _url(variant)
-    return facts_of(known, asked, changed, at, rung, header, bool(fresh), stated, print_, loose, named)
+    return facts_of(known, asked, changed, at, rung, header, bool(fresh), stated, print_, loose, named, seen)
 
 
 def _url(text: JSON) -> Url:
