@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
@@ -24,7 +24,7 @@ from crawler import arrival, dating, hindsight, keeping
 from crawler.aliases import Aliases
 from crawler.breaker import Breaker
 from crawler.errors import first_of
-from crawler.extract import MAX_LINKS
+from crawler.extract import MAX_LINK_BYTES, MAX_LINKS
 from crawler.judge import Judge
 from crawler.meeting import Meeting
 from crawler.model import (
@@ -47,6 +47,7 @@ from crawler.publish_base import PublishBase
 from crawler.urls import Url, origin
 
 GROUP: Final = 128  # settlements in one transaction
+HEAVY: Final = 4_000_000  # bytes of the URLs in them, from which on no more settlements come along
 NEXT: Final = 6  # leases in hand for each request in flight, beside those that are visited
 LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
@@ -304,11 +305,11 @@ class Crawl:
             if give.statistics().current_buffer_used >= self.limits.concurrency:
                 await anyio.sleep(LINGER)  # nobody runs out of work while more comes back
         self._nap = None
-        try:
-            while len(group) < GROUP:
+        weight = sum(map(_weight, group))
+        with suppress(anyio.WouldBlock):
+            while len(group) < GROUP and weight < HEAVY:
                 group.append(done.receive_nowait())
-        except anyio.WouldBlock:
-            pass
+                weight += _weight(group[-1])
         return group
 
     async def _settle(self, group: Sequence[Returned]) -> None:
@@ -516,10 +517,15 @@ class Crawl:
         # Not before: that many asked for is an ending, and an ending takes back what waits to be asked for.
         self._asked += 1
         if seen.truncated:
-            self.placing.traps.tell("links", f"more than {MAX_LINKS:,}", lease.visit.url)
+            limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
+            self.placing.traps.tell("links", limit, lease.visit.url)
         return seen.verdict
 
     async def _start_moved(self, start: Url, to: Url) -> None:
         self._admit(start, to)
         moves = json.loads(await self.frontier.recall("moved") or "[]")
         await self.frontier.remember("moved", json.dumps([*moves, [start, to]]))
+
+
+def _weight(item: Returned) -> int:
+    return 0 if isinstance(item, Lease) else sum(len(visit.url) for visit in item.found)

@@ -5,7 +5,7 @@ noscript. Not from comments, scripts, templates, forms or images. What they mean
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -15,6 +15,11 @@ from crawler import content, encoding, stated, urls
 from crawler.urls import Normaliser, Url
 
 MAX_LINKS: Final = 50_000  # different ones of one page
+MAX_LINK_BYTES: Final = 4_000_000  # of the URLs that they lead to: a long base makes one of each short link
+MAX_CANONICALS: Final = 10  # two that differ are no answer already
+LONGEST_BASE: Final = (
+    8_192  # characters, as of a URL that is asked for: what is relative to a longer one is longer
+)
 # All that is looked at, in one query: links, directives, dates, and what the fingerprint leaves out. Each name costs
 # time at each element, so those that most pages consist of are told to go first.
 PLAIN: Final = "div,span,code,p,td,li,tr,dd,dt"
@@ -277,7 +282,7 @@ class _Reading:
         self.links[text] = nofollow and self.links.get(text, True)
 
     def _relation(self, node: LexborNode, rels: list[str], href: str | None) -> None:
-        if "canonical" in rels and href and _is_in_head(node):
+        if "canonical" in rels and href and len(self.canonicals) < MAX_CANONICALS and _is_in_head(node):
             self.canonicals[href.strip(_SPACE)] = None
         if not LINKING.isdisjoint(rels) and "stylesheet" not in rels:
             self._link(href, " ".join(rels))
@@ -373,8 +378,32 @@ def _refresh_url(rest: str) -> str:
     return text
 
 
-def resolve(page: Page, normalise: Normaliser) -> tuple[tuple[Url, ...], tuple[Url, ...]]:
-    """The http(s) URLs that a page links to, each once: those followed, and those with nofollow only."""
-    followed = dict.fromkeys(normalise.all(page.followed, page.base))
-    avoided = dict.fromkeys(url for url in normalise.all(page.avoided, page.base) if url not in followed)
-    return tuple(followed), tuple(avoided)
+class Resolved(NamedTuple):
+    """The http(s) URLs that a page links to, each once."""
+
+    followed: tuple[Url, ...]
+    avoided: tuple[Url, ...]  # with nofollow only
+    left: int  # bytes that further URLs may have; below zero: there were more
+
+
+def resolve(page: Page, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
+    """Where the links of a page lead, up to `most` bytes of URLs, in their order."""
+    base = page.base if len(page.base) <= LONGEST_BASE else ""
+    followed, left = within(normalise.all(page.followed, base), most)
+    avoided, left = within(normalise.all(page.avoided, base), left, known=followed)
+    return Resolved(tuple(followed), tuple(avoided), -1 if page.followed and not base else left)
+
+
+def within(
+    found: Iterable[Url], most: int, known: Mapping[Url, None] | None = None
+) -> tuple[dict[Url, None], int]:
+    """Each of the URLs once, without those `known`, up to `most` bytes; and how many are left, or a number below zero."""
+    taken: dict[Url, None] = {}
+    for url in found:
+        if url in taken or (known and url in known):
+            continue
+        most -= len(url)
+        if most < 0:
+            break
+        taken[url] = None
+    return taken, most

@@ -4,7 +4,7 @@ Pure: no socket, no clock, no state. Bodies end here; what goes on is the outcom
 Whether the links belong to the site is for `scope`; whether a retry comes is told by `Later`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -47,6 +47,9 @@ PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way
 
 SHELL_TEXT: Final = 200  # characters; what is below and has no link needs scripts to say something
 LOGIN_TEXT: Final = 1_000  # characters; a page that says more has more to it than the password it asks for
+LONGEST: Final = 8_192  # characters of a canonical or a refresh that counts: longer URLs are not asked for
+LONGEST_VALIDATOR: Final = 1_024  # characters of an ETag or a Last-Modified that is kept
+
 PDF: Final = b"%PDF-"
 _HTML_STARTS: Final = tuple(
     b"<!doctype html|<html|<head|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<body|<br|<p|<!--".split(
@@ -143,7 +146,7 @@ class Judge:
         return Failed(_cause_of(status), str(status))
 
     def _page(self, url: Url, reply: Response, now: datetime, page: Page | None) -> Verdict:
-        validators = Validators(reply.headers.get("etag"), reply.headers.get("last-modified"))
+        validators = Validators(_short(reply.headers.get("etag")), _short(reply.headers.get("last-modified")))
         header = lastmod.from_header(reply.headers, now)
         fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
         facts = Facts(reply.status, validators, header=header, fresh=fresh)
@@ -173,22 +176,22 @@ class Judge:
 
     def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
         rules = self._rules
-        refresh = self._target(page.refresh[1], page.base, url) if page.refresh else None
+        refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
         said = self._header_directives(reply)
         for name, rule in page.robots:
             if name in {"robots", rules.agent}:
                 said |= fields.directives(rule)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
-        links = self._links(url, reply, page, said, [canonical, refresh])
+        links, truncated = self._links(url, reply, page, said, [canonical, refresh])
         facts = facts._replace(unordered=_unordered(url, page, links), variant=self._variant(url, reply))
         facts = facts._replace(look=self._look(url, page, said, links))
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
-            return Verdict(Moved(refresh), facts, links)
+            return Verdict(Moved(refresh), facts, links, truncated=truncated)
         essence, _ = _type(reply)
         if essence not in rules.types:
-            return Verdict(Unlisted(Why.TYPE, essence), facts, links)
-        return Verdict(self._indexable(url, said, canonical, facts), facts, links)
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links, truncated=truncated)
+        return Verdict(self._indexable(url, said, canonical, facts), facts, links, truncated=truncated)
 
     def _look(self, url: Url, page: Page, said: Directives, links: Iterable[Link]) -> Look | None:
         """What kind of page it is, if it may hide the site behind it."""
@@ -227,33 +230,43 @@ class Judge:
         """The one canonical a page names. Several that differ are no answer (Google ignores them all)."""
         if "canonical" in self._rules.off:
             return None
-        distinct = {name for name in named if name}
-        return distinct.pop() if len(distinct) == 1 else None
+        one: Url | None = None
+        for name in filter(_usable, named):
+            if one not in {None, name}:
+                return None
+            one = name
+        return one
 
     def _variant(self, url: Url, reply: Response) -> Url | None:
         announced = reply.headers.get("content-location")
-        return (
-            twins.variant(url, self._rules.normalise(fields.text_of(announced), url)) if announced else None
-        )
+        named = self._rules.normalise(fields.text_of(announced), url) if announced else None
+        return _usable(twins.variant(url, named)) if named else None
 
     def _links(
         self, url: Url, reply: Response, page: Page, said: Directives, more: Iterable[Url | None]
-    ) -> tuple[Link, ...]:
-        followed, avoided = extract.resolve(page, self._rules.normalise)
-        from_header = (
-            self._rules.normalise(link.target, url)
-            for link in fields.links(reply.headers.all("link"))
-            if not link.rels.isdisjoint(("next", "prev", "alternate"))
-        )
+    ) -> tuple[tuple[Link, ...], bool]:
+        """What the page leads to, and whether there is more than is looked at."""
+        said_beside = dict.fromkeys(filter(None, more))
+        room = extract.MAX_LINK_BYTES - sum(map(len, said_beside))
+        followed, avoided, room = extract.resolve(page, self._rules.normalise, room)
+        from_header, room = extract.within(self._linked(url, reply), room, known=dict.fromkeys(followed))
         if "nofollow" in self._rules.off:
             followed, avoided = (*followed, *avoided), ()
         elif said.nofollow:
             followed, avoided = (), (*followed, *avoided)
-        links = dict.fromkeys(followed, False) | dict.fromkeys(filter(None, (*from_header, *more)), False)
+        links = dict.fromkeys((*followed, *from_header, *said_beside), False)
         for link in avoided:
             links.setdefault(link, True)
         links.pop(url, None)
-        return tuple(Link(to, nofollow) for to, nofollow in links.items())
+        return tuple(Link(to, nofollow) for to, nofollow in links.items()), page.truncated or room < 0
+
+    def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
+        """What Link fields lead to."""
+        for link in fields.links(reply.headers.all("link")):
+            if not link.rels.isdisjoint(("next", "prev", "alternate")) and (
+                to := self._rules.normalise(link.target, url)
+            ):
+                yield to
 
 
 def unchanged(prior: Prior) -> Verdict:
@@ -291,6 +304,16 @@ def _cause_of(status: int) -> Cause:
 
 def _bare_host(url: Url) -> str:
     return urls.host(url).removeprefix("www.")
+
+
+def _usable(url: Url | None) -> Url | None:
+    """A URL that a page says of itself. One too long to be asked for says nothing."""
+    return url if url and len(url) <= LONGEST else None
+
+
+def _short(value: str | None) -> str | None:
+    """A validator, which is kept for each page and sent back."""
+    return value if value and len(value) <= LONGEST_VALIDATOR else None
 
 
 def _is_blank(body: bytes) -> bool:

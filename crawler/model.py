@@ -329,6 +329,7 @@ class Verdict(NamedTuple):
     facts: Facts | None = None
     links: tuple[Link, ...] = ()
     unchanged: bool = False  # a 304: the links are those that the frontier remembers
+    truncated: bool = False  # the page has more links, or bytes of them, than are looked at
 
 
 class Seen(NamedTuple):

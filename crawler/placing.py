@@ -9,7 +9,7 @@ from typing import Final
 from crawler.model import Lease, Link, Listed, Moved, Outcome, Settlement, Unlisted, Verdict, Visit, Why
 from crawler.scope import Scope
 from crawler.traps import Traps
-from crawler.urls import Url
+from crawler.urls import SHORT, Url
 
 PLACED: Final = 50_000  # URLs that were found, and are not looked at again when they are found again
 
@@ -48,7 +48,7 @@ class Placing:
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
         if aside is None and self.traps.bars(url, depth, via):
             aside = Why.TRAP
-        if aside is None and self.scope.max_depth is None and "?" not in url:
+        if aside is None and self.scope.max_depth is None and "?" not in url and len(url) <= SHORT:
             # Where it was found makes no difference to such a URL, and it is known from now on.
             if len(self._placed) >= PLACED:
                 self._placed.clear()

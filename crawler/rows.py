@@ -4,7 +4,7 @@ A date is seconds since the epoch there, a reason its code. Nothing is decided h
 """
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from crawler.model import (
     Cause,
@@ -25,6 +25,8 @@ from crawler.model import (
     code,
 )
 from crawler.urls import Url
+
+LONGEST_DETAIL: Final = 8_192  # characters
 
 
 def detail_of(outcome: Outcome) -> str:

@@ -146,9 +146,15 @@ class Entries:
         self._items = iter(self._found)
         self._below: dict[str, None] = {}
         self._entries, self._fault = 0, ""
+        self._room = (
+            MAX_BYTES  # for the URLs that the entries lead to: short ones may be relative to a long one
+        )
 
     def take(self) -> list[Url] | None:
         """See `Reading.take`."""
+        if self._room < 0:
+            self._fault = f"names more than {MAX_BYTES:,} bytes of URLs"
+            return None
         try:
             items = list(islice(self._items, min(GROUP, MAX_ENTRIES - self._entries)))
             if not items and self._entries == MAX_ENTRIES and next(self._items, None):
@@ -159,6 +165,7 @@ class Entries:
         pages: dict[Url, None] = {}
         for item in items:
             if url := self._read(item.loc):
+                self._room -= len(url)
                 if item.kind == "page":
                     pages[url] = None
                 else:

@@ -65,6 +65,7 @@ TRACKING = frozenset(
 FOLDERS: Final = 16  # whose links are remembered
 REMEMBERED: Final = 500  # links of a folder
 EVERYWHERE: Final = 5_000  # links that begin at the root: menus are the same in all folders of a site
+SHORT: Final = 500  # characters of a link, and of its URL, that is remembered: long ones would take gigabytes
 UNMET: Final = Url("")
 _ROOTED: Final = ("/", "http://", "https://")
 # What may be relative to the page itself, not only to its folder: nothing, a query, and these with a scheme of their own.
@@ -161,7 +162,7 @@ class Normaliser:
             if url is UNMET:
                 rooted = text.startswith(_ROOTED)
                 url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
-                if len(met) < REMEMBERED and not _PAGES_OWN.match(text):
+                if len(met) < REMEMBERED and _is_short(text, url) and not _PAGES_OWN.match(text):
                     met[text] = url
             if url:
                 yield url
@@ -177,7 +178,7 @@ class Normaliser:
         url = self._everywhere.get((folder.site, text), UNMET)
         if url is UNMET:
             url = self._plain(text, base, folder)
-            if len(self._everywhere) < EVERYWHERE and folder.site:
+            if len(self._everywhere) < EVERYWHERE and _is_short(text, url) and folder.site:
                 self._everywhere[folder.site, text] = url
         return url
 
@@ -245,6 +246,10 @@ class _Folder:
             return None if ups else Url(self.site + path)
         up = len(ups) // 3
         return Url(self._levels[-1 - up if up < len(self._levels) else 0] + path) if path or ups else None
+
+
+def _is_short(text: str, url: Url | None) -> bool:
+    return len(text) <= SHORT and len(url or "") <= SHORT
 
 
 def _without_credentials(href: str) -> str:

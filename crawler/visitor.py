@@ -35,11 +35,13 @@ class Local:
         markup = self._judge.markup(lease.visit.url, reply)
         # Whoever visited this page before may have died of it.
         if markup is None or not (markup.is_risky or lease.attempt > 1):
-            return Seen(self._judge(lease, reply, now, markup.read() if markup else None))
+            verdict = self._judge(lease, reply, now, markup.read() if markup else None)
+            return Seen(verdict, verdict.truncated)
         page = await self._reader.read(markup)
         if isinstance(page, Broken):
             return Seen(self._judge(lease, page, now))
         if len(page.followed) + len(page.avoided) <= MANY_LINKS:
-            return Seen(self._judge(lease, reply, now, page), page.truncated)
-        verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
-        return Seen(verdict, page.truncated)
+            verdict = self._judge(lease, reply, now, page)
+        else:
+            verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
+        return Seen(verdict, verdict.truncated)

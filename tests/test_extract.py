@@ -192,5 +192,5 @@ HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
     st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
 )
 def test_no_bytes_are_too_strange(body: bytes, charset: str | None) -> None:
-    urls, avoided = extract.resolve(extract.extract(body, URL, charset=charset), Normaliser())
+    urls, avoided, _ = extract.resolve(extract.extract(body, URL, charset=charset), Normaliser())
     assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))

@@ -12,7 +12,7 @@ import pytest
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
-from crawler.frontier.known import Known
+from crawler.frontier.known import WEIGHT, Known
 from crawler.model import (
     Alike,
     Cause,
@@ -798,3 +798,13 @@ async def test_sitemaps_that_robots_txt_kept_back_by_failing_are_read_when_the_r
     await bench.frontier.settle_seed(SeedSettlement(sitemap("b"), SeedOutcome.FAILED), 0)
     assert (await bench.frontier.begin("settings")).resumed
     assert await bench.frontier.next_seed() == sitemap("a")
+
+
+def test_what_is_remembered_of_urls_is_bounded_in_bytes() -> None:
+    known = Known()
+    urls = [Url(f"https://site.example/{'x' * 8_000}/{number}") for number in range(10_000)]
+    for number, url in enumerate(urls, 1):
+        known.add(url, number, aside=False)
+    kept = [number for number in known.numbers(urls[-400:]) if number]
+    assert len(kept) == 400, "the links of a page are"
+    assert sum(len(url) for url in (*known._young, *known._old)) < 2 * WEIGHT + 100_000

@@ -5,7 +5,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from crawler.extract import Page
+from crawler.extract import MAX_LINK_BYTES, Page
 from crawler.judge import Judge, Rules
 from crawler.model import (
     Broken,
@@ -373,3 +373,61 @@ def test_what_is_no_page_is_not_read(status: int, kind: str, body: bytes) -> Non
     judge = Judge(Rules("x", Normaliser()))
     assert judge.markup(URL, Response(status, Headers([("content-type", kind)]), body)) is None
     assert judge.markup(URL, Broken(Cause.TLS)) is None
+
+
+# -- bytes of links ----------------------------------------------------------------------------------------
+
+LONG = "/" + "b" * 8_000 + "/"
+
+
+def weight(verdict: Verdict) -> int:
+    return sum(len(link.url) for link in verdict.links)
+
+
+def test_bytes_of_links_are_bounded_and_it_is_said() -> None:
+    short = "".join(f"<a href={number}>" for number in range(5_000))
+    rel = "".join(f"<a rel=nofollow href=n{number}>" for number in range(5_000))
+    seen = judged(html=f"<base href={LONG}>{short}{rel}")
+    assert seen.truncated
+    assert 3_900_000 < weight(seen) <= MAX_LINK_BYTES
+    assert seen.links[0].url == f"{SITE}{LONG}0", "the first ones count"
+    plain = judged(html=short + rel)
+    assert not plain.truncated
+    assert len(plain.links) == 10_000
+
+
+def test_the_same_link_many_times_weighs_nothing() -> None:
+    seen = judged(html=f"<base href={LONG}>" + "".join(f"<a href=./x/{'../x/' * n}>" for n in range(1_000)))
+    assert (len(seen.links), seen.truncated) == (1, False)
+
+
+def test_links_in_header_fields_count_too() -> None:
+    fields = [("Link", f"<{number}>; rel=next") for number in range(900)]
+    seen = judged(headers=fields, visit=Visit(Url(SITE + LONG)))
+    assert seen.truncated
+    assert weight(seen) <= MAX_LINK_BYTES
+
+
+def test_a_base_longer_than_any_url_that_is_asked_for_costs_its_links_only() -> None:
+    seen = judged(html=f"<base href=/{'b' * 1_000_000}/><a href=x><a href=y><a href=https://example.com/z>")
+    assert [link.url for link in seen.links] == [SITE + "/z"]
+    assert seen.truncated
+
+
+def test_a_refresh_leads_somewhere_though_the_page_is_full() -> None:
+    links = "".join(f"<a href={number}>" for number in range(5_000))
+    refresh = "<meta http-equiv=refresh content='0;url=/there'>"
+    seen = judged(html=f"<base href={LONG}>{refresh}{links}")
+    assert seen.outcome == Moved(Url(SITE + "/there"))
+    assert SITE + "/there" in [link.url for link in seen.links]
+
+
+def test_what_a_page_says_of_itself_is_bounded() -> None:
+    long = "/" + "c" * 9_000
+    assert judged(html=head(f"<link rel=canonical href={long}>")).outcome == Listed()
+    assert judged(html=head(f"<meta http-equiv=refresh content='0;url={long}'>")).outcome == Listed()
+    many = "".join(f"<link rel=canonical href=/{number}>" for number in range(50_000))
+    assert judged(html=head(many)).outcome == Listed()
+    validators = judged(headers={"ETag": '"' + "e" * 9_000 + '"', "Last-Modified": "x" * 9_000}).facts
+    assert validators
+    assert not validators.validators

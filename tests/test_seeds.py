@@ -13,9 +13,21 @@ import pytest
 
 from crawler.errors import ConfigError
 from crawler.frontier import SqliteFrontier
-from crawler.model import MAX_BYTES, MAX_ENTRIES, Broken, Cause, Headers, Permit, Reply, Response, Visit
+from crawler.model import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    Broken,
+    Cause,
+    Headers,
+    Permit,
+    Reply,
+    Response,
+    Seed,
+    SeedKind,
+    Visit,
+)
 from crawler.ports import Request
-from crawler.seeds import NESTED, Lines, Seeds
+from crawler.seeds import GROUP, NESTED, Entries, Lines, Seeds
 from crawler.urls import Normaliser, Url
 
 pytestmark = pytest.mark.anyio
@@ -269,3 +281,15 @@ def test_a_dash_is_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"--input: .* cannot be read"):
         Lines(str(tmp_path / name), Normaliser())
+
+
+def test_short_names_below_a_long_url_are_bounded() -> None:
+    here = f"{SITE}/{'s' * 7_000}/"
+    body = b"<urlset>" + b"".join(b"<url><loc>%d</loc></url>" % n for n in range(20_000)) + b"</urlset>"
+    entries = Entries([body], lambda loc: Url(here + loc), place=f"{here}sitemap.xml")
+    total = 0
+    while (urls := entries.take()) is not None:
+        total += sum(map(len, urls))
+    assert MAX_BYTES < total < MAX_BYTES + GROUP * 8_000
+    said = entries.settlement(Seed(SeedKind.SITEMAP, f"{here}sitemap.xml", 0))
+    assert said.detail == "names more than 52,428,800 bytes of URLs"

@@ -5,22 +5,26 @@ safe, since the database knows better.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from crawler.urls import Url
+
+WEIGHT: Final = 16_000_000  # characters of URLs in a generation: above what the links of one page may have
 
 
 class Known:
     """URL to record number; below zero when another way to the URL would be news (see `schema.KNOWN`)."""
 
     def __init__(self, size: int = 50_000) -> None:
-        self._size = size
+        self._size, self._weight = size, 0
         self._young: dict[Url, int] = {}
         self._old: dict[Url, int] = {}
 
     def add(self, url: Url, number: int, *, aside: bool) -> None:
         """Remember."""
-        if len(self._young) >= self._size:
-            self._old, self._young = self._young, {}
+        if len(self._young) >= self._size or self._weight >= WEIGHT:
+            self._old, self._young, self._weight = self._young, {}, 0
+        self._weight += len(url)
         self._young[url] = -number if aside else number
 
     def number(self, url: Url) -> int:
@@ -39,4 +43,4 @@ class Known:
 
     def clear(self) -> None:
         """Forget all."""
-        self._young, self._old = {}, {}
+        self._young, self._old, self._weight = {}, {}, 0

@@ -176,7 +176,7 @@ def href_value(given: Given) -> tuple[Any, Any]:
 
 def links(given: Given) -> tuple[Any, Any]:
     page = extract.extract(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
-    followed, avoided = extract.resolve(page, plain)
+    followed, avoided, _ = extract.resolve(page, plain)
     expected = {plain(link) for link in given["links"]} - {None}
     return sorted(expected), sorted({*followed, *avoided})
 
