@@ -42,6 +42,7 @@ from crawler.sitemap.guard import Crawled
 from crawler.traps import Traps
 from crawler.urls import Url
 from crawler.visiting import (
+    check_extras,
     normaliser,
     open_fetcher,
     open_visitor,
@@ -389,6 +390,7 @@ async def open_job(
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """
     settings = checked(settings)
+    check_extras(settings)
     sitemap_of(settings)  # as above: wrong is wrong at once
     scope, pace = settings.scope, settings.pace
     tally = Tally(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)

@@ -12,6 +12,7 @@ from typing import Final
 
 import webencodings
 
+from crawler import iso_2022_jp
 from crawler.fields import content_type
 
 PRESCAN: Final = 1024  # bytes in which a meta element must begin and end to count
@@ -63,6 +64,8 @@ def spell_query(href: str, name: str) -> str:
 
     What the encoding cannot hold becomes an escaped character reference. The rest of the link is left as it is.
     """
+    if name == "iso-2022-jp":
+        return _spell_iso_2022_jp(href)
     if name in _IN_UTF8 or href.isascii():
         return href
     path, mark, query = href.partition("?")
@@ -70,6 +73,23 @@ def spell_query(href: str, name: str) -> str:
     if not mark or query.isascii() or codec is None:
         return href
     return path + mark + "".join(_escaped(query, name, codec.codec_info.incrementalencoder()))
+
+
+def _spell_iso_2022_jp(href: str) -> str:
+    """The one encoding that refuses ASCII characters, which is why ASCII is looked at, too."""
+    path, mark, query = href.partition("?")
+    if query.isascii() and iso_2022_jp.REFUSED.isdisjoint(query):
+        return href
+    coded = iso_2022_jp.encode(query)
+    return (
+        path
+        + mark
+        + "".join(_reference(piece) if isinstance(piece, int) else _bytes(piece) for piece in coded)
+    )
+
+
+def _reference(code: int) -> str:
+    return f"%26%23{code}%3B"
 
 
 def _escaped(query: str, name: str, encoder: IncrementalEncoder) -> Iterator[str]:
@@ -80,7 +100,7 @@ def _escaped(query: str, name: str, encoder: IncrementalEncoder) -> Iterator[str
         except UnicodeEncodeError:
             coded = None
         if coded is None or (name == "big5" and b"\x80" < coded[:1] < b"\xa1"):  # what only decoders know
-            yield _bytes(encoder.encode("", final=True)) + f"%26%23{ord(char)}%3B"
+            yield _bytes(encoder.encode("", final=True)) + _reference(ord(char))
         else:
             yield _bytes(coded)
     yield _bytes(encoder.encode("", final=True))

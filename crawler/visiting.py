@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -117,6 +118,12 @@ class Visiting:
     visitor: Visitor
     fetcher: Fetcher
     judge: Judge
+
+
+def check_extras(settings: Settings) -> None:
+    """What is chosen must be installed. Raises `ConfigError`, which names the extra."""
+    if settings.http.http2 and find_spec("h2") is None:
+        raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
 
 
 def open_fetcher(settings: Settings) -> HttpFetcher:

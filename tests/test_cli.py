@@ -346,6 +346,17 @@ def test_bad_usage_is_exit_2_and_one_sentence(run: Run, words: Sequence[str], sa
     assert out == ""
 
 
+def test_http2_without_its_extra_is_exit_2_before_anything_begins(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "h2", None)
+    monkeypatch.setattr("crawler.visiting.find_spec", lambda _: None)
+    code, out, err = run("crawl", "http://127.0.0.1:8009/", "--http2", "--ignore-robots")
+    assert (code, out) == (2, "")
+    assert "sitemap-crawler[http2]" in sentence(err)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bad_file_is_exit_2_and_names_the_key(run: Run, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("[pace]\nraet = 1\n")
     code, _, err = run("crawl", "example.com", "--config", "c.toml")

@@ -33,7 +33,7 @@ from crawler.report import lines
 from crawler.settings import Log, Settings
 from crawler.signals import noted
 from crawler.sitemap.guard import Crawled, asked_for
-from crawler.visiting import normaliser, start_url
+from crawler.visiting import check_extras, normaliser, start_url
 
 log = logging.getLogger("crawler")
 
@@ -58,6 +58,7 @@ async def crawl_site(settings: Settings) -> Exit:
 
 async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
     began = time.monotonic()
+    check_extras(settings)
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: this is for sites of your own")
     if settings.http.insecure:
