@@ -1,7 +1,9 @@
 """One page under several names is listed once; pages that differ all stay. A rule over all pages, at the end of a crawl."""
 
 import random
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 
 from crawler.app import open_job
 from crawler.demo.site import Site
+from crawler.frontier import schema
+from crawler.frontier.files import teach
 from crawler.model import Unlisted, Why
 from crawler.settings import Http, Output, Pace, Scope, Settings, State, Verdicts
 from crawler.twins import outside, resource, unsorted, variant
@@ -90,6 +94,16 @@ def test_a_base_is_shorter_and_of_the_same_path(pairs: list[tuple[str, str]], ma
 def test_links_to_the_page_itself_by_any_name_are_not_outside() -> None:
     links = [Url(HOME + path) for path in ("/a/", "/a/index.html", "/a/?C=N;O=D", "/a/b", "/")]
     assert list(outside(Url(HOME + "/a/index.html"), links)) == [HOME + "/a/b", HOME + "/"]
+
+
+def test_pages_that_say_the_same_are_not_each_held_against_all() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(schema.TABLES)
+        teach(db)
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {schema.SORT_ORDERS}", {"run": 1})]
+    assert [step for step in plan if "SEARCH b" in step] == [
+        "SEARCH b USING INDEX sqlite_autoindex_url_1 (url=?)"
+    ]
 
 
 # -- over whole crawls -----------------------------------------------------------------------------------

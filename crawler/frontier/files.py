@@ -100,7 +100,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         _check_version(db, path, read_only=read_only)
         if read_only and _version(db) != schema.VERSION:
             db = in_memory(db)
-        _teach(db)
+        teach(db)
         if not read_only:
             _prepare(db)
         elif _version(db) != schema.VERSION:
@@ -156,7 +156,7 @@ def _migrate(db: sqlite3.Connection) -> None:
         db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
 
 
-def _teach(db: sqlite3.Connection) -> None:
+def teach(db: sqlite3.Connection) -> None:
     """The functions that statements use."""
     db.create_function("resource", 2, twins.resource, deterministic=True)
     db.create_function("unsorted", 1, lambda url: json.dumps(twins.unsorted(url)), deterministic=True)

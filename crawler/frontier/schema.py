@@ -422,8 +422,10 @@ AND host = (SELECT id FROM host WHERE origin = :origin)
 SORT_ORDERS = """
 WITH pair AS MATERIALIZED (
     SELECT q.id, q.host, b.url AS base, j.key AS place, j.value ->> 1 AS sorting, q.content <> b.content AS reordered
-    FROM url AS q, json_each(unsorted(q.url)) AS j JOIN url AS b ON b.url = j.value ->> 0
-    WHERE q.run = :run AND q.state = 3 AND q.outcome = 'listed' AND instr(q.url, '?')
+    -- In this order: pages that say the same may be all there are, names that could be a page's base are few.
+    FROM url AS q CROSS JOIN json_each(unsorted(q.url)) AS j
+    CROSS JOIN url AS b INDEXED BY sqlite_autoindex_url_1 ON b.url = j.value ->> 0
+    WHERE q.run = :run AND q.state = 3 AND q.outcome = 'listed' AND q.unordered IS NOT NULL AND instr(q.url, '?')
     AND b.run = :run AND b.state = 3 AND b.outcome = 'listed'
     AND b.host = q.host AND b.unordered = q.unordered
 )
