@@ -297,6 +297,8 @@ def _cause_of(status: int) -> Cause:
             return Cause.FORBIDDEN
         case 429:
             return Cause.RATE_LIMITED
+        case 408:
+            return Cause.TIMEOUT
     if 400 <= status < 500:
         return Cause.CLIENT_ERROR
     return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS

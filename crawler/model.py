@@ -92,7 +92,7 @@ class Cause(Reason):
     ADDRESS = "address", "the address or port is not to be asked (see --allow-address)"
     CONNECT = "connect", "no connection"
     TLS = "tls", "the certificate or the TLS handshake failed"
-    TIMEOUT = "timeout", "took longer than --timeout or --total-timeout"
+    TIMEOUT = "timeout", "took longer than --timeout or --total-timeout, or the server says so (408)"
     TRUNCATED = "truncated", "the connection broke in the middle of the answer"
     PROTOCOL = "protocol", "not valid HTTP"
     CODING = "coding", "the content coding is unknown or broken"
@@ -144,6 +144,13 @@ class SeedSettlement(NamedTuple):
     detail: str = ""
     entries: int = 0  # URLs that it names, taken or not
     below: tuple[Seed, ...] = ()  # sitemaps that it names
+    gone: bool = False  # it failed in a way that will not pass
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it failed, wholly or in part, and may be well the next time: it named more than was read."""
+        failed = {SeedOutcome.FAILED, SeedOutcome.PARTLY, SeedOutcome.ROBOTS_DOWN}
+        return self.seed.kind is SeedKind.SITEMAP and self.outcome in failed and not self.gone
 
 
 class Look(Reason):

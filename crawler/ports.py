@@ -210,6 +210,10 @@ class Frontier(Pacer, Protocol):
         """A seed that is still to be read in this run: the first by kind, depth and order of naming."""
         ...
 
+    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+        """Pages of the last publication that this run has not found, and that sitemaps named which fail for now."""
+        ...
+
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """A seed was read, and what it names was added. It is not read again in this run.
 

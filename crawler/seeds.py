@@ -221,6 +221,9 @@ class Seeds:
                     yield seed, urls
                 reading = reading.settlement(seed)
             passed += await self._settle(reading)
+        # What only a sitemap named that fails for now is no less published: it is asked for all the same.
+        for seed, urls in await self.frontier.unnamed():
+            yield seed, urls
         if passed:
             log.warning(
                 "more sitemaps than are read", extra={"fields": {"passed_over": passed, "nested": NESTED}}
@@ -283,6 +286,7 @@ class Seeds:
             location = reply.headers.get("location") if status in REDIRECTS else None
             to = self.normalise(location, url) if location else None
             if to is None or not await self.on_site([to]):
-                return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {status}")
+                gone = status < 500 and status not in {401, 403, 429}
+                return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {status}", gone=gone)
             url = to
-        return SeedSettlement(seed, SeedOutcome.FAILED, "redirects too often")
+        return SeedSettlement(seed, SeedOutcome.FAILED, "redirects too often", gone=True)

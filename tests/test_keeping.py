@@ -301,3 +301,44 @@ async def test_what_is_kept_does_not_depend_on_concurrency(nights: Nights, proce
         assert (outcomes["/1"], outcomes["/hub"], outcomes["/below"]) == (
             "kept:server-error", "kept:rate-limited", "kept:forbidden",
         )  # fmt: skip
+
+
+async def test_pages_that_only_a_failing_sitemap_named_are_asked_all_the_same(nights: Nights) -> None:
+    """The index fails one night, a sitemap below it the next; so for a week, and not once it is gone."""
+    site, down = nights.site, dict[str, int]()
+    nights.page("/orphan")
+    nights.page("/other")
+    site.robots("Sitemap: {origin}/index.xml\nSitemap: {origin}/plain.xml")
+    site.raw(
+        "/index.xml", body=b"<sitemapindex><sitemap><loc>{origin}/map.xml</loc></sitemap></sitemapindex>"
+    )
+    site.sitemap("/map.xml", ["/orphan"])
+    site.sitemap("/plain.xml", ["/other"])
+
+    def failing(path: str, good: Any) -> Any:
+        return lambda request: Site.answer(down[path]) if path in down else good(request)
+
+    for path in ("/index.xml", "/map.xml", "/plain.xml"):
+        site.respond(path, failing(path, site.answers[path]))
+    await nights.night()
+    assert {"/orphan", "/other"} <= set(nights.entries)
+    for ill in (
+        {"/index.xml": 503},
+        {"/map.xml": 500},
+        {"/index.xml": 500, "/map.xml": 429, "/plain.xml": 503},
+    ):
+        down.clear()
+        down |= ill
+        await nights.night()
+        assert {"/orphan", "/other"} <= set(nights.entries), ill
+    for _ in range(6):
+        await nights.night()
+    assert "/other" in nights.entries
+    await nights.night()
+    assert not {"/orphan", "/other"} & set(nights.entries), "a week is over"
+    down.clear()
+    await nights.night()
+    assert {"/orphan", "/other"} <= set(nights.entries)
+    down["/plain.xml"] = 404
+    await nights.night()
+    assert "/other" not in nights.entries

@@ -6,7 +6,7 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 9
+VERSION = 10
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
@@ -49,6 +49,7 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE url DROP COLUMN moved; ALTER TABLE url DROP COLUMN slid;
     """,
     8: "ALTER TABLE url ADD COLUMN look TEXT",
+    9: "ALTER TABLE seed ADD COLUMN failing REAL; ALTER TABLE seed ADD COLUMN may_pass INTEGER",
 }
 
 # url.state
@@ -95,6 +96,8 @@ CREATE TABLE seed (                        -- what names URLs without linking to
     detail TEXT,
     entries INTEGER NOT NULL DEFAULT 0,    -- URLs that it names
     passed INTEGER NOT NULL DEFAULT 0,     -- sitemaps that it names, and that are too many to be read
+    failing REAL,                          -- when it failed first since it was read last
+    may_pass INTEGER,                      -- 1: it failed in this run in a way that may pass
     UNIQUE (kind, name)
 );
 CREATE TABLE url (
@@ -497,8 +500,21 @@ SELECT kind, name, depth FROM seed WHERE run = :run AND kind > 0 AND settled IS 
 """
 
 SETTLE_SEED = """
-UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed
+UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed,
+    failing = CASE WHEN :may_pass THEN coalesce(min(failing, :now), :now) WHEN NOT :read THEN failing END,
+    may_pass = :may_pass
 WHERE id = :id
+"""
+
+BELOW = """
+SELECT kind, name, depth FROM seed WHERE parent = :id AND run < :run
+AND :keep > coalesce((SELECT :now - failing FROM seed WHERE id = :id), 0) ORDER BY id
+"""
+
+NAMED_BEFORE = """
+SELECT s.kind, s.name, s.depth, json_group_array(u.url) FROM url AS u JOIN seed AS s ON s.id = u.seed
+WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND :now - s.failing < :keep
+GROUP BY s.id ORDER BY s.id
 """
 
 SITEMAPS = """

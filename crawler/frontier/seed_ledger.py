@@ -10,6 +10,7 @@ from typing import Any
 
 from crawler.frontier import schema
 from crawler.model import Seed, SeedKind, SeedOutcome, SeedSettlement
+from crawler.urls import Url
 
 
 class SeedLedger:
@@ -17,6 +18,7 @@ class SeedLedger:
 
     _db: sqlite3.Connection
     _clock: Callable[[], float]
+    _keep_failing: float
     run: int
 
     def name_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
@@ -40,15 +42,40 @@ class SeedLedger:
     def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Frontier.settle_seed`."""
         number = self.seed_id(read.seed)
-        passed = self.name_seeds(read.below, room, number)
+        passed = self.name_seeds([*read.below, *self._below(number, read)], room, number)
         self._db.execute(
             schema.SETTLE_SEED,
             {
                 "id": number, "now": self._clock(), "outcome": read.outcome.value, "detail": read.detail,
-                "entries": read.entries, "passed": passed,
+                "entries": read.entries, "passed": passed, "may_pass": read.may_pass,
+                "read": read.outcome is SeedOutcome.READ,
             },
         )  # fmt: skip
         return passed
+
+    def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
+        """What an index named in runs before: read all the same while the index fails for now."""
+        if not read.may_pass:
+            return []
+        given = {"id": number, "run": self.run, "now": self._clock(), "keep": self._keep_failing}
+        return [
+            Seed(SeedKind(kind), name, depth) for kind, name, depth in self._db.execute(schema.BELOW, given)
+        ]
+
+    def unnamed(self) -> list[tuple[Seed, list[Url]]]:
+        """See `ports.Frontier.unnamed`."""
+        last = self._db.execute(schema.LAST, {"run": self.run}).fetchone()
+        given = {
+            "run": self.run,
+            "now": self._clock(),
+            "keep": self._keep_failing,
+            "last": last[0] if last else 0,
+        }
+        rows = self._db.execute(schema.NAMED_BEFORE, given) if last else ()
+        return [
+            (Seed(SeedKind(kind), name, depth), [Url(url) for url in json.loads(urls)])
+            for kind, name, depth, urls in rows
+        ]
 
     def reopen_seeds(self) -> None:
         """What a robots.txt that could not be read had kept back is to be read after all."""

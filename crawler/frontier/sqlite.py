@@ -114,6 +114,10 @@ class SqliteFrontier:
         """See `ports.Frontier.next_seed`."""
         return await self._call(self._ledger.next_seed)
 
+    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+        """See `ports.Frontier.unnamed`."""
+        return await self._call(self._ledger.unnamed)
+
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Frontier.settle_seed`."""
         return await self._call(self._ledger.settle_seed, read, room)
