@@ -31,13 +31,13 @@ from crawler.model import Entry, Moved, Seed, Settlement
 from crawler.places import is_web
 from crawler.placing import Placing
 from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
-from crawler.publish import Published, publish
+from crawler.publish import STDOUT, Published, publish
 from crawler.publish_base import PublishBase
 from crawler.report.tally import Tally
 from crawler.robots import Robots
 from crawler.scope import Scope
 from crawler.seeds import Lines, Seeds, started_by_input
-from crawler.settings import Settings
+from crawler.settings import DEFAULTS, Settings
 from crawler.sitemap.guard import Crawled
 from crawler.traps import Traps
 from crawler.urls import Url
@@ -57,6 +57,7 @@ log = logging.getLogger("crawler")
 
 MEMORY: Final = ":memory:"
 PUBLISH_BASE: Final = "publish-base"  # as a word of the run
+OUTPUT: Final = "output"  # the same
 FOLDER: Final = Path(".sitemap-crawler")
 READ: Final = 2  # counts up when more is read from a page: what an earlier version learned is then read anew
 
@@ -146,6 +147,16 @@ async def home_of(frontier: SqliteFrontier, start: Url) -> Url:
     return start
 
 
+async def output_folder(frontier: SqliteFrontier, settings: Settings) -> Path:
+    """Where the sitemap lies: as --output says, else as the newest run was told."""
+    told = settings.output.output
+    return Path((await frontier.recall(OUTPUT) if told == DEFAULTS.output.output else None) or told)
+
+
+def _absolute(output: str) -> str:
+    return "" if output == STDOUT else str(Path(output).absolute())
+
+
 async def published_as(
     frontier: SqliteFrontier, settings: Settings, start: Url | None = None
 ) -> PublishBase | None:
@@ -209,7 +220,8 @@ class Job:
             self.ending = Ending.COMPLETE
             return self.ending
         balance = await self.frontier.balance()
-        self.tally.resume(balance.discovered, sum(balance.outcomes.values()))
+        filtered = await self.frontier.filtered()  # the tally counts what is visited
+        self.tally.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self._assemble()
         if self._stopped:
             self._crawl.stop(self._stopped)
@@ -413,11 +425,19 @@ async def open_job(
         stack.push_async_callback(frontier.close)
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
         await frontier.remember(PUBLISH_BASE, base.base if base else "")
+        await frontier.remember(OUTPUT, _absolute(settings.output.output))
         pacer = fetch.Pacing(frontier, turn)
         here = await stack.enter_async_context(
             open_visitor(settings, plain, pacer, turn, tally.strained, traps.session, base)
         )
         visitor = here.visitor
+        if pace.processes > (most := max(1, pace.concurrency // 2)):
+            log.warning(
+                "--processes is above its bound: each needs two requests in flight, so a larger --concurrency allows more",
+                extra={
+                    "fields": {"processes": pace.processes, "used": most, "concurrency": pace.concurrency}
+                },
+            )
         if settings.pace.processes > 1 and not run.complete:
             home = Home(pacer, turn, tally.strained, traps.session, turn.ended, base)
             visitor = await stack.enter_async_context(Team(settings, settings.pace.processes, home).running())

@@ -130,6 +130,15 @@ def _host(value: object) -> str:
     return text
 
 
+def _file_mode(value: object) -> str:
+    text = value if isinstance(value, str) else ""  # 420 might be meant as 0o644, and 644 as 0644
+    found = re.fullmatch(r"0?o?([0-7]{3})", text.strip())
+    mode = int(found[1], 8) if found else 0
+    if mode & 0o600 != 0o600 or mode & 0o111:
+        raise ValueError("needs a mode in octal, as a text, such as 0644 or 0640")
+    return f"{mode:04o}"
+
+
 def _web_address(value: object) -> str:
     text = _text(value)
     if "@" in text:
@@ -269,6 +278,7 @@ TEXT = Kind("TEXT", _text)
 PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
 HOST = Kind("HOST", _host)
+FILE_MODE = Kind("MODE", _file_mode)
 VARIABLE = Kind("VARIABLE", _variable)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_number)

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -117,7 +117,8 @@ async def publish(
     folder = Path(output.output)
     with staging.translated(folder) as truth:
         _check_manifest(folder)
-        async with staging.alone(folder) as place:
+        mode = int(output.file_mode, 8)
+        async with staging.alone(folder, mode) as place:
             last = await anyio.to_thread.run_sync(last_of, folder)
             parts, published = await draft(place, style, last, str(folder))
             if guard.dry_run:
@@ -135,7 +136,7 @@ async def publish(
                     before=before,
                 )
                 (place / name).write_text(manifest, encoding="utf-8")
-            files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth)
+            files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth, mode)
             return replace(published, files=files)
 
 
@@ -149,7 +150,7 @@ def check_folder(output: Output) -> None:
     if output.output != STDOUT:
         with staging.translated(folder):
             _check_manifest(folder)
-            staging.check(folder)
+            staging.check(folder, int(output.file_mode, 8))
 
 
 def _check_manifest(folder: Path) -> None:
@@ -190,7 +191,12 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
 
 
 def _swap(
-    place: Path, folder: Path, parts: Sequence[Part], gone: Sequence[str], truth: staging.Truth
+    place: Path,
+    folder: Path,
+    parts: Sequence[Part],
+    gone: Sequence[str],
+    truth: staging.Truth,
+    mode: int,
 ) -> tuple[File, ...]:
     """Move the files in, the entry point last; then remove what is `gone` from it.
 
@@ -199,11 +205,14 @@ def _swap(
     names = [part.name for part in parts]
     for name in [*names, MANIFEST, SETTLED]:
         with around(f"fsync of {name}"):
+            (place / name).chmod(mode)
             _sync(place / name)
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
     unchanged = {file.name for file in files if file.unchanged}
     for name in [*names[:-1], MANIFEST, names[-1]]:
         if name in unchanged:
+            with suppress(OSError):  # it may be another user's
+                (folder / name).chmod(mode)
             continue
         with around(f"rename of {name}"):
             (place / name).replace(folder / name)

@@ -16,6 +16,7 @@ from crawler.kinds import (
     CHOICE,
     COUNT,
     DURATION,
+    FILE_MODE,
     HOST,
     LIST,
     MEDIA_TYPE,
@@ -192,6 +193,9 @@ class Output:
     )
     format: str = option("xml", "the form of the sitemap", CHOICE("xml", "txt", "jsonl"))
     gzip: bool = option(True, "compress", SWITCH)
+    file_mode: str = option(
+        "0644", "who may read the files, whatever the umask; folders that are made allow the same", FILE_MODE
+    )
     max_urls: int = option(MAX_ENTRIES, "URLs in one file", COUNT(1, MAX_ENTRIES))
     max_bytes: int = option(MAX_BYTES, "bytes of one file before compression", BYTES(10_000, MAX_BYTES))
 

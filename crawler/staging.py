@@ -26,6 +26,7 @@ except ImportError:  # not on Windows
 
 STAGING: Final = ".staging-"
 PATIENCE: Final = 8.0  # seconds for which another run may have the folder: a signal is heeded within ten
+FILE_MODE: Final = 0o644
 TURN: Final = 0.1  # seconds until it is asked for again
 DEAD: Final = 86_400  # seconds after which a run is over, where no lock can tell
 
@@ -50,9 +51,9 @@ class Truth:
 
 
 @asynccontextmanager
-async def alone(folder: Path) -> AsyncIterator[Path]:
+async def alone(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
     """A staging folder, while no other run publishes into `folder`. Raises `OutputError` when another does not end."""
-    with _opened(folder) as handle:
+    with _opened(folder, mode) as handle:
         deadline = anyio.current_time() + PATIENCE
         while (locked := _lock(handle)) is False:
             if anyio.current_time() >= deadline:
@@ -64,9 +65,12 @@ async def alone(folder: Path) -> AsyncIterator[Path]:
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """A handle of the folder, which is made if need be."""
+def _opened(folder: Path, mode: int) -> Iterator[int]:
+    """A handle of the folder, which is made if need be; `mode` is that of the files that go in."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        path.chmod(mode | (mode & 0o444) >> 2)  # who may read the files may look into the folder
     handle = os.open(folder, os.O_RDONLY)
     try:
         yield handle
@@ -108,9 +112,9 @@ def beside(folder: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, mode: int = FILE_MODE) -> None:
     """Whether files can be written there. Raises `OSError`."""
-    with _opened(folder) as handle:
+    with _opened(folder, mode) as handle:
         _clear(folder, _lock(handle))
         with beside(folder):
             pass

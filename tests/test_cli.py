@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -14,13 +15,16 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 import trustme
 from lxml import etree
 
 from crawler.cli import main
 from crawler.demo.site import Site
+from crawler.errors import OutputError
 from crawler.frontier.files import Lock
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parent / "data/sitemap/sitemap.xsd"))
@@ -885,3 +889,97 @@ def test_a_signal_is_heeded_from_the_first_moment_to_the_last(
     assert len(err.splitlines()) == bool(said)
     files = {path.name for path in (tmp_path / "sitemaps").glob("*")}
     assert files == ({"sitemap.xml.gz", "manifest.json"} if published else set()), "nothing is left half done"
+
+
+def test_bare_is_help(run: Run) -> None:
+    code, out, err = run()
+    assert (code, err) == (0, "")
+    assert out == run("--help")[1]
+    assert "crawl " in out
+
+
+@pytest.mark.parametrize(("words", "left"), [((), 1), (("-q",), 0)])
+def test_the_demo_leaves_nothing_but_what_it_names(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], left: int
+) -> None:
+    monkeypatch.setattr("crawler.cli.demo.RATE", 0.0)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code, _, err = run("demo", *words)
+    assert code == 0
+    folders = list(tmp_path.iterdir())
+    assert len(folders) == left
+    assert all(folder.name in "".join(err.split()) for folder in folders)
+
+
+def test_a_demo_that_fails_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(_: object) -> None:
+        raise OutputError("full")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("crawler.cli.demo.crawl_site", fails)
+    assert run("demo")[0] == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_processes_than_fit_are_said(run: Run) -> None:
+    with little_site().serve() as origin:
+        words = ("crawl", origin + "/", *QUICK, "--concurrency", "2")
+        code, _, err = run(*words, "--processes", "3")
+        assert code == 0
+        assert "--processes is above its bound" in err
+        assert "processes=3 used=1 concurrency=2" in err
+        assert "above its bound" not in run(*words, "--fresh")[2]
+
+
+def test_the_one_state_and_the_folder_of_the_sitemap_are_found(run: Run, tmp_path: Path) -> None:
+    site, other = little_site(), little_site()
+    assert "There is no state at .sitemap-crawler/" in sentence(run("status")[2])
+    with site.serve() as origin, other.serve() as second:
+        assert run("crawl", origin + "/", *QUICK, "-o", "public")[0] == 0
+        (tmp_path / ".sitemap-crawler" / "notes.db").write_text("no state")
+        assert run("status")[0] == 0
+        assert run("export", "-o", "again")[0] == 0
+        assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
+        assert "unknown" not in run("explain", "https://www.elsewhere.example/")[1]
+        code, _, err = run("status", "https://www.elsewhere.example/")
+        assert (code, "name one of these. --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (3, True)
+        assert run("crawl", second + "/", *QUICK)[0] == 0
+        code, _, err = run("status")
+        assert (code, "There are 2 states in .sitemap-crawler/" in sentence(err)) == (2, True)
+        assert all(f"_{place.rpartition(':')[2]}.db" in err for place in (origin, second))
+        assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
+        assert run("status", second + "/")[0] == 0
+        (tmp_path / "public" / "sitemap.xml.gz").unlink()
+        assert "in no published file" in run("explain", origin + "/")[1]
+
+
+def test_as_many_are_known_before_and_after_a_resume(run: Run) -> None:
+    site = Site()
+    names = [f"/{number}" for number in range(20)]
+    site.page("/", links=[*names, "https://elsewhere.example/a", "https://elsewhere.example/b"])
+    for name in names:
+        site.page(name)
+    told = []
+    with site.serve() as origin:
+        for words in (("--max-pages", "3"), ("--max-pages", "3")):
+
+            async def tell(tally: Any, _console: object = None) -> None:
+                told.append(tally)
+                await anyio.sleep_forever()
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("crawler.cli.progress.tell", tell)
+                run("crawl", origin + "/", *QUICK, "--concurrency", "1", *words)
+    assert [tally.known for tally in told] == [21, 21]
+    assert told[1].done > told[0].done
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "120"])
+def test_no_line_in_a_pipe_ends_with_blanks(run: Run, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    with little_site().serve() as origin:
+        _, out, err = run("crawl", origin + "/", *QUICK)
+        for words in (("status", origin + "/"), ("explain", origin + "/"), ("config",), ("--help",)):
+            out += run(*words)[1]
+    assert [line for line in (out + err).splitlines() if line != line.rstrip()] == []
+    assert re.search(r"^files +sitemap\.xml\.gz(?!\S)", err, re.MULTILINE), "no name is broken"

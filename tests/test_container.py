@@ -187,7 +187,7 @@ def test_the_service_runs_our_command() -> None:
     program, *words = shlex.split(service["ExecStart"][0])
     assert program.endswith("/sitemap-crawler")
     check(words, dict(value.split("=", 1) for value in service["Environment"]))
-    assert service["SuccessExitStatus"] == ["7 143"]
+    assert service["SuccessExitStatus"] == ["143"]
 
 
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
@@ -204,3 +204,35 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     units = [str(path) for path in tmp_path.iterdir()]
     done = subprocess.run([analyze, "verify", *units], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_service_writes_the_sitemap_where_a_web_server_can_read_it() -> None:
+    service = unit("sitemap-crawler.service")
+    environ = dict(value.split("=", 1) for value in service["Environment"])
+    assert "DynamicUser" not in service, "its files lie below /var/lib/private, which is root's alone"
+    assert environ["SITEMAP_CRAWLER_OUTPUT"] == "%S/sitemaps"
+    assert "sitemaps" in service["StateDirectory"][0].split()
+    assert service["StateDirectoryMode"] == ["0755"]
+    assert service["UMask"] == ["0077"], "the state is for its user alone"
+
+
+def test_the_service_may_do_little() -> None:
+    service = unit("sitemap-crawler.service")
+    for word in (
+        "NoNewPrivileges",
+        "RestrictNamespaces",
+        "LockPersonality",
+        "RestrictSUIDSGID",
+        "PrivateUsers",
+    ):
+        assert service[word] == ["yes"], word
+    assert service["SystemCallFilter"] == ["@system-service", "~@privileged"]
+    assert "MemoryDenyWriteExecute" not in service, "ctypes and compiled modules may need it"
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not here")
+    done = subprocess.run(
+        [analyze, "security", "--offline=true", "--threshold=20", str(CONFIG / "sitemap-crawler.service")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout

@@ -248,8 +248,28 @@ async def test_good_answers_let_a_host_recover(bench: Bench) -> None:
     for _ in range(40):
         bench.clock.now += 10
         for lease in await bench.leases(1):
-            await bench.settle(lease, Listed())
+            await bench.settle(lease, Listed(), facts=Facts(200))
     assert await bench.frontier.slot(SITE) == await bench.frontier.slot(SITE) == bench.clock.now
+
+
+@pytest.mark.parametrize("how", ["another host", "not asked", "failed"])
+async def test_only_good_answers_of_its_own_let_a_host_recover(bench: Bench, how: str) -> None:
+    other = "http://b.example"
+    await bench.ready(*(f"{SITE}/{n}" for n in range(40)), gap=1.0)
+    await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
+    await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(40)])
+    await bench.frontier.slow(SITE, bench.clock.now)
+    for _ in range(40):
+        bench.clock.now += 10
+        for lease in await bench.leases(2):
+            if how == "another host" and lease.visit.url.startswith(other):
+                await bench.settle(lease, Listed(), facts=Facts(200))
+            elif how == "not asked":
+                await bench.settle(lease, Unlisted(Why.ROBOTS))
+            elif how == "failed":
+                await bench.settle(lease, Failed(Cause.SERVER_ERROR), facts=Facts(500))
+    first = await bench.frontier.slot(SITE)
+    assert await bench.frontier.slot(SITE) - first == pytest.approx(2.0)
 
 
 async def test_settling_keeps_facts_and_adds_what_was_found(bench: Bench) -> None:

@@ -662,3 +662,25 @@ async def test_a_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="a file is in the way"):
         await put(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "files", "folders"), [({}, 0o644, 0o755), ({"file_mode": "0640"}, 0o640, 0o750)]
+)
+async def test_files_and_folders_can_be_read_whatever_the_umask(
+    tmp_path: Path, chosen: dict[str, Any], files: int, folders: int
+) -> None:
+    tmp_path.chmod(0o700)
+    before = os.umask(0o077)
+    try:
+        await put(tmp_path / "new/folder", 5, max_urls=2, **chosen)
+        for file in (tmp_path / "new/folder").iterdir():
+            assert file.stat().st_mode & 0o777 == files, file
+            file.chmod(0o600)
+        await put(tmp_path / "new/folder", 5, max_urls=2, **chosen)
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "new/folder").iterdir()}
+    assert set(modes.values()) == {files}, "also of what is unchanged"
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new", tmp_path / "new/folder")} == {folders}
+    assert tmp_path.stat().st_mode & 0o777 == 0o700, "a folder that was there stays as it is"

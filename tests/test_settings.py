@@ -156,6 +156,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "input": st.just(Path("urls.txt")) | st.lists(st.just(Path("urls.txt"))),
     "header": st.sampled_from(["A: b c", ("A: 'b", "B: \\")]),
     "include": st.sampled_from(["/sql*", r"re:\.pdf$", ["/a", " re:^/b c"]]),
+    "file_mode": st.sampled_from(["0644", "640", "0o600"]),
     "auth_env": st.none() | st.just("CRAWLER_LOGIN"),
     "allow_host": st.just("blog.example.com"),
     "scope": st.sampled_from(["host", "domain"]),
@@ -272,3 +273,9 @@ def test_names_are_unique_over_all_sections() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().pace.rate = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("mode", ["0755", "4644", "0444", "644x", 420, "", "9644", True])
+def test_a_file_mode_is_octal_and_its_owner_may_write(mode: object) -> None:
+    with pytest.raises(ConfigError, match="needs a mode in octal"):
+        layers.checked(setting("file_mode", mode))

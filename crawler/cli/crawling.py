@@ -24,6 +24,7 @@ from crawler.app import (
 )
 from crawler.cli.closing import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
 from crawler.cli.interrupt import signalled
+from crawler.cli.states import with_state
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
@@ -226,6 +227,7 @@ async def export_sitemap(settings: Settings) -> Exit:
     """The whole of `export`."""
     configure_log(settings.log)
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    settings = with_state(settings, start)
     frontier = open_frontier(settings, start, read_only=True)
     try:
         began = time.monotonic()

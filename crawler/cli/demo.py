@@ -1,6 +1,9 @@
 """`demo`: the whole program with no network and no arguments, on a small website that comes along."""
 
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +23,23 @@ That was the demo: each line above has a page in the shop that shows it. Now a s
 RATE = 40.0  # requests a second: slow enough to watch, quick enough to wait for
 
 
+@contextmanager
+def _folder(settings: Settings, *, named: bool) -> Iterator[str]:
+    """Where the sitemap goes. A temporary folder stays when the summary names it and there is something in it."""
+    if named:
+        yield settings.output.output
+        return
+    folder = Path(tempfile.mkdtemp(prefix="sitemap-demo-"))
+    try:
+        yield str(folder)
+    finally:
+        if settings.log.quiet or not any(folder.iterdir()):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     """Serve the site, crawl it, and say what to look at. `named`: somebody chose --output."""
-    folder = settings.output.output if named else str(Path(tempfile.mkdtemp(prefix="sitemap-demo-")))
-    with demo_site().serve() as origin:
+    with _folder(settings, named=named) as folder, demo_site().serve() as origin:
         if not settings.log.quiet:
             click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
         code = await crawl_site(

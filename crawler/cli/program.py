@@ -78,7 +78,7 @@ def _invoke(words: Sequence[str]) -> int:
     if asked := os.environ.get(COMPLETE):
         return shell_complete(cli, {}, PROGRAM, COMPLETE, asked)
     try:
-        with cli.make_context(PROGRAM, list(words)) as context:
+        with cli.make_context(PROGRAM, list(words) or ["--help"]) as context:
             return int(cli.invoke(context) or 0)
     except click.exceptions.Exit as left:  # --help, --version
         return left.exit_code

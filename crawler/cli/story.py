@@ -9,14 +9,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from crawler import urls
-from crawler.app import open_frontier, published_as, state_path
+from crawler.app import open_frontier, output_folder, published_as, state_path
 from crawler.cli.asking import robots_of, show_lines, wants_json
+from crawler.cli.states import with_state
 from crawler.cli.words import counted, pending
 from crawler.credentials import MASK, masked
 from crawler.errors import Exit, FrontierError
@@ -43,6 +43,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
     `alive` asks more: an unfinished run must have been worked on within so many seconds, or it is exit 8.
     """
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    settings = with_state(settings, start)
     frontier = open_frontier(settings, start, read_only=True)
     try:
         run, balance = await frontier.run(), await frontier.balance()
@@ -78,6 +79,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
 async def show_story(settings: Settings, text: str) -> Exit:
     """All that the state knows of one URL."""
     url = start_url(text, normaliser(settings))
+    settings = with_state(settings, url, is_start=False)
     frontier = open_frontier(settings, url, read_only=True)
     try:
         base = await published_as(frontier, settings)
@@ -89,10 +91,11 @@ async def show_story(settings: Settings, text: str) -> Exit:
         newest = await frontier.run()
         linked = await frontier.linking(url)
         robots = await _robots_line(settings, frontier, url)
+        folder = await output_folder(frontier, settings)
     finally:
         await frontier.close()
     published = base.published(url) if base else url
-    place = place_of(published, Path(settings.output.output))
+    place = place_of(published, folder)
     unknown = pending(record, newest) if newest else ""
     if wants_json(settings):
         facts = (

@@ -4,11 +4,13 @@ It says what is in a `Closing`; nothing is looked up here. What comes from the n
 `rich.text.Text` only, never in markup.
 """
 
+import io
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -24,8 +26,10 @@ from crawler.traps import Trap
 PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns; numbers farther off are hard to match with their words
 LABEL: Final = 11  # columns
+GAP: Final = 2  # columns between a label and what stands beside it
 FILES: Final = 6  # shown by name
 TRAPS_SHOWN: Final = 8
+_MEASURING: Final = Console(width=10_000, file=io.StringIO())  # the width that a table would like
 
 KINDS: Final = (
     ("listed", "listed", "green"),
@@ -47,7 +51,17 @@ ADVICE: Final = {
 
 
 def closing(console: Console, told: Closing) -> None:
-    """Print the summary. A console that is `quiet` prints nothing."""
+    """Print the summary, in a pipe without blanks at the ends of lines. A console that is `quiet` prints nothing."""
+    if console.is_terminal:
+        _print(console, told)
+        return
+    with console.capture() as captured:
+        _print(console, told)
+    console.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    console.file.flush()
+
+
+def _print(console: Console, told: Closing) -> None:
     width = min(console.width, WIDEST)
     console.print()
     console.print(_headline(told))
@@ -153,7 +167,7 @@ def _facts(told: Closing, width: int) -> Table:
     facts: dict[str, RenderableType | None] = {
         "traps": _traps(told.traps),
         "dates": _dates(told),
-        "files": _files(told.files) if told.files else None,
+        "files": _files(told.files, width - LABEL - GAP) if told.files else None,
         "folder": Text(printable(told.folder)) if told.folder and told.folder != STDOUT else None,
         "state": Text(printable(told.state)) if told.state else None,
     }
@@ -184,8 +198,22 @@ def _traps(traps: Sequence[Trap]) -> Text | None:
     return Text("\n".join(lines)) if lines else None
 
 
-def _files(files: Sequence[FileLine]) -> Table:
-    """The first few by name, the rest in one line."""
+def _files(files: Sequence[FileLine], room: int) -> RenderableType:
+    """The first few by name, the rest in one line. Where the lines do not fit, each name has a line of its own."""
+    table = _file_table(files)
+    if Measurement.get(_MEASURING, _MEASURING.options, table).maximum <= room:
+        return table
+    lines = [
+        f"{printable(file.name)}\n  {counted(file.urls, 'URL')}, {size(file.size)}, "
+        f"{'unchanged' if file.unchanged else 'written'}"
+        for file in files[:FILES]
+    ]
+    if len(files) > FILES:
+        lines.append(f"and {len(files) - FILES:,} more")
+    return Text("\n".join(lines), overflow="fold")
+
+
+def _file_table(files: Sequence[FileLine]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(overflow="fold")
     for _ in range(2):

@@ -7,6 +7,7 @@ the statements are in `schema`.
 import json
 import secrets
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -270,11 +271,22 @@ class Ledger(SeedLedger):
         if done:
             rows = json.dumps([settled_row(s, self._link_ids(s), self._patience(s)) for s in done])
             self._db.execute(schema.SETTLE, {"rows": rows, "run": self.run, "now": self._clock()})
-            good = sum(not isinstance(s.verdict.outcome, Failed) for s in done)
-            self._db.execute("UPDATE host SET strain = max(1, strain * ?) WHERE strain > 1", (CALM**good,))
+            self._ease(done)
         if late:
             self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
         return new
+
+    def _ease(self, done: Sequence[Settlement]) -> None:
+        """A host is eased by its own good answers; what was not asked for says nothing of it."""
+        good = Counter(
+            origin(s.lease.visit.url)
+            for s in done
+            if s.verdict.facts and not isinstance(s.verdict.outcome, Failed | Kept)
+        )
+        self._db.executemany(
+            "UPDATE host SET strain = max(1, strain * ?) WHERE origin = ? AND strain > 1",
+            [(CALM**count, name) for name, count in good.items()],
+        )
 
     def _patience(self, settlement: Settlement) -> float:
         return keeping.patience(settlement.verdict.outcome, self._keep_failing)

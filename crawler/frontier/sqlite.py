@@ -269,6 +269,13 @@ class SqliteFrontier:
         """See `ports.Frontier.balance`."""
         return await self._call(self._ledger.balance)
 
+    async def filtered(self) -> int:
+        """How many URLs of this run are known and not to be asked for."""
+        row = await self._call(
+            self._ledger.one, "SELECT count(*) FROM url WHERE run = ? AND host IS NULL", (self._ledger.run,)
+        )
+        return int(row[0])
+
     async def examples(self, outcome_code: str, limit: int = 3) -> list[Url]:
         """A few URLs of this run with that outcome, the first found first."""
         rows = await self._call(

@@ -1,0 +1,47 @@
+"""Which state `status`, `explain` and `export` mean when none is named: the one there is, in the folder where a crawl puts it.
+
+Where there are several, they are listed, and the error says how to name one. Nothing is opened here.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from crawler.app import FOLDER, state_path
+from crawler.errors import ConfigError, FrontierError
+from crawler.frontier.ownership import Owner, owner_of
+from crawler.settings import Settings
+from crawler.urls import Url
+
+SHOWN: Final = 8
+
+
+def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) -> Settings:
+    """The settings with a state: that of --state, else that of the crawl that began with `url`, else the only one.
+
+    `is_start`: `url` names a crawl; otherwise it may be any of its URLs. Raises `ConfigError`, `FrontierError`.
+    """
+    if settings.state.state:
+        return settings
+    if url and (Path(own := state_path(settings, url))).is_file():
+        return _with(settings, own)
+    found = sorted(str(path) for path in FOLDER.glob("*.db") if owner_of(path) is Owner.OURS)
+    if len(found) == 1 and not (url and is_start):
+        return _with(settings, found[0])
+    if not found:
+        where = state_path(settings, url) if url and is_start else f"{FOLDER}/"
+        raise FrontierError(f"There is no state at {where}: crawl first, or name it with --state.")
+    if url:
+        raise FrontierError(f"There is no state of {url} in {FOLDER}/: name one of these. {_choice(found)}")
+    raise ConfigError(f"There are {len(found)} states in {FOLDER}/: name one of these. {_choice(found)}")
+
+
+def _with(settings: Settings, path: str) -> Settings:
+    return replace(settings, state=replace(settings.state, state=path))
+
+
+def _choice(found: Sequence[str]) -> str:
+    more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
+    return ", ".join(f"--state {shlex.quote(path)}" for path in found[:SHOWN]) + more
