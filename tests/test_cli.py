@@ -212,7 +212,7 @@ def test_the_demo_runs_without_a_word_when_asked(
         (
             ("--max-pages", "2"),
             7,
-            "error Not finished: stopped at --max-pages. To go on: run the same command",
+            "error Not finished: stopped at --max-pages 2. Nothing was published; --allow-partial publishes what is known so far. To go on: run the same command",
         ),
     ],
 )
@@ -225,7 +225,7 @@ def test_quiet_still_says_what_went_wrong_once(run: Run, flags: Sequence[str], c
         _, _, err = run(*words, "-q", "--state", "json.db", "--log-format", "json")
         (event,) = map(json.loads, [line for line in err.splitlines() if "settled" not in line])
         assert (event["event"], event["level"]) == ("done", "error")
-        assert event["refused"] if code == 6 else event["unfinished"] == "stopped at --max-pages"
+        assert event["refused"] if code == 6 else event["unfinished"] == "stopped at --max-pages 2"
         _, _, err = run(*words, "--state", "loud.db")
         assert " error " not in err
         assert err.count("--min-urls" if code == 6 else "To go on") == 1

@@ -1,13 +1,20 @@
 """Whole crawls that begin with more than links: sitemaps, lists of URLs, both; what is asked, listed and said."""
 
+import gzip
 import signal
+import socket
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from crawler.app import open_job
 from crawler.crawl import Ending
 from crawler.demo.site import Site
+from crawler.errors import ConfigError
+from crawler.model import Seed, SeedKind
+from crawler.urls import Url
 from tests.test_crawl import crawl, settings
 from tests.test_nothing_lost import DYING, process, sitemaps, words
 
@@ -130,3 +137,128 @@ def test_death_at_every_moment_of_a_sitemap_loses_nothing(tmp_path: Path) -> Non
                 assert again.returncode == 0, (name, again.stderr)
                 assert sitemaps(folder) == sitemaps(tmp_path / "calm"), name
                 assert max(site.requests(f"/map-{number}.xml") for number in range(4)) <= 1
+
+
+def paths(site: Site) -> list[str]:
+    """What was asked for, without robots.txt, in the order of its text."""
+    return sorted({request.target for request in site.log} - {"/robots.txt"})
+
+
+async def test_list_only_asks_for_what_is_named_and_where_that_redirects(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/a", "/linked"])
+    site.page("/a", links=["/b", "/linked"])
+    site.redirect("/old", "/new")
+    for name in ("/b", "/linked", "/new"):
+        site.page(name)
+    site.robots("Sitemap: {origin}/map.xml")
+    site.sitemap("/map.xml", ["/a", "/old"])
+    with site.serve() as origin:
+        (tmp_path / "list.txt").write_text(f"{origin}/b\n")
+        result = await crawl(settings(origin, tmp_path, list_only=True, input=(str(tmp_path / "list.txt"),)))
+    assert result.listed == ["/", "/a", "/b", "/new"]
+    assert result.counts["unlisted:not-named"] == 1
+    assert paths(site) == ["/", "/a", "/b", "/map.xml", "/new", "/old"]
+
+
+async def test_a_list_alone_starts_a_crawl_of_each_host_that_it_names(tmp_path: Path) -> None:
+    sites = Site(), Site()
+    for site in sites:
+        site.page("/b", links=["/c"])
+        site.page("/c")
+    with sites[0].serve() as one, sites[1].serve() as two:
+        (tmp_path / "list.txt").write_text(f"# a list\n\n{one}/gone\n{one}/b\n{two}/b\n")
+        chosen = settings(one, tmp_path, start=(), input=(str(tmp_path / "list.txt"),))
+        async with open_job(chosen) as job:
+            assert job.starts == (Url(f"{one}/gone"), Url(f"{two}/b"))
+            assert await job.crawl() is Ending.COMPLETE
+            listed = [entry.url async for chunk in job.frontier.entries() for entry in chunk]
+            record = await job.frontier.record(Url(f"{one}/b"))
+    assert sorted(listed) == sorted([f"{one}/b", f"{one}/c", f"{two}/b", f"{two}/c"])
+    assert record
+    assert record.seed == Seed(SeedKind.INPUT, str(tmp_path / "list.txt"))
+
+
+@pytest.mark.parametrize(
+    ("content", "chosen", "said"),
+    [
+        ("# nothing\nmailto:x\n", {}, "no line of"),
+        ("http://a.example/x/\n", {"scope": "path"}, "--scope path needs a start URL"),
+        ("".join(f"http://{n}.example/\n" for n in range(1_001)), {}, "more than 1,000 hosts"),
+    ],
+)
+async def test_a_list_that_starts_nothing_is_one_sentence(
+    tmp_path: Path, content: str, chosen: dict[str, object], said: str
+) -> None:
+    (tmp_path / "list.txt").write_text(content)
+    with pytest.raises(ConfigError, match=said):
+        async with open_job(settings("", tmp_path, start=(), input=(str(tmp_path / "list.txt"),), **chosen)):
+            pass
+
+
+async def test_a_sitemap_may_be_a_file(tmp_path: Path) -> None:
+    site = Site()
+    for name in ("/", "/a", "/b"):
+        site.page(name)
+    with site.serve() as origin:
+        (tmp_path / "map.txt.gz").write_bytes(
+            gzip.compress(f"{origin}/a\n/b\nhttps://other.example/\n".encode())
+        )
+        result = await crawl(settings(origin, tmp_path, seed_sitemaps=str(tmp_path / "map.txt.gz")))
+        with pytest.raises(ConfigError, match="there is no file"):
+            await crawl(settings(origin, tmp_path, seed_sitemaps=str(tmp_path / "map.txt")))
+    assert result.listed == ["/", "/a", "/b"]
+
+
+async def test_a_sitemap_outside_the_start_folder_is_read_and_its_entries_are_filtered(
+    tmp_path: Path,
+) -> None:
+    site = Site()
+    for name in ("/docs/", "/docs/a", "/blog/b"):
+        site.page(name)
+    site.robots("Sitemap: {origin}/sitemap.xml")
+    site.sitemap("/sitemap.xml", ["/docs/a", "/blog/b"])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, start=(f"{origin}/docs/",), scope="path"))
+    assert result.listed == ["/", "/a"], "below the start folder"
+    assert result.counts["unlisted:excluded"] == 1
+    assert site.requests("/blog/b") == 0
+
+
+@pytest.mark.parametrize("redirects", [True, False])
+async def test_an_alias_of_the_host_is_asked_once_and_is_the_site_if_it_redirects_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redirects: bool
+) -> None:
+    real: Any = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *rest, **more: real("127.0.0.1" if "site.test" in str(host) else host, *rest, **more)
+    )  # fmt: skip
+    site = Site()
+    with site.serve() as served:
+        port = served.rpartition(":")[2]
+        www, bare = f"http://www.site.test:{port}", f"http://site.test:{port}"
+
+        def answer(name: str, links: str) -> None:
+            def respond(request: Any) -> Any:
+                if redirects and not request.headers["Host"].startswith("www."):
+                    return site.answer(301, headers=[("Location", www + request.path)])
+                return site.answer(200, f"<p>{name}{links}".encode())
+
+            site.respond(name, respond)
+
+        answer("/", "".join(f'<a href="{bare}/{n}">x</a>' for n in "abc"))
+        for name in ["/a", "/b", "/c"]:
+            answer(name, "")
+        chosen = settings(
+            www, tmp_path, allow_address=("127.0.0.0/8",), state=str(tmp_path / "s.db"), max_pages=1
+        )
+        result = await crawl(chosen)
+        assert result.ending is Ending.LIMIT
+        while result.ending is Ending.LIMIT:
+            result = await crawl(chosen)
+    asked = [
+        r.target for r in site.log if r.headers["Host"].startswith("site.test") and r.target != "/robots.txt"
+    ]
+    assert result.listed == (["/", "/a", "/b", "/c"] if redirects else ["/"])
+    assert sorted(asked) == (["/", "/a", "/b", "/c"] if redirects else ["/"])
+    assert result.counts.get("unlisted:offsite", 0) == (0 if redirects else 3)

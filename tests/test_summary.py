@@ -331,3 +331,28 @@ def test_the_json_form_holds_everything_as_plain_values() -> None:
     assert said["files"] == [{"name": "sitemap.xml.gz", "size": 14_213, "urls": 1_024, "unchanged": False}]
     assert (said["elapsed"], said["asked"], said["dry_run"], said["resume"]) == (251.3, 1_166, False, None)
     assert said["examples"] == {key: list(value) for key, value in DONE.examples.items()}
+
+
+def test_a_limit_says_which_one_that_nothing_was_published_and_the_way_out() -> None:
+    told = replace(balanced({"listed": 6}, 4), unfinished="stopped at --max-pages 10", unpublished=True)
+    for words in (shown(told), complaint(told)):
+        text = " ".join(words.split())
+        assert "stopped at --max-pages 10." in text
+        assert "Nothing was published; --allow-partial publishes what is known so far." in text
+
+
+def test_orphans_sitemaps_and_patterns_that_matched_nothing_are_told() -> None:
+    orphans = {f"https://a.example/{n}.xml": 5 - n for n in range(5)}
+    told = replace(
+        balanced({"listed": 60, "unlisted:depth": 3}),
+        orphans=orphans,
+        sitemaps={"read": 4, "failed": 1, "passed": 2_000},
+        unmatched=("--exclude /typo/*",),
+    )
+    text = " ".join(shown(told).split())
+    assert "15 listed pages that no page links to 5 named by https://a.example/0.xml" in text
+    assert "and 2 sitemaps more" in text
+    assert "4 read, 1 could not be read, 2,000 too many to be read" in text
+    assert "--exclude /typo/* matched no URL of this crawl." in text
+    assert "--max-depth ended the crawl there: 3 URLs lie deeper" in text
+    assert as_json(told)["orphans"] == orphans

@@ -11,6 +11,7 @@ from crawler.model import Balance
 from crawler.traps import Trap
 
 STDOUT: Final = "-"  # as a folder
+UNPUBLISHED: Final = "Nothing was published; --allow-partial publishes what is known so far."
 EXAMPLES: Final = 3  # for each way to fail
 
 
@@ -39,9 +40,13 @@ class Closing:
         default_factory=dict
     )  # origins whose Last-Modified is not believed, and why
     date_notes: Sequence[str] = ()  # what else there is to know of the dates
+    sitemaps: Mapping[str, int] = field(default_factory=dict)  # as `ports.Frontier.sitemaps` counts them
+    orphans: Mapping[str, int] = field(default_factory=dict)  # listed pages that no page links to, by sitemap
+    unmatched: Sequence[str] = ()  # patterns that matched no URL, with their flag
     traps: Sequence[Trap] = ()  # spaces without end that were not gone into
     state: str | None = None  # where the state is; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
+    unpublished: bool = False  # a limit ended it, and so nothing was published
     resume: str | None = None  # how to go on then
     stalled: bool = False  # it came no further than the time before
     refused: str | None = None  # why the guard kept the published sitemap
@@ -59,6 +64,7 @@ def complaint(told: Closing) -> str:
         return (
             words
             + f"Not finished: {told.unfinished}."
+            + (f" {UNPUBLISHED}" if told.unpublished else "")
             + (f" To go on: {told.resume}." if told.resume else "")
         )
     return kept_words(told) if told.keeps_many else ""
@@ -101,6 +107,10 @@ def as_json(told: Closing) -> dict[str, Any]:
         "examples": {code: list(urls[:EXAMPLES]) for code, urls in told.examples.items()},
         "state": told.state,
         "unfinished": told.unfinished,
+        "unpublished": told.unpublished,
+        "sitemaps": dict(told.sitemaps),
+        "orphans": dict(told.orphans),
+        "unmatched": list(told.unmatched),
         "resume": told.resume,
         "stalled": told.stalled,
         "refused": told.refused,

@@ -28,12 +28,14 @@ from crawler.cli.states import with_state
 from crawler.crawl import Ending
 from crawler.errors import Exit, FrontierError, PublishRefused, first_of
 from crawler.frontier import SqliteFrontier
+from crawler.kinds import compile_pattern
 from crawler.model import Balance
 from crawler.publish import Published, check_folder, publish
 from crawler.report import lines
-from crawler.settings import Log, Settings
+from crawler.settings import Log, Scope, Settings
 from crawler.signals import noted
 from crawler.sitemap.guard import Crawled, asked_for
+from crawler.urls import target
 from crawler.visiting import check_extras, normaliser, start_url
 
 log = logging.getLogger("crawler")
@@ -159,6 +161,7 @@ async def _tell(
     state = state_path(settings, job.starts[0])
     kept = None if state == MEMORY else state
     unfinished = _unfinished(job)
+    unmatched = await _unmatched(job.frontier, settings.scope)
     closing = await _closing(job.frontier, published, settings)
     closing = replace(
         closing,
@@ -167,6 +170,8 @@ async def _tell(
         state=kept,
         notes=job.doubts.notes,
         unfinished=unfinished,
+        unpublished=job.ending is Ending.LIMIT and not published and not refused,
+        unmatched=unmatched,
         resume="run the same command again" if unfinished and kept else None,
         stalled=job.stalled,
         refused=str(refused) if refused else None,
@@ -179,7 +184,29 @@ def _unfinished(job: Job) -> str | None:
     if job.ending is Ending.COMPLETE:
         return None
     why = job.tally.stopping or "stopped"
-    return f"stopped at {why}" if job.ending is Ending.LIMIT else why
+    scope = job.settings.scope
+    limits = {
+        "--max-pages": f"{scope.max_pages or 0:,}",
+        "--max-time": lines.duration(scope.max_time or 0),
+    }
+    return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
+
+
+async def _unmatched(frontier: SqliteFrontier, scope: Scope) -> list[str]:
+    """The patterns that matched no URL of the site that this run knows: most are typing errors."""
+    patterns = {
+        f"--{name.replace('_', '-')} {text}": compile_pattern(text)
+        for name in ("include", "exclude", "no_fetch", "no_list")
+        for text in getattr(scope, name)
+    }
+    async for chunk in frontier.known():
+        if not patterns:
+            break
+        targets = [target(url) for url in chunk]
+        matched = [words for words, pattern in patterns.items() if any(map(pattern.search, targets))]
+        for words in matched:
+            del patterns[words]
+    return list(patterns)
 
 
 async def _closing(frontier: SqliteFrontier, published: Published | None, settings: Settings) -> Closing:
@@ -194,6 +221,8 @@ async def _closing(frontier: SqliteFrontier, published: Published | None, settin
         robots_line=published.robots_line if published and not to_stdout else None,
         examples=await _examples(frontier, balance),
         dated=await frontier.dated(),
+        sitemaps=await frontier.sitemaps(),
+        orphans=await frontier.orphans(),
         lies=json.loads(await frontier.recall("lies") or "{}"),
         date_notes=json.loads(await frontier.recall("date notes") or "[]"),
         traps=traps.read(json.loads(await frontier.recall("traps") or "{}")),

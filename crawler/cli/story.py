@@ -168,7 +168,7 @@ def _change(record: Record, newest: Run) -> str:
 async def _trail(frontier: SqliteFrontier, record: Record) -> list[Url]:
     """From the start to this URL, by who named it first."""
     trail = [record.visit.url]
-    while record.visit.via and record.visit.via not in trail and len(trail) < 100:
+    while record.visit.via and not record.seed and record.visit.via not in trail and len(trail) < 100:
         trail.append(record.visit.via)
         above = await frontier.record(record.visit.via)
         if above is None:
@@ -209,7 +209,7 @@ def _story(
     if len(trail) > 1:
         lines.append(("found by", " → ".join(trail[:-1])))
     else:
-        lines.append(("found by", "a start URL, --input or a sitemap"))
+        lines.append(("found by", str(record.seed) if record.seed else "a start URL, --input or a sitemap"))
     if robots:
         lines.append(("robots.txt", robots))
     if outcome is None:  # what is known of the answer is of a run before
@@ -248,6 +248,8 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
         "depth": record.visit.depth,
         "found_by": list(trail[:-1]),
+        "seed": {"kind": record.seed.kind.name.lower(), "name": record.seed.name} if record.seed else None,
+        "first_linked_by": record.visit.via,
         "robots": robots,
         "run": record.run,
         "settled": record.settled if settled else None,

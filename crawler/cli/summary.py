@@ -6,7 +6,7 @@ It says what is in a `Closing`; nothing is looked up here. What comes from the n
 
 import io
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rich.console import Console, RenderableType
@@ -15,10 +15,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.closing import EXAMPLES, STDOUT, Closing, FileLine, kept_words, stalled_words
+from crawler.cli.closing import EXAMPLES, STDOUT, UNPUBLISHED, Closing, FileLine, kept_words, stalled_words
 from crawler.cli.words import counted
 from crawler.credentials import masked
-from crawler.model import Balance, Source, says
+from crawler.model import Balance, SeedOutcome, Source, says
 from crawler.printable import printable
 from crawler.report.lines import duration
 from crawler.traps import Trap
@@ -29,6 +29,8 @@ LABEL: Final = 11  # columns
 GAP: Final = 2  # columns between a label and what stands beside it
 FILES: Final = 6  # shown by name
 TRAPS_SHOWN: Final = 8
+SOURCES: Final = 3  # sitemaps with pages that no page links to
+UNMATCHED: Final = 5  # patterns
 _MEASURING: Final = Console(width=10_000, file=io.StringIO())  # the width that a table would like
 
 KINDS: Final = (
@@ -166,6 +168,8 @@ def _total(balance: Balance) -> Text:
 def _facts(told: Closing, width: int) -> Table:
     facts: dict[str, RenderableType | None] = {
         "traps": _traps(told.traps),
+        "sitemaps": _sitemaps(told.sitemaps),
+        "orphans": _orphans(told.orphans),
         "dates": _dates(told),
         "files": _files(told.files, width - LABEL - GAP) if told.files else None,
         "folder": Text(printable(told.folder)) if told.folder and told.folder != STDOUT else None,
@@ -188,6 +192,25 @@ def _dates(told: Closing) -> Text:
     lines = [words, *(sources if set(told.dated) - {"header"} else [])]
     lines += [f"Last-Modified of {site} is not believed: {why}" for site, why in told.lies.items()]
     lines += told.date_notes
+    return Text("\n".join(printable(line, 300) for line in lines))
+
+
+def _sitemaps(counts: Mapping[str, int]) -> Text | None:
+    """How the sitemaps that URLs were taken from could be read."""
+    words = {outcome.value: outcome.says for outcome in SeedOutcome}
+    words |= {"open": "not read yet", "passed": "too many to be read"}
+    parts = [f"{counts[code]:,} {says}" for code, says in words.items() if counts.get(code)]
+    return Text(", ".join(parts)) if parts else None
+
+
+def _orphans(orphans: Mapping[str, int]) -> Text | None:
+    """Listed pages that only sitemaps name, and which."""
+    if not orphans:
+        return None
+    lines = [f"{counted(sum(orphans.values()), 'listed page')} that no page links to"]
+    lines += [f"{count:,} named by {name}" for name, count in list(orphans.items())[:SOURCES]]
+    if len(orphans) > SOURCES:
+        lines.append(f"and {counted(len(orphans) - SOURCES, 'sitemap')} more")
     return Text("\n".join(printable(line, 300) for line in lines))
 
 
@@ -260,6 +283,15 @@ def _hints(told: Closing) -> Iterator[Hint]:
         yield Hint(stalled_words(told))
     for note in told.notes:
         yield Hint(printable(note, 500))
+    if told.unfinished:
+        words = f"The crawl is not complete: {printable(told.unfinished, 300)}."
+        yield Hint(f"{words} {UNPUBLISHED}" if told.unpublished else words)
+    if deeper := told.balance.outcomes.get("unlisted:depth"):
+        yield Hint(
+            f"--max-depth ended the crawl there: {counted(deeper, 'URL')} lie deeper and were not asked for."
+        )
+    for pattern in told.unmatched[:UNMATCHED]:
+        yield Hint(f"{printable(pattern, 200)} matched no URL of this crawl.")
     if told.resume:
         yield Hint(f"To go on: {printable(told.resume, 500)}")
     if told.dry_run and told.folder is not None:

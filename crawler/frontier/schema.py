@@ -404,6 +404,11 @@ SELECT url, lastmod FROM url INDEXED BY sqlite_autoindex_url_1
 WHERE url > :after AND url < :below AND run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') ORDER BY url LIMIT :limit
 """
 
+KNOWN_HERE = """
+SELECT url FROM url INDEXED BY sqlite_autoindex_url_1
+WHERE url > :after AND run = :run AND outcome IS NOT 'unlisted:offsite' ORDER BY url LIMIT :limit
+"""
+
 ALIKE = """
 SELECT h.origin, u.content, count(*), min(u.url) FROM url AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL

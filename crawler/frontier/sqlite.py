@@ -265,6 +265,15 @@ class SqliteFrontier:
             ]
             after = rows[-1][0]
 
+    async def known(self) -> AsyncIterator[Sequence[Url]]:
+        """The URLs of the site that this run knows, whatever became of them, in chunks."""
+        after = ""
+        while rows := await self._call(
+            self._ledger.all, schema.KNOWN_HERE, {"after": after, "run": self._ledger.run, "limit": CHUNK}
+        ):
+            yield [Url(row[0]) for row in rows]
+            after = rows[-1][0]
+
     async def balance(self) -> Balance:
         """See `ports.Frontier.balance`."""
         return await self._call(self._ledger.balance)
