@@ -1,8 +1,7 @@
 """Whether there is a site at all: where the start URLs led, and what to say when they led nowhere."""
 
 from crawler.errors import StartForbidden, StartUnreachable
-from crawler.judge import HTML
-from crawler.model import Failed, Listed, Moved, Unlisted, Why
+from crawler.model import HTML, Failed, Listed, Moved, Unlisted, Why
 from crawler.ports import Frontier, Record
 from crawler.urls import Url, netloc, origin
 

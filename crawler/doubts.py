@@ -71,7 +71,7 @@ def _elsewhere(survey: Survey) -> Iterator[str]:
     pages = listed + sum(survey.outcomes.get(code, 0) for code in _PAGES)
     if count * 2 > pages and (count >= MANY or not listed):
         yield (
-            f"{count:,} of {max(count, pages):,} pages name {name} as canonical: if this is a copy of that site, "
+            f"{count:,} of {max(count, pages):,} {'page names' if count == 1 else 'pages name'} {name} as canonical: if this is a copy of that site, "
             f"--publish-base {name} publishes it there; --no-rule canonical lists its pages as they are."
         )
 

@@ -13,6 +13,7 @@ from crawler import content, extract, fields, lastmod, patience, twins, urls
 from crawler.extract import Markup, Page
 from crawler.fields import Directives
 from crawler.model import (
+    HTML,
     REDIRECTS,
     Broken,
     Cause,
@@ -38,7 +39,6 @@ from crawler.model import (
 from crawler.spaces import calendar_of
 from crawler.urls import Normaliser, Url
 
-HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 SCOPED: Final = frozenset(
     {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}

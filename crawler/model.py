@@ -20,6 +20,7 @@ MAX_ENTRIES = 50_000  # URLs in a sitemap, sitemaps in an index
 MAX_BYTES = 52_428_800  # bytes of one file before compression
 MAX_LOC = 2_047  # characters of a loc: "less than 2,048"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})  # statuses that send elsewhere (RFC 9110 15.4); 304 does not
+HTML = frozenset({"text/html", "application/xhtml+xml"})
 TRAPS = ("calendar", "depth", "path", "query", "session", "soft-404")  # kinds of spaces without end
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 

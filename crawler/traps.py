@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from crawler.model import TRAPS, Listed, Outcome, Unlisted, Why
+from crawler.model import HTML, TRAPS, Listed, Outcome, Unlisted, Why
 from crawler.spaces import DEEPEST, SAME_PARAMETERS, SAME_SEGMENTS, space_of, spelled
 from crawler.urls import Url
 
@@ -23,6 +23,7 @@ SAYS: Final = {
     "links": "a page with more links than are looked at",
 }
 
+_READ: Final = frozenset({Why.CANONICAL, Why.NOINDEX, Why.TRAP})
 ROW: Final = 150  # pages in a row that show nothing new, until a space is closed
 GROWN: Final = 20  # times in a row that a URL may grow from page to page
 ALIKE: Final = 10  # listed pages with the same content, from which a site is asked for a page that cannot be
@@ -241,6 +242,7 @@ def _leading_out(where: tuple[str, str], outcome: Outcome, links: Iterable[Url])
 
 def _is_page(outcome: Outcome) -> bool:
     """Whether the outcome is that of a page that was read: an error tells nothing of its space."""
-    return isinstance(outcome, Listed) or (
-        isinstance(outcome, Unlisted) and outcome.why in {Why.CANONICAL, Why.NOINDEX, Why.TRAP}
-    )
+    if not isinstance(outcome, Unlisted):
+        return isinstance(outcome, Listed)
+    # HTML that is not listed, as only other types are, is read for its links all the same.
+    return outcome.why in _READ or (outcome.why is Why.TYPE and outcome.detail in HTML)

@@ -14,6 +14,7 @@ from crawler.extract import Markup, extract
 from crawler.model import Look, Survey
 from crawler.urls import Url
 from tests.test_cli import locs, run  # noqa: F401 - a fixture
+from tests.test_crawl import crawl, settings
 
 Run = Callable[..., tuple[int, str, str]]
 QUICK = ("--rate", "0", "--retries", "0", "--state", "state.db")
@@ -241,8 +242,6 @@ def test_when_a_start_page_is_doubted(
 @pytest.mark.anyio
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_html_is_read_for_links_whatever_is_listed(tmp_path: Path, processes: int) -> None:
-    from tests.test_crawl import crawl, settings  # noqa: PLC0415
-
     site = Site()
     site.page("/", links=["/b"])
     site.page("/b", links=["/c.pdf", "/image"])
@@ -252,3 +251,57 @@ async def test_html_is_read_for_links_whatever_is_listed(tmp_path: Path, process
         result = await crawl(settings(origin, tmp_path, types=("pdf",), processes=processes, concurrency=4))
     assert result.listed == ["/c.pdf"]
     assert result.counts == {"listed": 1, "unlisted:type": 3}
+
+
+@pytest.mark.anyio
+async def test_lists_without_end_are_closed_also_where_html_is_not_listed(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/list?page=0"])
+    for number in range(400):
+        site.page(f"/list?page={number}", links=[f"/list?page={number + 1}", "/c.pdf"])
+    site.raw("/c.pdf", body=b"%PDF-1.7", headers=[("Content-Type", "application/pdf")])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, types=("pdf",)))
+    assert result.listed == ["/c.pdf"]
+    assert len(site.log) < 200
+
+
+@pytest.mark.parametrize("words", [("--max-pages", "1", "--allow-partial"), ("--force",)])
+def test_who_publishes_part_of_a_crawl_or_by_force_has_looked(run: Run, words: tuple[str, ...]) -> None:  # noqa: F811
+    with site_of("login").serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, *words, "-q")
+    assert code == (7 if "--max-pages" in words else 0), err
+
+
+def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
+    site = Site()
+    site.raw("/", headers=[("Content-Type", "text/html")])
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "-q")
+        assert (code, "No page is listed" in err) == (6, True)
+        _, out, _ = run("explain", origin + "/", "--state", "state.db")
+    assert "unlisted:empty: answered without content" in out
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "outcome"),
+    [
+        (200, b"", "text/html", "unlisted:empty"),
+        (200, b" \n", "text/html", "unlisted:empty"),
+        (204, b"", "text/html", "unlisted:empty"),
+        (205, b"", "text/html", "unlisted:empty"),
+        (200, b"", "image/png", "unlisted:type"),
+        (200, b"", "", "unlisted:type"),
+        (200, b"<title>x</title><body></body>", "text/html", "listed"),
+    ],
+)
+async def test_a_page_without_content_is_what_the_document_says(
+    tmp_path: Path, status: int, body: bytes, kind: str, outcome: str
+) -> None:
+    site = Site()
+    site.page("/", links=["/a"])
+    site.raw("/a", status=status, body=body, headers=[("Content-Type", kind)] if kind else [])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.counts.get(outcome) == (2 if outcome == "listed" else 1), result.counts

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crawler.app import open_job
 from crawler.demo.site import Site
 from crawler.errors import ConfigError, StartUnreachable
+from crawler.layers import resolve
 from crawler.publish_base import PublishBase
 from crawler.urls import Normaliser, Url
 from tests.test_cli import run  # noqa: F401 - a fixture
@@ -298,3 +299,44 @@ async def test_input_and_seed_sitemaps_may_name_the_published_site(tmp_path: Pat
             )
         )  # fmt: skip
     assert result.listed == ["/", "/new", "/seeded"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "base"),
+    [
+        ("HTTPS://WWW.Example.com:443/", WWW),
+        ("https://b\u00fccher.example", "https://xn--bcher-kva.example"),
+        (f"{WWW}/docs/", f"{WWW}/docs"),
+        (f"{WWW}/a/../docs", f"{WWW}/docs"),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_a_base_has_one_spelling(typed: str, base: str) -> None:
+    assert resolve(None, {}, {"publish_base": typed})[0].output.publish_base == base
+
+
+@pytest.mark.anyio
+async def test_alternates_and_link_fields_of_the_published_site_are_followed(tmp_path: Path) -> None:
+    site = Site()
+    site.page(
+        "/",
+        head=f'<link rel="alternate" hreflang="de" href="{WWW}/de"><link rel="next" href="//www.example.com/2">',
+        headers={"Link": f'<{WWW}/fr>; rel="alternate"; hreflang="fr"'},
+        text=f'<iframe src="{WWW}/frame"></iframe>',
+    )
+    for path in ("/de", "/2", "/fr", "/frame"):
+        site.page(path, canonical=WWW + path)
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, publish_base=WWW))
+    assert result.listed == ["/", "/2", "/de", "/fr", "/frame"]
+
+
+@pytest.mark.anyio
+async def test_a_refresh_to_the_published_site_stays_in_the_copy(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/a"])
+    site.page("/a", head=f'<meta http-equiv="refresh" content="0; url={WWW}/b">')
+    site.page("/b")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, publish_base=WWW))
+    assert result.listed == ["/", "/b"]

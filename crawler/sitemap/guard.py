@@ -69,13 +69,19 @@ def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
         raise PublishRefused(
             "The crawl is not complete; the old files are kept. --allow-partial publishes anyway."
         )
-    if crawled.doubt and not before.largest and before.urls is not None and guard.min_urls is None:
-        raise PublishRefused(crawled.doubt)
+    _check_first(guard, before, crawled)
     if guard.min_urls and urls < guard.min_urls:
         raise PublishRefused(f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; {_ANYWAY}")
     _check_failed(guard, crawled)
     _check_verdicts(guard, crawled)
     _check_shrink(guard, urls, before, crawled)
+
+
+def _check_first(guard: Guard, before: Before, crawled: Crawled) -> None:
+    """A first publication has nothing to be compared with: a run that may not have seen the site is refused, unless on purpose."""
+    is_first = before.urls is not None and not before.largest
+    if crawled.doubt and crawled.complete and is_first and guard.min_urls is None:
+        raise PublishRefused(crawled.doubt)
 
 
 def _check_failed(guard: Guard, crawled: Crawled) -> None:
