@@ -983,3 +983,18 @@ def test_no_line_in_a_pipe_ends_with_blanks(run: Run, monkeypatch: pytest.Monkey
             out += run(*words)[1]
     assert [line for line in (out + err).splitlines() if line != line.rstrip()] == []
     assert re.search(r"^files +sitemap\.xml\.gz(?!\S)", err, re.MULTILINE), "no name is broken"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["crawl", "a.example", "--header"], "requires an argument. (See `sitemap-crawler crawl --help`.)"),
+        (["status", "--alive", "x"], "'x' is not a number of at least 0."),
+        (["validate", "example.com/sitemap.xml"], "is no file: if it is a URL, write https:// before it."),
+        (["diff", "example.com/sitemap.xml", "b"], "is no file: if it is a URL, write https:// before it."),
+    ],
+)
+def test_a_mistake_is_named_with_the_way_out(run: Run, words: list[str], said: str) -> None:
+    code, _, err = run(*words)
+    assert code == 2
+    assert said in sentence(err)

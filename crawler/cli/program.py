@@ -28,6 +28,10 @@ UNWRITABLE: Final = {
     errno.EIO: "the disk or the terminal fails",
     errno.EBADF: "stdout is closed",
 }
+RANGES: Final = {
+    "a valid float range": "a number of at least 0",
+    "a valid integer range": "a whole number of at least 0",
+}
 COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # the variable by which a shell asks for completions
 
 
@@ -44,7 +48,7 @@ def _answer(words: Sequence[str]) -> int:
     try:
         return _invoke(words)
     except click.UsageError as error:
-        return _say(_usage(error), Exit.USAGE)
+        return _say(_usage(error, words), Exit.USAGE)
     except click.ClickException as error:
         return _say(error.format_message(), Exit.USAGE)
     except (click.Abort, KeyboardInterrupt):
@@ -90,9 +94,13 @@ def _say(sentence: str, code: Exit) -> Exit:
     return code
 
 
-def _usage(error: click.UsageError) -> str:
-    path = error.ctx.command_path if error.ctx else PROGRAM
-    return f"{error.format_message()} (See `{path} --help`.)"
+def _usage(error: click.UsageError, words: Sequence[str]) -> str:
+    command = f"{PROGRAM} {words[0]}" if words and words[0] in cli.commands else PROGRAM
+    path = error.ctx.command_path if error.ctx else command
+    said = error.format_message()
+    for jargon, plain in RANGES.items():
+        said = said.replace(jargon, plain)
+    return f"{said} (See `{path} --help`.)"
 
 
 # -- streams ------------------------------------------------------------------------------------------------

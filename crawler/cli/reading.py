@@ -1,12 +1,16 @@
 """What `validate` and `diff` share: what was named, read as a file or a URL, and opened at the pace that was asked for."""
 
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
 
 import anyio
 
 from crawler import urls
+from crawler.errors import ConfigError
 from crawler.fetch import AddressGuard, HttpFetcher, Turns
 from crawler.fetch.identity import Identity
 from crawler.places import Places, is_web
@@ -14,10 +18,16 @@ from crawler.settings import Settings
 from crawler.urls import Normaliser, Url
 from crawler.visiting import start_url
 
+_HOST: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?/")
+
 
 def place_named(text: str) -> str:
     """A file or folder as it was typed; a URL in our one spelling. Raises `ConfigError` for what is no URL."""
-    return start_url(text, Normaliser(strip=())) if is_web(text.strip()) else text
+    if is_web(text.strip()):
+        return start_url(text, Normaliser(strip=()))
+    if _HOST.match(text) and not Path(text).parent.exists():
+        raise ConfigError(f"{text} is no file: if it is a URL, write https:// before it.")
+    return text
 
 
 @asynccontextmanager

@@ -313,7 +313,8 @@ def _explain(told: Closing, state: str) -> str:
     urls = (url for code, _ in failures for url in told.examples.get(code, ()))
     plain = next((url for url in urls if printable(masked(url)) == url), "URL")
     host = plain.partition("//")[2].partition("/")[0]
-    where = [] if state == f".sitemap-crawler/{host}.db" else ["--state", printable(state, 1_000)]
+    own = host.replace(":", "_").strip("[]")
+    where = [] if state == f".sitemap-crawler/{own}.db" else ["--state", printable(state, 1_000)]
     return shlex.join([PROGRAM, "explain", *where, plain])
 
 
