@@ -7,6 +7,7 @@ noscript. Not from comments, scripts, templates, forms or images. What they mean
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -48,8 +49,12 @@ MAX_ELEMENTS: Final = 300_000  # tags of one page that are looked at
 # below all of these takes it 100 ms at worst, whatever stands there; most pages do.
 PLAIN_BYTES: Final = 65_536
 PLAIN_TAGS: Final = 5_000
-FEW_TAGS: Final = 1_000  # nothing can hurt
+FEW_TAGS: Final = 1_000  # elements that are nested wrongly cannot hurt
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
+FEW_COMPARED: Final = (
+    100  # elements whose attributes are worth a closer look: to read a page apart takes less time
+)
+PLAIN_COMPARED: Final = 5_000  # attributes that are compared with those of other elements, each with each
 
 FEW_LINKS: Final = 30  # of a page that may be all there is to see of a site
 
@@ -59,6 +64,17 @@ _SPACE: Final = "\t\n\x0c\r "
 _FORMATTED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
 )
+# Elements whose attributes are compared with those of others: formatting elements (13.2.4.3), html and body (13.2.6.4.7).
+_COMPARED: Final = re.compile(
+    rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))(?=[\t\n\x0c\r /])"
+)
+# A start tag that every parser reads the same way. One that is odd may be longer than it looks.
+_SIMPLE_TAG: Final = re.compile(
+    rb"<[A-Za-z]++(?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
+    rb"[\t\n\x0c\r /]*+>"
+)
+ODD: Final = PLAIN_COMPARED + 1  # attributes that such a one may have
+_BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 _REFRESH: Final = re.compile(r"(\d*)([\d.]*)", re.ASCII)
 _REFRESH_URL: Final = re.compile(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
 
@@ -112,9 +128,24 @@ class Markup:
         if len(self.body) > PLAIN_BYTES:
             return True
         tags = self.body.count(b"<")
-        if tags <= FEW_TAGS:
-            return False
-        return tags > PLAIN_TAGS or len(_FORMATTED.findall(self.body)) > PLAIN_FORMATTED
+        if tags > PLAIN_TAGS or _compares_much(self.body):
+            return True
+        return tags > FEW_TAGS and len(_FORMATTED.findall(self.body)) > PLAIN_FORMATTED
+
+
+def _compares_much(body: bytes) -> bool:
+    """Whether elements that are compared with each other may have many attributes: the work is the square of these."""
+    if _places(body) <= PLAIN_COMPARED:
+        return False
+    tags = [
+        _SIMPLE_TAG.match(body, begun.start()) for begun in islice(_COMPARED.finditer(body), FEW_COMPARED)
+    ]
+    return len(tags) == FEW_COMPARED or sum(_places(tag[0]) if tag else ODD for tag in tags) > PLAIN_COMPARED
+
+
+def _places(text: bytes) -> int:
+    """Where an attribute may begin: at least as many as there are."""
+    return len(text) - len(text.translate(None, _BETWEEN))
 
 
 def extract(

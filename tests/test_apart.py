@@ -13,7 +13,7 @@ import pytest
 
 from crawler.apart.child import LARGE
 from crawler.apart.parent import _CODE, Apart
-from crawler.extract import Markup, Page
+from crawler.extract import PLAIN_BYTES, Markup, Page
 from crawler.model import Broken, Cause
 
 pytestmark = pytest.mark.anyio
@@ -177,3 +177,31 @@ def test_memory_that_runs_out_is_a_page_that_failed() -> None:
         input=sent, capture_output=True, check=False, timeout=60,
     )  # fmt: skip
     assert run.returncode or json.loads(run.stdout[4:])["failed"].startswith("the parser gave up")
+
+
+NAMES = [b"%c" % code for code in range(ord("a"), ord("z") + 1)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"<b %s z=%d>" % (b" ".join(NAMES[:24]), number) for number in range(900)),
+        b"".join(b"<I %s z=%d>" % (b"".join(name + b"=''" for name in NAMES[:16]), n) for n in range(800)),
+        b"".join(b"<em q='><' %s z=%d>" % (b" ".join(NAMES), number) for number in range(490)),
+        b"".join(b'<u q=a" y=">" %s z=%d>' % (b"/".join(NAMES[:20]), number) for number in range(800)),
+        b"<html " + b" ".join(b"a%x" % n for n in range(5_000)) + b"><html " + b" ".join(b"b%x" % n for n in range(5_000)) + b">",
+    ],
+    ids=["formatting", "quoted", "odd quotes", "odd values", "merged"],
+)  # fmt: skip
+def test_attributes_that_are_compared_with_each_other_are_risky(body: bytes) -> None:
+    assert len(body) < PLAIN_BYTES
+    assert Markup(body, URL).is_risky
+
+
+def test_a_page_with_icons_scripts_and_long_text_is_not() -> None:
+    icons = (
+        b"<p>Some words of text <i class='fa fa-x fa-fw' aria-hidden=true></i> and <b class=x>more</b> words "
+        * 300
+    )
+    script = b"<script type='text/javascript'>" + b"if (a > b) { c = 'd e f'; } " * 700 + b"</script>"
+    assert not Markup(b"<html lang=en><body class='a b'>" + icons + script, URL).is_risky

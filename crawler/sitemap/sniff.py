@@ -7,8 +7,9 @@ from typing import Final
 SNIFFED: Final = 1_024  # bytes
 LONGEST: Final = 8_192  # characters of a loc that are looked at
 
+# A comment ends where it ends first (`(?>`): a file may hold hundreds of them, and no page.
 _WEB_PAGE: Final = re.compile(
-    rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*)*<(?:!doctype\s+html|html|head|body|title|script)\b",
+    rb"\s*+(?:<\?xml[^>]{0,200}>\s*+)?+(?:(?><!--.{0,500}?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|script)\b",
     re.IGNORECASE | re.DOTALL,
 )
 
