@@ -6,7 +6,7 @@ robots.txt, the pace and the site hold for sitemaps as for pages; what is wrong 
 """
 
 import logging
-import shutil
+import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +15,7 @@ from itertools import islice
 from tempfile import TemporaryFile
 from typing import BinaryIO, Final, Protocol
 
+import anyio
 import anyio.to_thread
 
 from crawler.errors import ConfigError
@@ -30,7 +31,7 @@ from crawler.model import (
     SeedSettlement,
     Why,
 )
-from crawler.places import is_web, read_file, sibling, slices
+from crawler.places import CHUNK, is_web, read_file, sibling, slices
 from crawler.ports import Fetcher, Frontier, Request, Turn
 from crawler.settings import Scope
 from crawler.urls import Normaliser, Url, netloc, origin
@@ -68,13 +69,21 @@ class Lines:
             raise ConfigError(f"--input: {name} cannot be read ({error.strerror}).") from error
         self._numbered = enumerate(self._file, 1)
 
+    async def spool(self) -> None:
+        """Copy a pipe to a temporary file: so it can be read twice, and no thread waits for it when the crawl ends."""
+        if self._file.seekable():
+            return
+        copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
+        pipe, chunk = self._file.fileno(), b"-"
+        while chunk:
+            await anyio.wait_readable(pipe)
+            chunk = os.read(pipe, CHUNK)
+            copy.write(chunk)
+        copy.seek(0)
+        self._file, self._numbered = copy, enumerate(copy, 1)
+
     def hosts(self) -> dict[str, Url]:
         """The first URL of each host; the lines can be taken afterwards. Blocks."""
-        if not self._file.seekable():
-            copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
-            shutil.copyfileobj(self._file, copy)
-            copy.seek(0)
-            self._file = copy
         found: dict[str, Url] = {}
         for line in self._file:
             if url := self.normalise(_text(line)):
@@ -126,7 +135,8 @@ async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
         raise ConfigError("--scope path needs a start URL, beside --input: its folder is the site.")
     starts: dict[str, Url] = {}
     for lines in inputs:
-        found = await anyio.to_thread.run_sync(lines.hosts, abandon_on_cancel=True)
+        await lines.spool()
+        found = await anyio.to_thread.run_sync(lines.hosts)
         starts |= {host: url for host, url in found.items() if host not in starts}
     if not starts:
         raise ConfigError(f"--input: no line of {' or '.join(scope.input)} is an http or https URL.")
@@ -256,9 +266,11 @@ class Seeds:
     async def _open(self, seed: Seed) -> Reading | SeedSettlement:
         """The seed, ready to be taken from, or why it is not."""
         if seed.kind is SeedKind.INPUT:
-            return self._lines.get(seed.name) or SeedSettlement(
-                seed, SeedOutcome.FAILED, "is not given any more"
-            )
+            lines = self._lines.get(seed.name)
+            if lines is None:
+                return SeedSettlement(seed, SeedOutcome.FAILED, "is not given any more")
+            await lines.spool()
+            return lines
         if is_web(seed.name):
             return await self._fetch(seed)
         return Entries(read_file(seed.name), partial(self._join, self.base), place=seed.name)

@@ -3,6 +3,9 @@
 import gzip
 import signal
 import socket
+import subprocess
+import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from crawler.errors import ConfigError
 from crawler.model import Seed, SeedKind
 from crawler.urls import Url
 from tests.test_crawl import crawl, settings
-from tests.test_nothing_lost import DYING, process, sitemaps, words
+from tests.test_nothing_lost import DYING, ROOT, process, sitemaps, words
 
 pytestmark = pytest.mark.anyio
 
@@ -262,3 +265,28 @@ async def test_an_alias_of_the_host_is_asked_once_and_is_the_site_if_it_redirect
     assert result.listed == (["/", "/a", "/b", "/c"] if redirects else ["/"])
     assert sorted(asked) == (["/", "/a", "/b", "/c"] if redirects else ["/"])
     assert result.counts.get("unlisted:offsite", 0) == (0 if redirects else 3)
+
+
+@pytest.mark.parametrize("start", [True, False])
+def test_a_pipe_is_read_to_its_end_and_a_signal_does_not_wait_for_it(tmp_path: Path, start: bool) -> None:
+    site = Site()
+    for name in ("/", "/a"):
+        site.page(name)
+    with site.serve() as origin:
+        command = [sys.executable, "-m", "crawler", *words(origin, tmp_path), "-i", "-"]
+        if not start:
+            command.remove(origin + "/")
+        whole = subprocess.run(
+            command, input=f"{origin}/a\n", text=True, check=False, cwd=ROOT, capture_output=True
+        )
+        assert whole.returncode == 0, whole.stderr
+        assert f"{origin}/a" in gzip.decompress((tmp_path / "out/sitemap.xml.gz").read_bytes()).decode()
+        asked = len(site.log)
+        with subprocess.Popen(
+            [*command, "--fresh"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+        ) as waiting:
+            while start and len(site.log) < asked + 2:
+                time.sleep(0.01)
+            time.sleep(0 if start else 1)
+            waiting.terminate()
+            assert waiting.wait(timeout=30) == 143
