@@ -28,6 +28,7 @@ DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG
     (ROOT / "docs").glob("*.md")
 )
 SCRIPTS = {
+    "--quick",
     "--scrapy",
     "--spider-rs",
     "--colly",
