@@ -25,15 +25,23 @@ def way_out(
     chosen: Http, guard: AddressGuard, connections: int, transport: "httpx.AsyncBaseTransport | None" = None
 ) -> Way:
     """The way that the settings name; a `transport` of httpx goes before. Raises `ConfigError`."""
-    proxies = Proxies(chosen)
-    if transport or chosen.http2 or proxies.foreign:
-        from crawler.fetch import over_httpx  # noqa: PLC0415 - takes a quarter of the time to start, and is seldom needed
+    proxies, trust = Proxies(chosen), Trust(chosen)
+    if not transport and not chosen.http2 and not proxies.foreign:
+        return OverPool(Pool(guard, trust, connections), proxies)
+    from crawler.fetch import over_httpx  # noqa: PLC0415 - takes a quarter of the time to start, and is seldom needed
 
-        trust, proxy = Trust(chosen), proxies.foreign or proxies.any
-        return over_httpx.OverHttpx(
-            transport or over_httpx.stock(trust(), guard, connections, proxy, http2=chosen.http2)
-        )
-    return OverPool(Pool(guard, Trust(chosen), connections), proxies)
+    if transport:
+        if over_httpx.speaks_http2(transport):
+            raise ConfigError("A transport that may speak http2 cannot be handed in: use the setting http2.")
+        return over_httpx.OverHttpx(transport)
+
+    def stock(*, http2: bool) -> over_httpx.OverHttpx:
+        # Each with certificates of its own: httpx writes into them which protocols it speaks.
+        proxy = proxies.foreign or proxies.any
+        return over_httpx.stock(Trust(chosen)(), guard, connections, proxy, http2=http2)
+
+    http1 = stock(http2=False) if proxies.foreign else OverPool(Pool(guard, trust, connections), proxies)
+    return over_httpx.ByAlpn(stock(http2=True), http1) if chosen.http2 else http1
 
 
 class OverPool:
