@@ -209,7 +209,8 @@ def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: R
                 assert code == 3, err
                 assert len(err.strip().splitlines()) == 1
                 assert "--fresh" in err or "another program's" in err
-                assert run([*words(origin, folder), "--fresh"])[0] == 0
+                again = run([*words(origin, folder), "--fresh"])
+                assert again[0] == 0, again[1]
             assert sitemaps(folder) == sitemaps(tmp_path / "calm"), number
     assert refused > 10
 

@@ -241,5 +241,5 @@ def _is_damaged(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(path, timeout=0)) as db:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, ValueError):  # ValueError: its complaint may quote bytes that are no text
         return True
