@@ -1,4 +1,4 @@
-"""Writes config/example.toml, docs/settings.md and docs/outcomes.md from the program itself. A test tells when to run it.
+"""Writes config/example.toml and docs/settings.md from the program itself. A test tells when to run it.
 
 .venv/bin/python scripts/reference.py
 """
@@ -7,33 +7,8 @@ import json
 from pathlib import Path
 
 from crawler.cli.options import HEADINGS
-from crawler.model import Cause, Why
 from crawler.settings import Key, keys
 from crawler.urls import TRACKING
-
-OUTCOMES = """\
-# Outcomes
-
-Every URL that a run finds ends in exactly one outcome; `status` counts them, `explain URL` tells that of one and why. The code is the same in the state, the logs,
-the manifest and the reports.
-
-`listed` is in the sitemap. `moved` redirects to another URL, which has an outcome of its own. The others:
-"""
-
-POLICIES = """\
-
-## A page without content
-
-A 200 with an empty body, or with nothing but blanks, and a 204 or 205 are answers, and no pages: `unlisted:empty`, whatever their type, as long as they are called HTML. They are no
-failures, so they are not tried again in the run and count against no limit on failures; the next run asks for them as for any other page. A page whose markup is there and whose body says nothing
-(`<body></body>`) is a page, and listed: its title may be all it has. A start page without content leaves nothing to list: exit 6, nothing is published.
-A file of a type that is listed (`--types pdf`) is not looked into.
-
-## A page that needs scripts
-
-It stays listed, as search engines run scripts. A start page that needs them, or that is a login form, or that lets no link be followed, keeps a first sitemap from being
-published: [recipes.md](recipes.md).
-"""
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -124,17 +99,6 @@ def reference() -> str:
     return "".join(lines)
 
 
-def outcomes() -> str:
-    lines = [OUTCOMES]
-    for kind, title, reasons in (
-        ("unlisted", "known, and left out on purpose", Why),
-        ("failed", "asked for, and no page came", Cause),
-    ):
-        lines.append(f"\n## `{kind}`: {title}\n\n| code | says |\n|---|---|\n")
-        lines += [f"| `{kind}:{reason.value}` | {reason.says} |\n" for reason in reasons]
-    return "".join([*lines, POLICIES])
-
-
 def _flag(key: Key) -> str:
     if not key.option.flag:
         return "URL…"
@@ -154,4 +118,3 @@ def _what(key: Key) -> str:
 if __name__ == "__main__":
     (ROOT / "config" / "example.toml").write_text(example(), encoding="utf-8")
     (ROOT / "docs" / "settings.md").write_text(reference(), encoding="utf-8")
-    (ROOT / "docs" / "outcomes.md").write_text(outcomes(), encoding="utf-8")

@@ -911,6 +911,20 @@ def test_the_demo_leaves_nothing_but_what_it_names(
     assert all(folder.name in "".join(err.split()) for folder in folders)
 
 
+def test_the_demo_can_serve_its_website_for_other_commands(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, _, err = run("demo", "--serve", port)
+        assert (code, f"Port {port} cannot be used" in err) == (2, True)
+    command = [sys.executable, "-m", "crawler", "demo", "--serve", port]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
+        assert served.stderr
+        assert f"http://127.0.0.1:{port}/" in served.stderr.readline()
+        assert run("robots", f"http://127.0.0.1:{port}/basket")[0] == 5
+        served.terminate()
+    assert served.returncode == 143
+
+
 def test_a_demo_that_fails_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(_: object) -> None:
         raise OutputError("full")

@@ -19,6 +19,8 @@ from crawler.cli.commands import cli
 from crawler.cli.options import SettingCommand
 from crawler.demo.site import Site
 from crawler.errors import Exit
+from crawler.keeping import by_code
+from crawler.model import Cause, Look, SeedOutcome, Source, Why
 from crawler.settings import keys
 
 ROOT = Path(__file__).parent.parent
@@ -43,11 +45,7 @@ SCRIPTS = {
     "--failures",
     "--topic",
 }  # flags of what is not the program
-GENERATED = {
-    "config/example.toml": "example",
-    "docs/settings.md": "reference",
-    "docs/outcomes.md": "outcomes",
-}
+GENERATED = {"config/example.toml": "example", "docs/settings.md": "reference"}
 
 
 def commands() -> dict[str, click.Command]:
@@ -128,13 +126,56 @@ def test_every_link_in_a_document_leads_somewhere(path: Path) -> None:
         assert (path.parent / target).exists(), target
 
 
-def test_commands_shown_in_the_readme_are_taken() -> None:
-    shown = re.findall(r"^    (?:sitemap-crawler|\./dev run) ([^#\n]+)", README, re.MULTILINE)
+SHOWN = re.compile(r"^(?:    |\$ )(?:.*&& \S*/)?(?:sitemap-crawler|\./dev run) (.+)", re.MULTILINE)
+TOLD = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/how-to.md",
+    "docs/troubleshooting.md",
+    "docs/recipes.md",
+    "docs/staging.md",
+)
+
+
+def taken(line: str) -> None:
+    """Raises `click.UsageError` for a command that the program does not know."""
+    name, *words = shlex.split(re.split(r"\s[#|]\s", line)[0])
+    commands()[name].make_context(name, words)
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_commands_shown_in_documents_are_taken(name: str) -> None:
+    shown = SHOWN.findall((ROOT / name).read_text())
     assert shown
     for line in shown:
-        name, *words = shlex.split(line)
-        command = commands()[name]
-        command.make_context(name, words)
+        taken(line)
+
+
+def masked(document: str) -> str:
+    """Without what is another each time: times, durations, sizes of compressed files."""
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|in \d+ s\b|\d+ B\b", "…", document)
+
+
+@pytest.mark.parametrize("name", script("samples").DOCUMENTS)
+def test_sample_outputs_are_what_the_program_says(name: str) -> None:
+    document = (ROOT / name).read_text()
+    assert masked(document) == masked(script("samples").filled(document, port=0, rate=0)), (
+        "run scripts/samples.py"
+    )
+
+
+def test_troubleshooting_names_every_exit_code_and_every_reason() -> None:
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    cells = re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE)
+    exits = {int(code) for cell in cells if re.fullmatch(r"[\d, ]+", cell) for code in cell.split(", ")}
+    assert exits == set(Exit)
+    codes = {code for cell in cells for code in re.findall(r"`([^`]+)`", cell)}
+    kept = {kept for _, kept in by_code(keep=1.0)}
+    failed = {f"failed:{cause.value}" for cause in Cause if cause is not Cause.ROBOTS_DOWN}
+    plain = {reason.value for kind in (SeedOutcome, Look, Source) for reason in kind}
+    wanted = {f"unlisted:{why.value}" for why in Why} | failed | kept | plain
+    assert wanted <= codes, wanted - codes
+    assert {code for code in codes if ":" in code} <= wanted
 
 
 def test_every_command_explains_itself_and_every_setting_of_crawl_is_a_flag() -> None:

@@ -56,13 +56,19 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     "-o", "--output", metavar="TEXT", cls=SettingOption, section="output",
     help="the folder for the sitemap; - writes it to stdout [default: a temporary folder]",
 )  # fmt: skip
-def demo(**params: Any) -> int:
+@click.option(
+    "--serve", metavar="PORT", type=click.IntRange(1, 65_535), cls=SettingOption,
+    help="only serve the website on this port of 127.0.0.1, until interrupted",
+)  # fmt: skip
+def demo(serve: int | None, **params: Any) -> int:
     """Crawl a small bundled website on loopback, and show the result.
 
     Needs no network and writes only to --output (a temporary folder, if none is named).
     """
-    from crawler.cli.demo import crawl_demo  # noqa: PLC0415
+    from crawler.cli.demo import crawl_demo, serve_demo  # noqa: PLC0415
 
+    if serve is not None:
+        return loop.run(lambda: serve_demo(serve))
     return loop.run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
 
 

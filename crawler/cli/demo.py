@@ -1,5 +1,9 @@
-"""`demo`: the whole program with no network and no arguments, on a small website that comes along."""
+"""`demo`: the whole program with no network and no arguments, on a small website that comes along.
 
+`--serve` only serves that website, for the commands of the tutorial.
+"""
+
+import errno
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,8 +15,9 @@ import click
 
 from crawler.app import MEMORY
 from crawler.cli.crawling import crawl_site
+from crawler.cli.interrupt import signalled
 from crawler.demo import demo_site
-from crawler.errors import Exit
+from crawler.errors import ConfigError, Exit
 from crawler.settings import Settings
 
 PUBLIC = "https://lanterns.example"  # what the sitemap says: the port on loopback is another each time
@@ -54,3 +59,16 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     if not settings.log.quiet and settings.log.log_format == "text":
         click.echo(LAST_WORDS, err=True)
     return code
+
+
+async def serve_demo(port: int) -> Exit:
+    """Serve the site on that port of 127.0.0.1 until a signal comes. Raises `ConfigError` when the port is taken."""
+    try:
+        with demo_site().serve(port=port) as origin:
+            click.echo(f"The shop is served at {origin}/ until you press Ctrl-C.", err=True)
+            await signalled()
+    except OSError as error:
+        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+            raise
+        raise ConfigError(f"Port {port} cannot be used ({error.strerror}): name another one.") from error
+    return Exit.OK

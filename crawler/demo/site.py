@@ -125,9 +125,11 @@ class Site:
         return sum(asked.target == target for asked in self.log)
 
     @contextmanager
-    def serve(self, host: str = "127.0.0.1", *, context: ssl.SSLContext | None = None) -> Iterator[str]:
-        """Serve while the block runs; gives the origin, as `http://127.0.0.1:40123`."""
-        server = _Server((host, 0), _handler(self))
+    def serve(
+        self, host: str = "127.0.0.1", port: int = 0, *, context: ssl.SSLContext | None = None
+    ) -> Iterator[str]:
+        """Serve while the block runs; gives the origin, as `http://127.0.0.1:40123`. Port 0: any that is free."""
+        server = _Server((host, port), _handler(self))
         if context:
             server.socket = context.wrap_socket(server.socket, server_side=True)
         server.origin = f"{'https' if context else 'http'}://{host}:{server.server_address[1]}"
