@@ -208,8 +208,11 @@ def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: R
                 refused += 1
                 assert code == 3, err
                 assert len(err.strip().splitlines()) == 1
-                assert "--fresh" in err or "another program's" in err
                 again = run([*words(origin, folder), "--fresh"])
+                if "is not a state of" in err:  # its mark is gone: it may be anybody's, and stays
+                    assert again[0] == 3, again[1]
+                    continue
+                assert "--fresh" in err
                 assert again[0] == 0, again[1]
             assert sitemaps(folder) == sitemaps(tmp_path / "calm"), number
     assert refused > 10
