@@ -3,6 +3,8 @@
 import itertools
 import json
 import os
+import socket
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +14,10 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from crawler import strict_json
 from crawler.app import open_job
 from crawler.crawl import Ending
 from crawler.errors import ConfigError
@@ -30,6 +35,7 @@ from crawler.model import (
     Outcome,
     Prior,
     Seen,
+    Settlement,
     Source,
     Unlisted,
     Validators,
@@ -37,14 +43,16 @@ from crawler.model import (
     Visit,
     Why,
 )
+from crawler.rows import settled_row
 from crawler.settings import Settings, settings_of
-from crawler.urls import Url
-from crawler.workers import Home, Team, letters
+from crawler.urls import Url, host, origin
+from crawler.workers import Channel, Home, Team, letters
 from crawler.workers.team import shares
 from tests.hostile import sites
 from tests.hostile.server import Origin, Talk, http, page, serving
 from tests.test_crawl import settings
 from tests.test_hostile import check, crawl, judge
+from tests.test_scope import scope
 
 pytestmark = pytest.mark.anyio
 
@@ -196,6 +204,11 @@ BAD = {
     "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
     "goes deep": "(lines.write(b'[' * 200000 + b'\\n'), lines.flush()) if 'bad' in url else seen(number)",
     "hands back what it is to do": "say(['unused', number]) if 'bad' in url else seen(number)",
+    "says NaN": "(lines.write(b'[\"strained\",NaN]\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "says a number without end": "(lines.write(b'[\"slow\",\"http://x.example\",1e999]\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "says half a character": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
+    "lists too much": "say(['seen', number, [['listed', '', None], [None], [url] * 99999, [], False]]) if 'bad' in url else seen(number)",
+    "says nothing at length": "(lines.write(b'[' * 9000000), lines.flush()) if 'bad' in url else seen(number)",
     "is no JSON": "(lines.write(b'what?\\n'), lines.flush()) if 'bad' in url else seen(number)",
 }
 
@@ -242,32 +255,125 @@ async def test_workers_that_end_as_they_start_are_no_endless_work(tmp_path: Path
             await anyio.sleep(60)
 
 
+async def test_a_worker_that_is_gone_before_its_first_message_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends between its start and the settings that it is sent: that pipe is broken."""
+    both, sent = team(tmp_path, BAD["dies"]), Channel.send
+    broken: list[Channel] = []
+
+    async def send(channel: Channel, message: object) -> None:
+        if not broken:
+            broken.append(channel)
+            channel._end.shutdown(socket.SHUT_RDWR)
+        await sent(channel, message)
+
+    monkeypatch.setattr(Channel, "send", send)
+    assert await visit_all(both, "good") == {"good": Listed()}
+    assert broken
+
+
+async def test_no_process_at_all_is_one_sentence(tmp_path: Path) -> None:
+    at = Nobody()
+    home = Home(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+    with pytest.raises(ConfigError, match=r"No such file.*--processes 1"):
+        async with Team(Settings(), 2, home, command=[str(tmp_path / "nothing")]).running():
+            pass
+
+
+async def test_a_worker_cannot_slow_a_host_that_it_has_no_page_of(tmp_path: Path) -> None:
+    home = Nobody()
+    body = (
+        "(say(['slow', 'http://other.example', 5]), say(['slot', 1, 'http://other.example']), seen(number))"
+    )
+    assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
+    assert home.said == []
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+    | st.sampled_from(["http://[", "http://x/\n", "https://", "http://a@b/", "listed", "moved", "kept:dns", "later:dns", 10**30, -1]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(st.sampled_from(OUTCOMES), st.data())
+def test_what_a_worker_says_wrong_is_refused_or_does_no_harm(outcome: Outcome, data: st.DataObject) -> None:
+    links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/b"), nofollow=True))
+    said = json.loads(json.dumps(letters.written(Seen(Verdict(outcome, FACTS, links)))))
+    place = said
+    while isinstance(place, list) and place:  # somewhere in it stands something else
+        at = data.draw(st.integers(0, len(place) - 1))
+        if not isinstance(place[at], list) or not place[at] or data.draw(st.booleans()):
+            place[at] = data.draw(VALUES)
+            break
+        place = place[at]
+    held = Lease(1, 1, Visit(URL))
+    try:
+        seen = letters.read(said, held)
+    except letters.NONSENSE:
+        return
+    for link in seen.verdict.links:
+        assert origin(link.url)
+        assert host(link.url)
+        assert not scope("http://x.example/").belongs(link.url) or host(link.url) == "x.example"
+    row = settled_row(Settlement(held, seen.verdict, ()), [], 0.0)
+    db = sqlite3.connect(":memory:")
+    stored = db.execute(
+        "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]
+    ).fetchone()
+    assert len(stored) == len(row)
+    json.dumps(row, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"NaN",
+        b"[Infinity]",
+        b"-1e999",
+        b'"\\ud800"',
+        b'"\\uDC00x"',
+        b'"\xed\xa0\x80"',
+        b"[" * 100_000,
+        b"1" * 5_000,
+    ],
+)
+def test_what_no_database_could_hold_is_no_json(said: bytes) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        strict_json.loads(said)
+
+
+def test_what_python_writes_is_read() -> None:
+    value = ["ä😀\x00", 1.5, -0.0, 10**20, None, True, {"a": ["\\ud800"]}]
+    assert strict_json.loads(json.dumps(value).encode()) == value
+
+
 async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) -> None:
     home = Nobody()
     body = (
-        "(say(['slow', 'http://x', 5]), say(['strained', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x']),"
+        "(say(['slow', 'http://x.example', 5]), say(['strained', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
         " json.loads(lines.readline()) == ['slot', 9] and seen(number))"
     )
     assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
     assert sorted(home.said, key=repr) == [
         ("session", "sid"),
-        ("slot", "http://x"),
-        ("slow", "http://x 5"),
+        ("slot", "http://x.example"),
+        ("slow", "http://x.example 5.0"),
         ("strained", 1.5),
-        ("turn", "http://x 0.0"),
+        ("turn", "http://x.example 0.0"),
     ]
 
 
 async def test_a_host_that_had_enough_of_one_worker_is_left_alone_by_the_others(tmp_path: Path) -> None:
     home = Nobody()
-    tells = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x', 5])"
-    hears = (
-        "(folder / 'waits').touch(), json.loads(lines.readline()) == ['slow', 'http://x', 5] or sys.exit()"
-    )
+    tells = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
+    hears = "(folder / 'waits').touch(), json.loads(lines.readline()) == ['slow', 'http://x.example', 5] or sys.exit()"
     body = f"({tells}) if 'tells' in url else ({hears}); seen(number)"
     both = {"tells": Listed(), "hears": Listed()}
     assert await visit_all(team(tmp_path, body, 2, home), *both) == both
-    assert home.said == [("slow", "http://x 5")]
+    assert home.said == [("slow", "http://x.example 5.0")]
 
 
 # -- whole crawls ----------------------------------------------------------------------------------------

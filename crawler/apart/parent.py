@@ -17,8 +17,9 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from crawler import strict_json
 from crawler.apart.child import SIZE, give_back
-from crawler.extract import Markup, Page
+from crawler.extract import MAX_CANONICALS, MAX_LINKS, Markup, Page
 from crawler.model import Broken, Cause
 
 DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
@@ -26,6 +27,8 @@ SHORTEST: Final = 1.0
 TRIES: Final = 3  # of a page that the parser dies on
 CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
 LARGE: Final = 1_000_000  # bytes of a page that is worth giving memory back for
+LONGEST_DETAIL: Final = 200  # characters of its reason for giving up
+LONGEST_PRINT: Final = 200  # characters of a fingerprint
 MAX_FRAME: Final = 64_000_000  # bytes of an answer
 
 _QUESTION: Final = tuple(name.name for name in fields(Markup) if name.name != "body")
@@ -115,7 +118,7 @@ class _Child:
             (size,) = SIZE.unpack(await self._said.receive_exactly(SIZE.size))
             if size > MAX_FRAME:
                 return None
-            return _page(json.loads(await self._said.receive_exactly(size)))
+            return _page(strict_json.loads(await self._said.receive_exactly(size)))
         except (
             anyio.BrokenResourceError,
             anyio.ClosedResourceError,
@@ -123,7 +126,15 @@ class _Child:
             anyio.EndOfStream,
         ):
             return None
-        except (ValueError, TypeError, KeyError):  # it lost its mind
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            ArithmeticError,
+            AttributeError,
+            RecursionError,
+            MemoryError,
+        ):  # it lost its mind
             return None
 
     async def end(self) -> None:
@@ -133,20 +144,49 @@ class _Child:
 
 
 def _page(said: dict[str, Any]) -> Page | Broken:
+    """What the child said. Raises `ValueError` and its like for what none of us wrote."""
     if "failed" in said:
-        return Broken(Cause.PARSE, str(said["failed"]))
-    texts = {name: tuple(map(str, said[name])) for name in ("followed", "avoided", "canonicals", "dates")}
+        return Broken(Cause.PARSE, _text(said["failed"])[:LONGEST_DETAIL])
+    texts = {
+        name: tuple(map(_text, _list(said[name]))) for name in ("followed", "avoided", "canonicals", "dates")
+    }
+    if (
+        len(texts["followed"]) + len(texts["avoided"]) > MAX_LINKS
+        or len(texts["canonicals"]) > MAX_CANONICALS
+    ):
+        raise ValueError("more than a page may have")
     refresh = said["refresh"]
     return Page(
-        base=str(said["base"]),
+        base=_text(said["base"]),
         **texts,
-        robots=tuple((str(name), str(content)) for name, content in said["robots"]),
-        refresh=None if refresh is None else (float(refresh[0]), str(refresh[1])),
-        encoding=str(said["encoding"]),
+        robots=tuple((_text(name), _text(content)) for name, content in _list(said["robots"])),
+        refresh=None if refresh is None else (float(refresh[0]), _text(refresh[1])),
+        encoding=_text(said["encoding"]),
         truncated=bool(said["truncated"]),
-        content=None if said["content"] is None else str(said["content"]),
-        unordered=None if said["unordered"] is None else str(said["unordered"]),
+        content=_short(said["content"]),
+        unordered=_short(said["unordered"]),
         scripted=bool(said["scripted"]),
         password=bool(said["password"]),
         length=None if said["length"] is None else int(said["length"]),
     )
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _short(value: Any) -> str | None:
+    """A fingerprint, if there is one."""
+    if value is None:
+        return None
+    if len(_text(value)) > LONGEST_PRINT:
+        raise ValueError("no fingerprint")
+    return str(value)

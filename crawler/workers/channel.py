@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import anyio
 
+from crawler import strict_json
 from crawler.fetch.readiness import readiness
 
 READ: Final = 262_144  # bytes taken at once
-LONGEST: Final = 64_000_000  # bytes of one message
+LONGEST: Final = 8_000_000  # bytes of one message: twice what the links of a page may have
 
 
 class Channel:
@@ -35,7 +36,10 @@ class Channel:
                     await anyio.wait_writable(self._end)
 
     async def receive(self) -> list[Any]:
-        """What has come, at least one message; nothing at the end. Raises `ValueError` for what is no message."""
+        """What has come, at least one message; nothing at the end.
+
+        Raises `ValueError` for what is no message, `RecursionError` for what is nested too deep.
+        """
         while True:
             try:
                 data = self._end.recv(READ)
@@ -45,14 +49,14 @@ class Channel:
             except OSError:
                 return []
             self._rest += data
+            if len(self._rest) > LONGEST + READ:
+                raise ValueError("a message without end")
             whole, newline, rest = self._rest.rpartition(b"\n")
             if newline:
                 self._rest = rest
-                return [json.loads(line) for line in whole.split(b"\n")]
+                return [strict_json.loads(bytes(line)) for line in whole.split(b"\n")]
             if not data:
                 return []
-            if len(self._rest) > LONGEST:
-                raise ValueError("a message without end")
 
     def close(self) -> None:
         """Let go of it, once."""

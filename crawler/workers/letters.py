@@ -3,9 +3,12 @@
 A 304 comes back as such: what it stands for is with the lease, which stays at home.
 """
 
+import re
 from typing import Any, Final
 
-from crawler.judge import unchanged
+from crawler import fields
+from crawler.extract import MAX_LINKS
+from crawler.judge import LONGEST_VALIDATOR, unchanged
 from crawler.model import (
     Cause,
     Facts,
@@ -27,7 +30,23 @@ from crawler.rows import detail_of, facts_of, outcome_of, plain_facts
 from crawler.urls import Url
 
 # What reading may raise: a process that read hostile markup may say anything.
-NONSENSE: Final = (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError)
+NONSENSE: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    OSError,
+    RecursionError,
+)
+MOST_LINKS: Final = MAX_LINKS + fields.LINKS + 2  # and a canonical, and a refresh
+# As much of a URL as every room of ours relies on: a host, and nothing that could end a line, a header or an attribute.
+_URL: Final = re.compile(
+    r"https?://(?:\[[0-9a-f:.]+\]|[!\"$-.0-9;<=>A-Z^-~]+)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
+)
+LATEST: Final = 253_402_300_799  # the last second of the year 9999
+LONGEST_DETAIL: Final = 1_000_000  # characters: as many as a Location may take when it is spelled out
+_CONTROLS: Final = frozenset(map(chr, (*range(9), *range(10, 32), 127)))
 JSON = Any
 
 
@@ -69,18 +88,24 @@ def read(said: JSON, lease: Lease) -> Seen:
             raise ValueError("unchanged, of a page that was never seen")
         return Seen(unchanged(lease.prior))
     ended, facts, follow, avoid, truncated = said
-    links = (*(Link(_url(text)) for text in follow), *(Link(_url(text), nofollow=True) for text in avoid))
     known = _facts(*facts)
-    return Seen(Verdict(_outcome(known, *ended), known, links), bool(truncated))
+    return Seen(Verdict(_outcome(known, *ended), known, _links(follow, avoid)), _flag(truncated))
+
+
+def _links(follow: JSON, avoid: JSON) -> tuple[Link, ...]:
+    if not isinstance(follow, list) or not isinstance(avoid, list) or len(follow) + len(avoid) > MOST_LINKS:
+        raise ValueError("no links of one page")
+    return (*(Link(url_of(text)) for text in follow), *(Link(url_of(text), nofollow=True) for text in avoid))
 
 
 def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Outcome:
-    kind, _, reason = str(ended).partition(":")
+    said, beside = _text(ended, LONGEST_VALIDATOR), _text(detail, LONGEST_DETAIL)
+    kind, _, reason = said.partition(":")
     if kind == "later":
-        return Later(float(until), Cause.of(reason), str(detail))
-    outcome = outcome_of(str(ended), str(detail), facts.lastmod if facts else None)
+        return Later(float(_number(until, 0, LATEST)), Cause.of(reason), beside)
+    outcome = outcome_of(said, beside, facts.lastmod if facts else None)
     if isinstance(outcome, Moved):
-        _url(outcome.to)
+        url_of(outcome.to)
     if outcome is None or isinstance(outcome, Kept):
         raise ValueError("no outcome of a visit")
     return outcome
@@ -101,15 +126,49 @@ def _facts(
     look: JSON,
 ) -> Facts | None:
     texts = (
-        None if text is None else str(text) for text in (etag, modified, source, content, unordered, look)
+        None if text is None else text_of(text) for text in (etag, modified, source, content, unordered, look)
     )
     asked, changed, rung, print_, loose, seen = texts
-    known = None if status is None else int(status)
-    named = None if variant is None else _url(variant)
-    return facts_of(known, asked, changed, at, rung, header, bool(fresh), stated, print_, loose, named, seen)
+    moments = (None if time is None else int(_number(time, -LATEST, LATEST)) for time in (at, header, stated))
+    dated, sent, says = moments
+    known = None if status is None else int(_number(status, 100, 999))
+    named = None if variant is None else url_of(variant)
+    is_fresh = known is not None and _flag(fresh)
+    return facts_of(known, asked, changed, dated, rung, sent, is_fresh, says, print_, loose, named, seen)
 
 
-def _url(text: JSON) -> Url:
-    if not isinstance(text, str) or not text.isascii() or not text.startswith(("http://", "https://")):
+def url_of(text: JSON) -> Url:
+    """A URL. Raises `ValueError`."""
+    if not isinstance(text, str) or not _URL.fullmatch(text):
         raise ValueError("no URL")
     return Url(text)
+
+
+def text_of(text: JSON) -> str:
+    """A short text, fit for a header field. Raises `ValueError`."""
+    if not _CONTROLS.isdisjoint(_text(text, LONGEST_VALIDATOR)):
+        raise ValueError("no text of one line")
+    return str(text)
+
+
+def _text(text: JSON, most: int) -> str:
+    if not isinstance(text, str) or len(text) > most:
+        raise ValueError("no text")
+    return text
+
+
+def moment_of(value: JSON) -> float:
+    """Seconds since the epoch. Raises `ValueError`."""
+    return float(_number(value, 0, LATEST))
+
+
+def _number(value: JSON, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError("no such number")
+    return value
+
+
+def _flag(value: JSON) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")  # noqa: TRY004 - all nonsense is one
+    return value

@@ -182,7 +182,8 @@ class Team:
         worker = _Worker(process, channel, time.monotonic(), share)
         pace = replace(self._settings.pace, concurrency=share)
         try:
-            await channel.send(asdict(replace(self._settings, pace=pace)))
+            with suppress(OSError):  # it is gone already: whoever listens to it sees that, too
+                await channel.send(asdict(replace(self._settings, pace=pace)))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await _end(worker)
@@ -192,15 +193,20 @@ class Team:
         return worker
 
     async def _spawn(self, end: int) -> Process:
-        """In a session of its own: Ctrl-C is for us to answer."""
-        return await anyio.open_process(
-            [*self._command, str(end)],
-            stdin=DEVNULL,
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-            start_new_session=True,
-            pass_fds=[end],
-        )
+        """In a session of its own: Ctrl-C is for us to answer. Raises `ConfigError`."""
+        try:
+            return await anyio.open_process(
+                [*self._command, str(end)],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,
+                pass_fds=[end],
+            )
+        except OSError as error:
+            raise ConfigError(
+                f"--processes: no worker process can be started ({error.strerror}); use --processes 1."
+            ) from error
 
     async def _listen(self, worker: _Worker) -> None:
         """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
@@ -235,14 +241,16 @@ class Team:
             case ["unused", int() as number] if self._home.ended.is_set():
                 if waiting := worker.waiting.get(number):
                     waiting.came(waiting.lease)
-            case ["slot", int() as number, str() as origin] if self._tasks:
-                self._tasks.start_soon(self._slot, worker, number, origin)
-            case ["slow", str() as origin, float() | int() as until] if self._tasks:
-                self._tasks.start_soon(self._slow, worker, origin, until)
-            case ["strained", float() | int() as wait]:
-                self._home.strained(wait)
-            case ["session", str() as name, str() as example]:
-                self._home.session(name, example)
+            case ["slot", int() as number, site] if self._tasks:
+                if _has_page_of(worker, letters.url_of(site)):
+                    self._tasks.start_soon(self._slot, worker, number, site)
+            case ["slow", site, until] if self._tasks:
+                if _has_page_of(worker, letters.url_of(site)):
+                    self._tasks.start_soon(self._slow, worker, site, letters.moment_of(until))
+            case ["strained", wait]:
+                self._home.strained(letters.moment_of(wait))
+            case ["session", name, example]:
+                self._home.session(letters.text_of(name), letters.url_of(example))
             case ["ready"]:
                 worker.is_ready = True
                 if all(worker.is_ready for worker in self._workers):
@@ -282,6 +290,11 @@ class Team:
                 elif silent > self._stuck and worker.is_ready:
                     with anyio.move_on_after(self._stuck / 2):
                         await worker.tell("where")
+
+
+def _has_page_of(worker: _Worker, site: str) -> bool:
+    """Whether it has anything to do with that origin. It may ask for a page that was taken back meanwhile."""
+    return any(origin(waiting.lease.visit.url) == site for waiting in worker.waiting.values())
 
 
 def _burden(worker: _Worker) -> tuple[bool, int]:
