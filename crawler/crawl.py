@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler import arrival, dating, hindsight, keeping
+from crawler import arrival, dating, hindsight, keeping, trap_listing
 from crawler.aliases import Aliases
 from crawler.breaker import Breaker
 from crawler.errors import first_of
@@ -44,6 +44,7 @@ from crawler.model import (
 from crawler.placing import Placing
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Request, Sink, Turns, Visitor
 from crawler.publish_base import PublishBase
+from crawler.traps import Trap
 from crawler.urls import Url, origin
 
 GROUP: Final = 128  # settlements in one transaction
@@ -182,10 +183,9 @@ class Crawl:
             await self.frontier.release(list(self._out.values()))
             await self.frontier.reopen(list(self._failed))
         if self._ending is None:
-            pages = [Url(text) for text in self.placing.traps.withdrawn]
-            await self.frontier.withdraw(pages, Why.TRAP, "shows what its neighbours show")
             await hindsight.soft_404s(self.frontier, self.judge, self.placing.traps, self.starts, self._peek)
             await hindsight.duplicates(self.frontier, self.judge)
+            await trap_listing.unlist_repeats(self.frontier)
             await dating.date(self.frontier, self.judge.ladder)
         await self.frontier.keep()
         await self._keep_traps()
@@ -211,11 +211,10 @@ class Crawl:
         return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
 
     async def _keep_traps(self) -> None:
-        for trap in self.placing.traps.news():
-            fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
-            log.warning("a space without end is not gone into", extra={"fields": fields})
-        if self.placing.traps.is_dirty:
-            await self.frontier.remember("traps", json.dumps(self.placing.traps.saved()))
+        """Those that show by the text of a URL, and what else was met on the way."""
+        met = self.placing.traps.news()
+        await self.frontier.tell(met)
+        _report(met)
 
     # -- the steward --------------------------------------------------------------------------------------
 
@@ -232,11 +231,14 @@ class Crawl:
     async def _walk(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
     ) -> None:
-        """Starts first, then seeds, then everything; with a depth limit, one level after the other."""
+        """Starts first, then seeds, then everything; with a depth limit, one level after the other.
+
+        What lies in a pattern that may be a crawler trap comes in rounds, each once the one before is settled whole.
+        """
         self.tally.phase = "arriving"
         starts = [Visit(url) for url in self.placing.scope.starts]
         self.tally.found(await self.frontier.add(starts, Seed(SeedKind.START)))
-        await self._drain(give, done, depth=0)
+        await self._rounds(give, done, depth=0)
         if self._ending:
             return
         if self.checks_starts:
@@ -248,9 +250,27 @@ class Crawl:
         # A level is finished before the next begins: what lies within the limit must not depend on timing.
         deepest = self.placing.scope.max_depth
         for depth in (None,) if deepest is None else range(deepest + 1):
-            await self._drain(give, done, depth=depth)
+            await self._rounds(give, done, depth=depth)
             if self._ending or not (await self.frontier.balance()).open:
                 return
+
+    async def _rounds(
+        self,
+        give: MemoryObjectSendStream[Lease],
+        done: MemoryObjectReceiveStream[Returned],
+        *,
+        depth: int | None,
+    ) -> None:
+        """Drain what is due, then round after round of what is held, until nothing is released any more."""
+        released = 1
+        while released:
+            await self._drain(give, done, depth=depth)
+            if self._ending:
+                return
+            answer = await self.frontier.advance(depth)
+            _report(answer.closed)
+            released = answer.released
+            self.tally.found(released)
 
     async def _drain(
         self,
@@ -434,7 +454,6 @@ class Crawl:
 
     async def _recall(self) -> None:
         """What this run learned before it was interrupted."""
-        self.placing.traps.restore(json.loads(await self.frontier.recall("traps") or "{}"))
         for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
             self._admit(Url(start), Url(to))
         await self.aliases.recall()
@@ -469,8 +488,6 @@ class Crawl:
         permit = self.permits.permit(url)
         if not permit.allowed:
             return await self._placed(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
-        if self.placing.traps.bars(url, lease.visit.depth) and url not in self.starts:
-            return Settlement(lease, Verdict(Unlisted(Why.TRAP)))
         if self.placing.scope.unfetched(url):
             return Settlement(lease, Verdict(self.placing.listable(url, Listed())))
         async with self._room():
@@ -529,3 +546,9 @@ class Crawl:
 
 def _weight(item: Returned) -> int:
     return 0 if isinstance(item, Lease) else sum(len(visit.url) for visit in item.found)
+
+
+def _report(traps: Sequence[Trap]) -> None:
+    for trap in traps:
+        fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
+        log.warning("crawler trap found; its URLs are skipped", extra={"fields": fields})

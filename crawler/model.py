@@ -21,7 +21,7 @@ MAX_BYTES = 52_428_800  # bytes of one file before compression
 MAX_LOC = 2_047  # characters of a loc: "less than 2,048"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})  # statuses that send elsewhere (RFC 9110 15.4); 304 does not
 HTML = frozenset({"text/html", "application/xhtml+xml"})
-TRAPS = ("calendar", "depth", "path", "query", "session", "soft-404")  # kinds of spaces without end
+TRAPS = ("calendar", "depth", "path", "query", "session", "soft-404")  # kinds of crawler traps
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
@@ -59,7 +59,7 @@ class Why(Reason):
     NO_LIST = "no-list", "left out by --no-list"
     SCHEME = "scheme", "answers under http where the site is https, or the reverse"
     TOO_LONG = "too-long", "longer than the 2,047 characters of a sitemap loc"
-    TRAP = "trap", "in a space without end (see --allow-trap)"
+    TRAP = "trap", "in a crawler trap (see --allow-trap)"
     SOFT_404 = "soft-404", "shows what the site answers for a page that cannot be"
     EMPTY = "empty", "answered without content"
     DUPLICATE = "duplicate", "another URL that is listed shows the same page"
@@ -162,6 +162,15 @@ class Look(Reason):
     NOFOLLOW = "nofollow", "lets none of its links be followed (nofollow)"
 
 
+class Pattern(NamedTuple):
+    """What the text of a URL has in common with others that may be a crawler trap."""
+
+    kind: str  # calendar or query
+    text: str
+    family: str  # the patterns of one place: the queries of one path, the calendars of one origin
+    named: bool = False  # for URLs that another page names as canonical, or redirects to: judged apart
+
+
 class Visit(NamedTuple):
     """A URL to go to, and how we came by it."""
 
@@ -170,6 +179,7 @@ class Visit(NamedTuple):
     via: Url | None = None  # the page that linked to it first; None as long as only a seed named it
     hops: int = 0  # redirects in a row that led here
     aside: Why | None = None  # known and not to be asked for: settled as Unlisted at once
+    pattern: Pattern | None = None  # what was found in one waits for the rounds (`Frontier.advance`)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,25 @@
 """What a page leads to: each URL that was found is a visit, or known and set aside. Scope and traps together say which.
 
-What a page says of itself is the judge's; here is what only its place on the site tells. Pure, but for what it remembers.
+What a page says of itself is the judge's; here is what the text of a URL tells, and nothing that depends on what was
+seen before. Pure, but for a memory that saves work.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.model import Lease, Link, Listed, Moved, Outcome, Settlement, Unlisted, Verdict, Visit, Why
+from crawler.model import (
+    Lease,
+    Link,
+    Listed,
+    Moved,
+    Outcome,
+    Pattern,
+    Settlement,
+    Unlisted,
+    Verdict,
+    Visit,
+    Why,
+)
 from crawler.scope import Scope
 from crawler.traps import Traps
 from crawler.urls import SHORT, Url
@@ -19,23 +32,28 @@ class Placing:
 
     def __init__(self, scope: Scope, traps: Traps) -> None:
         self.scope, self.traps = scope, traps
-        self._placed: set[Url] = set()  # found before, and not set aside
+        self._placed: dict[Url, Pattern | None] = {}  # found before, and not set aside
+        self._patterns: dict[Pattern, Pattern] = {}  # one of each, for all the URLs that are remembered
 
     def settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
         """The lease closed, and where its page leads."""
-        visit = lease.visit
-        outcome = self._unless_trapped(visit.url, verdict, links)
+        visit, outcome = lease.visit, verdict.outcome
         if isinstance(outcome, Moved):
             found = tuple(
-                self.visit(link.url, visit.depth, visit.url, visit.hops + 1)
+                self.visit(link.url, visit.depth, visit.url, visit.hops + 1, named=True)
                 if link.url == outcome.to
                 else self.visit(link.url, visit.depth + 1, visit.url)
                 for link in links
             )
+        elif isinstance(outcome, Unlisted) and outcome.why is Why.CANONICAL:
+            found = tuple(
+                self.visit(url, visit.depth + 1, visit.url, nofollow=nofollow, named=url == outcome.detail)
+                for url, nofollow in links
+            )
         else:
             deeper, via, placed = visit.depth + 1, visit.url, self._placed
             found = tuple(
-                Visit(url, deeper, via)
+                Visit(url, deeper, via, 0, None, placed[url])
                 if url in placed and not nofollow
                 else self.visit(url, deeper, via, nofollow=nofollow)
                 for url, nofollow in links
@@ -43,23 +61,35 @@ class Placing:
         judged = Verdict(self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
         return Settlement(lease, judged, found, listable=self.scope.unlisted(visit.url) is None)
 
-    def visit(self, url: Url, depth: int, via: Url | None, hops: int = 0, *, nofollow: bool = False) -> Visit:
-        """A URL that was found: a visit, or known and set aside."""
+    def visit(
+        self,
+        url: Url,
+        depth: int,
+        via: Url | None,
+        hops: int = 0,
+        *,
+        nofollow: bool = False,
+        named: bool = False,
+    ) -> Visit:
+        """A URL that was found: a visit, or known and set aside.
+
+        `named`: the page that led here is a copy of it, or redirects to it.
+        """
         aside = Why.NOFOLLOW if nofollow else self.scope.aside(url, depth)
-        if aside is None and self.traps.bars(url, depth, via):
+        if aside is None and self.traps.bars(url, depth):
             aside = Why.TRAP
-        if aside is None and self.scope.max_depth is None and "?" not in url and len(url) <= SHORT:
+        if aside is not None:
+            return Visit(url, depth, via, hops, aside)
+        pattern = self.traps.pattern(url, named=named)
+        if self.scope.max_depth is None and not named and len(url) <= SHORT:
             # Where it was found makes no difference to such a URL, and it is known from now on.
             if len(self._placed) >= PLACED:
                 self._placed.clear()
-            self._placed.add(url)
-        return Visit(url, depth, via, hops, aside)
+                self._patterns.clear()
+            self._placed[url] = pattern and self._patterns.setdefault(pattern, pattern)
+        return Visit(url, depth, via, hops, None, pattern)
 
     def listable(self, url: Url, outcome: Outcome) -> Outcome:
         """The outcome, unless the scope lists no such page."""
         why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
         return outcome if why is None else Unlisted(why)
-
-    def _unless_trapped(self, url: Url, verdict: Verdict, links: Sequence[Link]) -> Outcome:
-        content = verdict.facts.content if verdict.facts else None
-        return self.traps.note(url, verdict.outcome, content, (link.url for link in links))

@@ -35,6 +35,7 @@ from crawler.model import (
     Visit,
     Why,
 )
+from crawler.traps import Trap
 from crawler.urls import Url
 
 
@@ -160,6 +161,14 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Round:
+    """The answer to `advance`."""
+
+    released: int  # visits that are due now
+    closed: Sequence[Trap] = ()  # patterns that brought too little: their URLs are not asked for
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """All that is known of one URL."""
 
@@ -239,8 +248,29 @@ class Frontier(Pacer, Protocol):
     async def settle(self, settlements: Sequence[Settlement]) -> int:
         """Close leases, keep facts, add what was found: one transaction. Stale leases are dropped.
 
-        How many visits were new; what is set aside is not counted.
+        How many visits were new; what is set aside or held is not counted.
         """
+        ...
+
+    async def advance(self, depth: int | None = None) -> Round:
+        """Release the next visits of patterns that may be crawler traps (not deeper than `depth`).
+
+        To be called when `lease` says finished, until nothing is released: what was found in a pattern (a `Visit` with
+        one, and `via` a page) is held until then. What is released depends on what was found and settled by then, and
+        not on the order in which that happened.
+        """
+        ...
+
+    async def tell(self, traps: Sequence[Trap]) -> None:
+        """Keep crawler traps that show by the text of a URL, for the length of this run."""
+        ...
+
+    async def traps(self) -> Sequence[Trap]:
+        """The crawler traps of this run: those that were told, and the patterns that were closed."""
+        ...
+
+    async def unlist_repeats(self) -> int:
+        """Of the pages of closed patterns, list those only that show something of their own. How many are not."""
         ...
 
     async def links(self, lease: Lease) -> Sequence[Link]:

@@ -85,7 +85,7 @@ class Scope:
     max_pages: int | None = option(None, "pages to ask for, then stop (exit 7)", ABSENT(COUNT(1)))
     max_time: float | None = option(None, "how long to crawl, then stop (exit 7)", ABSENT(DURATION))
     allow_trap: tuple[str, ...] = option(
-        (), "a kind of space without end to go into all the same", LIST(CHOICE(*TRAPS), ",")
+        (), "crawl URLs even if they look like this kind of crawler trap", LIST(CHOICE(*TRAPS), ",")
     )
     input: tuple[str, ...] = option((), "a file with one URL a line to add; - reads stdin", LIST(TEXT), "-i")
     seed_sitemaps: str = option(

@@ -1,6 +1,6 @@
-"""What the text of a URL says of the space it lies in: a calendar, the queries of one path, a path that repeats.
+"""The patterns of crawler traps: what shows by the text of one URL (a calendar, a query, a path that repeats).
 
-Rules on texts only, each for one URL by itself. What becomes of a space is for `traps`. Pure.
+Rules on texts only, each for one URL by itself. What becomes of a pattern depends on its pages: see `traps`. Pure.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from crawler import urls
+from crawler.model import Pattern
 
 SAME_SEGMENTS: Final = 5  # times that one path segment may occur
 SEGMENTS: Final = 25
@@ -60,15 +61,28 @@ def _calendar_query(query: str) -> str:
     dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and _COUNT.match(value)}
     if len(names & _SHORT_NAMES) > 1:
         dated |= {name for name, _, value in pairs if name.lower() in _SHORT_NAMES and value.isdigit()}
-    return "&".join(f"{name}={{date}}" for name in sorted(dated))
+    others = {_NUMBER.sub("{n}", name) for name, _, _ in pairs if name not in dated}
+    parts = [f"{name}={{date}}" for name in dated] + [f"{name}=…" for name in others]
+    return "&".join(sorted(parts)) if dated else ""
 
 
-def space_of(url: str) -> tuple[str, str] | None:
-    """The kind and the pattern of the space that a URL lies in; most lie in none."""
+def pattern_of(url: str) -> Pattern | None:
+    """The pattern that a URL lies in, the narrowest there is; most lie in none.
+
+    That of a query is its path and the set of its parameters' names, where numbers count as one (`a[1]`, `a[2]`).
+    """
+    path, mark, query = url.partition("?")
     if calendar := calendar_of(url):
-        return "calendar", calendar
-    path, mark, _ = url.partition("?")
-    return ("query", f"{path}?…") if mark else None
+        return Pattern("calendar", calendar, f"calendars of {urls.origin(url)}")
+    if not mark:
+        return None
+    parts = {_parameter(part) for part in query.split("&")}
+    return Pattern("query", f"{path}?{'&'.join(sorted(parts))}", f"{path}?…")
+
+
+def _parameter(part: str) -> str:
+    name, mark, _ = part.partition("=")
+    return f"{_NUMBER.sub('{n}', name)}=…" if mark else "{value}"
 
 
 def spelled(url: str, depth: int) -> tuple[str, str] | None:

@@ -39,7 +39,7 @@ def url(data: bytes) -> None:
         assert "@" not in urls.netloc(found)
         assert "#" not in found
         spaces.spelled(found, 1)
-        spaces.space_of(found)
+        spaces.pattern_of(found)
 
 
 def headers(data: bytes) -> None:

@@ -252,7 +252,7 @@ def test_traps_are_named_with_the_way_in() -> None:
     ]
     text = " ".join(shown(replace(DONE, traps=traps)).split())
     assert "queries without end: https://example.com/0?…" in text
-    assert "(--allow-trap query goes in)" in text
+    assert "(--allow-trap query crawls it)" in text
     assert "and 12 more" in text
     assert "\x1b[2J" not in text
     assert as_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"

@@ -43,7 +43,7 @@ class Closing:
     sitemaps: Mapping[str, int] = field(default_factory=dict)  # as `ports.Frontier.sitemaps` counts them
     orphans: Mapping[str, int] = field(default_factory=dict)  # listed pages that no page links to, by sitemap
     unmatched: Sequence[str] = ()  # patterns that matched no URL, with their flag
-    traps: Sequence[Trap] = ()  # spaces without end that were not gone into
+    traps: Sequence[Trap] = ()  # crawler traps whose URLs were skipped
     state: str | None = None  # where the state is; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
     unpublished: bool = False  # a limit ended it, and so nothing was published

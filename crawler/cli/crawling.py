@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.lowlevel
 
-from crawler import traps
 from crawler.app import (
     MEMORY,
     Job,
@@ -225,7 +224,7 @@ async def _closing(frontier: SqliteFrontier, published: Published | None, settin
         orphans=await frontier.orphans(),
         lies=json.loads(await frontier.recall("lies") or "{}"),
         date_notes=json.loads(await frontier.recall("date notes") or "[]"),
-        traps=traps.read(json.loads(await frontier.recall("traps") or "{}")),
+        traps=await frontier.traps(),
         dry_run=settings.guard.dry_run,
         keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),
     )

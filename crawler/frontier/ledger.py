@@ -15,6 +15,7 @@ from typing import Any, Final
 from crawler import keeping
 from crawler.frontier import schema
 from crawler.frontier.known import Known
+from crawler.frontier.rounds import Rounds
 from crawler.frontier.seed_ledger import SeedLedger
 from crawler.model import (
     Balance,
@@ -64,13 +65,16 @@ class Ledger(SeedLedger):
         self._keep_failing = keep_failing
         self._known = Known()
         self._hosts: dict[str, int] = {}
+        self.rounds = Rounds(db, clock)
         self.run: int = self.one("SELECT max(number) FROM run")[0] or 0
+        self.rounds.run = self.run
         self._since = self.run  # facts learned in this run or later may be asked "changed since?"
 
     def forget(self) -> None:
         """What a transaction taught us was taken back with it."""
         self._known.clear()
         self._hosts.clear()
+        self.rounds.forget()
 
     def begin(self, fingerprint: str, reading: str) -> Run:
         """See `ports.Frontier.begin`."""
@@ -87,7 +91,7 @@ class Ledger(SeedLedger):
             if last[2] == "crawling":
                 self._db.execute(schema.REOPEN_UNASKED, {"run": self.run})
                 self.reopen_seeds()
-            self._since = self._trusted_since(reading)
+            self._look_back(reading)
             return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
         if last:
             self._db.execute("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
@@ -99,14 +103,20 @@ class Ledger(SeedLedger):
             "INSERT INTO run (number, fingerprint, reading, started, status) VALUES (?, ?, ?, ?, 'crawling')",
             (self.run, fingerprint, reading, started),
         )
-        self._since = self._trusted_since(reading)
+        self._look_back(reading)
         return Run(self.run, started)
+
+    def _look_back(self, reading: str) -> None:
+        """What the runs before mean to this one."""
+        self._since = self._trusted_since(reading)
+        self.rounds.begin(self.run)
 
     def _prune(self, last: int) -> None:
         """Forget runs up to `last`, and the URLs that none found since."""
         for statement in (
             "run WHERE number <= ?",
             "word WHERE run <= ?",
+            "trap WHERE run <= ?",
             "url WHERE run <= ?",
             "seed WHERE run <= ?",
         ):
@@ -117,13 +127,12 @@ class Ledger(SeedLedger):
         return (other or 0) + 1
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
-        """How many visits were new; what is set aside is kept, but not counted here."""
+        """How many visits were new; what is set aside or held is kept, but not counted here."""
         named = _once(visits) if seed else self._news(visits)
         number = self.seed_id(seed) if seed else None
-        rows = self._rows(named)
+        rows = [self._row(visit) for visit in named]
         due = [row for row in rows if row[1] == schema.QUEUED]
-        aside = [row for row in rows if row[1] == schema.SETTLED]
-        self._insert(aside, number)
+        self._insert([row for row in rows if row[1] != schema.QUEUED], number)
         new = self._insert(due, number)
         return new + (self.name_known(rows, seed, number) if seed and number else 0)
 
@@ -133,24 +142,35 @@ class Ledger(SeedLedger):
         self._remember([visit.url for visit in maybe])
         return self._telling(maybe)
 
-    def _rows(self, visits: Iterable[Visit]) -> list[list[Any]]:
-        """The rows for `schema.ADD`."""
-        rows, now = [], self._clock()
-        for visit in visits:
-            aside = visit.aside
-            rows.append(
-                [
-                    visit.url,
-                    schema.QUEUED if aside is None else schema.SETTLED,
-                    self._host(origin(visit.url)) if aside is None else None,
-                    visit.depth,
-                    visit.hops,
-                    self._id(visit.via),
-                    None if aside is None else f"unlisted:{aside.value}",
-                    None if aside is None else now,
-                ]
-            )
-        return rows
+    def _nearer(self, visits: Sequence[Visit]) -> None:
+        """URLs that may be known already, but not that they lie so near."""
+        if not visits:
+            return
+        given = {"rows": json.dumps([self._row(visit) for visit in visits]), "run": self.run}
+        self._db.execute(schema.NEARER, given)
+
+    def _row(self, visit: Visit) -> list[Any]:
+        """What `schema.ADD` takes."""
+        aside, pattern = visit.aside, visit.pattern
+        state, detail = schema.QUEUED if aside is None else schema.SETTLED, None
+        place = self.rounds.place(visit.url, pattern) if pattern and aside is None else None
+        if place and pattern and visit.via is not None:
+            state = schema.HELD
+            if place.closed:
+                state, aside, detail = schema.SETTLED, Why.TRAP, pattern.text
+        return [
+            visit.url,
+            state,
+            self._host(origin(visit.url)) if visit.aside is None else None,
+            visit.depth,
+            visit.hops,
+            self._id(visit.via),
+            None if aside is None else f"unlisted:{aside.value}",
+            None if aside is None else self._clock(),
+            detail,
+            place.trap if place else None,
+            place.sample if place else None,
+        ]
 
     def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
         """Those that may be news, as far as is remembered."""
@@ -172,7 +192,7 @@ class Ledger(SeedLedger):
     def _insert(self, rows: list[list[Any]], seed: int | None) -> int:
         if not rows:
             return 0
-        given = {"rows": json.dumps(rows), "run": self.run, "seed": seed}
+        given = {"rows": json.dumps(rows), "run": self.run, "seed": seed, "round": self.rounds.round}
         new = self._db.execute(schema.ADD, given).rowcount
         self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self.run))
         if new < len(rows):
@@ -216,7 +236,9 @@ class Ledger(SeedLedger):
             ids = json.dumps([lease.id for lease in leases])
             self._db.execute(schema.TAKE, {"token": token, "due": now + LEASE_SECONDS, "ids": ids})
             return Batch(leases)
-        if not self.one("SELECT EXISTS (SELECT 1 FROM url WHERE state < 3 AND depth <= ?)", (depth,))[0]:
+        if not self.one(
+            "SELECT EXISTS (SELECT 1 FROM url WHERE state IN (0, 1, 2) AND depth <= ?)", (depth,)
+        )[0]:
             return Batch(finished=True, is_idle=True)
         return Batch(wait=self._wait(hosts, now), is_idle=not hosts)
 
@@ -266,11 +288,13 @@ class Ledger(SeedLedger):
         for s in live:
             self._known.add(s.lease.visit.url, s.lease.id, aside=s.lease.visit.via is None)
         new = self.add(chain.from_iterable(s.found for s in live))
+        self._lead_elsewhere(live)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
             rows = json.dumps([settled_row(s, self._link_ids(s), self._patience(s)) for s in done])
             self._db.execute(schema.SETTLE, {"rows": rows, "run": self.run, "now": self._clock()})
+            self.rounds.count([s.lease.id for s in done])
             self._ease(done)
         if late:
             self._db.execute(schema.POSTPONE, {"rows": json.dumps(late)})
@@ -318,6 +342,14 @@ class Ledger(SeedLedger):
             (self._clock(), urls, self.run),
         ).lastrowid
         self._db.execute(schema.MARK_PUBLISHED, {"run": self.run, "number": number})
+
+    def _lead_elsewhere(self, settlements: Sequence[Settlement]) -> None:
+        """A redirect may make its target nearer; what a page names instead of itself waits among its like."""
+        self._nearer([visit for s in settlements for visit in s.found if visit.hops and visit.aside is None])
+        named = [visit for s in settlements for visit in s.found if visit.pattern and visit.pattern.named]
+        if named:
+            given = {"rows": json.dumps([self._row(visit) for visit in named]), "run": self.run}
+            self._db.execute(schema.NAMED, given)
 
     def _valid(self, leases: Sequence[Lease]) -> set[int]:
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])

@@ -6,7 +6,36 @@ in `MIGRATIONS`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 10
+VERSION = 11
+
+# What the rounds need (`rounds`): URLs of a pattern that may be a crawler trap are held, and asked for in batches.
+PATTERNS = """
+CREATE TABLE trap (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    family INTEGER,                        -- its row; NULL: this is a family, or shows by the text of a URL
+    kind TEXT NOT NULL,
+    pattern TEXT NOT NULL,
+    named INTEGER NOT NULL DEFAULT 0,      -- 1: of URLs that another page names as canonical, or redirects to
+    example TEXT,
+    batch INTEGER NOT NULL DEFAULT 0,      -- pages that are read until it is decided whether it goes on
+    rest INTEGER NOT NULL DEFAULT 0,       -- of these, those that are still to be read
+    asked INTEGER NOT NULL DEFAULT 0,      -- pages that were read, of those that a round asked for
+    since INTEGER NOT NULL DEFAULT 0,      -- the round of that
+    proven INTEGER NOT NULL DEFAULT 0,     -- 1: a batch brought news
+    closed INTEGER NOT NULL DEFAULT 0,     -- 1: a batch brought too few
+    reach INTEGER NOT NULL DEFAULT 0,      -- characters of its longest URL,
+    longest INTEGER NOT NULL DEFAULT 0,    -- of the one before the last round,
+    rising INTEGER NOT NULL DEFAULT 0,     -- and the rounds in a row in which that grew
+    UNIQUE (run, pattern, named)
+);
+CREATE INDEX ripe ON trap (run) WHERE closed = 0 AND rest <= 0;
+CREATE INDEX members ON trap (family) WHERE family IS NOT NULL;
+CREATE INDEX open ON url (depth) WHERE state IN (0, 1, 2);
+CREATE INDEX held ON url (trap, sample) WHERE state = -1;
+CREATE INDEX patterned ON url (trap, round) WHERE trap IS NOT NULL;
+CREATE INDEX barred ON url (published) WHERE outcome = 'unlisted:trap';
+"""
 
 # What makes a state of a version into one of the next. A test holds the result to `TABLES`.
 MIGRATIONS = {
@@ -50,20 +79,31 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
     """,
     8: "ALTER TABLE url ADD COLUMN look TEXT",
     9: "ALTER TABLE seed ADD COLUMN failing REAL; ALTER TABLE seed ADD COLUMN may_pass INTEGER",
+    10: """
+        ALTER TABLE run ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE url ADD COLUMN trap INTEGER;
+        ALTER TABLE url ADD COLUMN sample INTEGER;
+        ALTER TABLE url ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE url ADD COLUMN round INTEGER;
+        DROP INDEX open;
+    """
+    + PATTERNS,
 }
 
 # url.state
-QUEUED, WAITING, LEASED, SETTLED = range(4)
-STATES = ("queued", "waiting", "leased", "settled")
+HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
+STATES = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
-TABLES = """
+TABLES = (
+    """
 CREATE TABLE run (
     number INTEGER PRIMARY KEY,
     fingerprint TEXT NOT NULL,             -- of the settings that decide what is found and listed
     reading TEXT NOT NULL,                 -- of those that decide what is read from a page
     started REAL NOT NULL,
     status TEXT NOT NULL,                  -- crawling, complete, concluded (published), refused, abandoned
-    discovered INTEGER NOT NULL DEFAULT 0  -- counted as URLs come in; the balance is held against it
+    discovered INTEGER NOT NULL DEFAULT 0, -- counted as URLs come in; the balance is held against it
+    round INTEGER NOT NULL DEFAULT 0       -- how often URLs of patterns were released
 );
 CREATE TABLE word (
     run INTEGER NOT NULL,
@@ -104,7 +144,7 @@ CREATE TABLE url (
     id INTEGER PRIMARY KEY,
     url TEXT NOT NULL UNIQUE,
     run INTEGER NOT NULL,                  -- the last run that found it
-    state INTEGER NOT NULL,                -- 0 queued, 1 waiting, 2 leased, 3 settled
+    state INTEGER NOT NULL,                -- -1 held for a round, 0 queued, 1 waiting, 2 leased, 3 settled
     host INTEGER,                          -- NULL: not to be asked for
     depth INTEGER NOT NULL,
     hops INTEGER NOT NULL,
@@ -138,7 +178,11 @@ CREATE TABLE url (
     published INTEGER,                     -- the last publication that it is in
     tail INTEGER NOT NULL DEFAULT 0,       -- 1: failed and asked again, after all others
     seed INTEGER,                          -- what named it, the first by kind and id; NULL: links alone
-    look TEXT                              -- what kind of page it is, if it may hide the site
+    look TEXT,                             -- what kind of page it is, if it may hide the site
+    trap INTEGER,                          -- the pattern that it lies in
+    sample INTEGER,                        -- its place there: a hash of its text
+    found INTEGER NOT NULL DEFAULT 0,      -- the round in which it became known
+    round INTEGER                          -- the round that asked for it; NULL: asked for without waiting for one
 );
 CREATE TABLE publication (
     number INTEGER PRIMARY KEY,
@@ -149,20 +193,24 @@ CREATE TABLE publication (
 );
 CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
-CREATE INDEX open ON url (depth) WHERE state < 3;
 CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 """
+    + PATTERNS
+)
 
 # Each statement below works on a whole group, passed as JSON: one step of SQLite, not one for each row, and so
 # one release of the interpreter lock, not hundreds.
 
 ADD = """
-INSERT INTO url (url, run, state, host, depth, hops, via, outcome, settled, seed)
-SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, :seed
+INSERT INTO url (url, run, state, host, depth, hops, via, outcome, settled, seed, detail, trap, sample, found)
+SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, :seed,
+       value ->> 8, value ->> 9, value ->> 10, :round
 FROM json_each(:rows) WHERE true
 ON CONFLICT (url) DO UPDATE SET
     run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
     hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, tail = 0,
+    trap = excluded.trap, sample = excluded.sample, found = excluded.found, round = NULL,
+    detail = CASE WHEN excluded.outcome IS NULL THEN detail ELSE excluded.detail END,
     was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
     learned = CASE WHEN excluded.outcome IS NULL THEN learned END,
@@ -183,13 +231,44 @@ WHERE url.run < excluded.run
 )
 
 UPGRADE = """
-UPDATE url SET state = r.state, host = r.host, depth = r.depth, hops = r.hops, via = r.via, outcome = r.outcome
+UPDATE url SET
+    state = r.state, host = r.host, depth = r.depth, hops = r.hops, via = r.via, outcome = r.outcome, detail = r.detail,
+    trap = r.trap, sample = r.sample, found = :round
 FROM (
     SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 2 AS host, value ->> 3 AS depth,
-           value ->> 4 AS hops, value ->> 5 AS via, value ->> 6 AS outcome
+           value ->> 4 AS hops, value ->> 5 AS via, value ->> 6 AS outcome, value ->> 8 AS detail,
+           value ->> 9 AS trap, value ->> 10 AS sample
     FROM json_each(:rows) WHERE (value ->> 6) IS NOT 'unlisted:nofollow'
 ) AS r
 WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'unlisted:nofollow'
+"""
+
+# A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
+NEARER = """
+UPDATE url SET depth = r.depth, hops = r.hops, via = r.via,
+    state = iif(url.state = 3, r.state, url.state), host = coalesce(url.host, r.host),
+    outcome = iif(url.state = 3, r.outcome, url.outcome), detail = iif(url.state = 3, r.detail, url.detail),
+    trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
+FROM (
+    SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 2 AS host, value ->> 3 AS depth, value ->> 4 AS hops,
+           value ->> 5 AS via, value ->> 6 AS outcome, value ->> 8 AS detail, value ->> 9 AS trap, value ->> 10 AS sample
+    FROM json_each(:rows)
+) AS r
+WHERE url.url = r.url AND url.run = :run AND r.depth < url.depth
+AND (url.state IN (-1, 0) OR (url.state = 3 AND url.outcome = 'unlisted:depth'))
+"""
+
+# A URL that another page names as canonical, or redirects to, and that was not asked for yet: it waits among its like.
+NAMED = """
+UPDATE url SET trap = r.trap, sample = r.sample, state = r.state,
+    outcome = coalesce(r.outcome, iif(url.state = 3, NULL, url.outcome)), detail = r.detail
+FROM (
+    SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 6 AS outcome, value ->> 8 AS detail,
+           value ->> 9 AS trap, value ->> 10 AS sample
+    FROM json_each(:rows)
+) AS r
+WHERE url.url = r.url AND url.run = :run AND url.trap IS NOT NULL AND url.trap <> r.trap
+AND (url.state = -1 OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.attempts = 0))
 """
 
 # A seed names what was found before. The first seed by kind and id counts, whichever was read first.
@@ -199,13 +278,22 @@ WHERE url IN (SELECT value ->> 0 FROM json_each(:rows)) AND run = :run
 AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:kind, :seed))
 """
 
-# What was not to be asked for because of where it was linked is asked for when a seed names it, too.
+# What was not to be asked for because of where it was linked is asked for when a seed names it, too; and what was held for a
+# round, or barred with its pattern, is no longer.
 TAKE_UP = """
-UPDATE url SET state = 0, host = r.host, outcome = NULL, settled = NULL,
-    via = CASE WHEN url.outcome <> 'unlisted:nofollow' THEN url.via END
-FROM (SELECT value ->> 0 AS url, value ->> 2 AS host FROM json_each(:rows) WHERE (value ->> 6) IS NULL) AS r
-WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.host IS NULL
-AND url.outcome IN ('unlisted:nofollow', 'unlisted:depth', 'unlisted:not-named', 'unlisted:trap')
+UPDATE url SET state = 0, host = r.host, detail = NULL, settled = NULL,
+    outcome = iif(url.state = -1, url.outcome, NULL), trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample),
+    via = CASE WHEN url.state = -1 OR url.outcome <> 'unlisted:nofollow' THEN url.via END
+FROM (
+    SELECT value ->> 0 AS url, value ->> 2 AS host, value ->> 9 AS trap, value ->> 10 AS sample
+    FROM json_each(:rows) WHERE (value ->> 6) IS NULL
+) AS r
+WHERE url.url = r.url AND url.run = :run AND (
+    url.state = -1
+    OR (url.state = 3 AND url.host IS NULL
+        AND url.outcome IN ('unlisted:nofollow', 'unlisted:depth', 'unlisted:not-named', 'unlisted:trap'))
+    OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.attempts = 0)
+)
 """
 
 RAISE = """

@@ -41,7 +41,8 @@ from crawler.model import (
     Visit,
     Why,
 )
-from crawler.ports import Batch, Record, Run
+from crawler.ports import Batch, Record, Round, Run
+from crawler.traps import TOLD, Trap
 from crawler.urls import Url
 
 P = ParamSpec("P")
@@ -137,6 +138,23 @@ class SqliteFrontier:
     async def settle(self, settlements: Sequence[Settlement]) -> int:
         """See `ports.Frontier.settle`."""
         return await self._call(self._ledger.settle, settlements)
+
+    async def advance(self, depth: int | None = None) -> Round:
+        """See `ports.Frontier.advance`."""
+        return await self._call(self._ledger.rounds.advance, ANY_DEPTH if depth is None else depth)
+
+    async def tell(self, traps: Sequence[Trap]) -> None:
+        """See `ports.Frontier.tell`."""
+        if traps:
+            await self._call(self._ledger.rounds.tell, traps)
+
+    async def traps(self) -> Sequence[Trap]:
+        """See `ports.Frontier.traps`."""
+        return await self._call(self._ledger.rounds.told, TOLD)
+
+    async def unlist_repeats(self) -> int:
+        """See `ports.Frontier.unlist_repeats`."""
+        return await self._call(self._ledger.rounds.unlist_repeats)
 
     async def links(self, lease: Lease) -> Sequence[Link]:
         """See `ports.Frontier.links`."""
