@@ -15,7 +15,7 @@ import pytest
 
 import crawler
 from crawler import layers
-from crawler.cli.commands import cli
+from crawler.cli.commands import check, cli
 from crawler.cli.options import SettingCommand
 from crawler.demo.site import Site
 from crawler.errors import Exit
@@ -99,7 +99,18 @@ def test_the_example_holds_every_key_and_each_can_be_switched_on(tmp_path: Path)
 
 def test_the_readme_lists_the_commands_there_are() -> None:
     table = README.partition("## Commands")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `([a-z]+)", table, re.MULTILINE)) == set(commands())
+    assert re.findall(r"^\| `([a-z]+)", table, re.MULTILINE) == cli.list_commands(click.Context(cli))
+
+
+@pytest.mark.parametrize("name", [*cli.commands, "check"])
+def test_the_help_of_every_command_ends_with_examples_that_are_taken(name: str) -> None:
+    command = commands().get(name) or check
+    shown = command.get_help(click.Context(command)).partition("Examples:\n")[2].splitlines()
+    assert 2 <= len(shown) <= 3
+    for line in shown:
+        program, _, rest = line.strip().partition(" ")
+        assert program == "sitemap-crawler"
+        taken(rest)
 
 
 def test_the_readme_lists_the_exit_codes_there_are() -> None:

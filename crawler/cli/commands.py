@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from crawler import layers, loop
-from crawler.cli.options import SettingCommand, SettingOption, settings_options, typed
+from crawler.cli.options import InOrder, SettingCommand, SettingOption, examples, settings_options, typed
 from crawler.errors import Exit
 from crawler.settings import Settings
 
@@ -26,7 +26,7 @@ def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Sett
     return layers.resolve(file, os.environ, flags)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="sitemap-crawler", prog_name="sitemap-crawler")
 def cli() -> None:
     """Crawl a site and publish a sitemap that search engines can trust.
@@ -37,7 +37,11 @@ def cli() -> None:
     """
 
 
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "crawl https://example.com/",
+    "crawl https://example.com/docs/ --scope path --output /var/www/html",
+    "crawl http://127.0.0.1:8000/ --publish-base https://www.example.com --rate 0",
+))  # fmt: skip
 @click.argument("urls", nargs=-1, metavar="URL...")
 @settings_options("scope", "urls", "pace", "http", "verdicts", "dates", "output", "guard", "state", "log")
 def crawl(urls: tuple[str, ...], **params: Any) -> int:
@@ -50,7 +54,11 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     return loop.run(lambda: crawl_site(_settings(params, urls)))
 
 
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "demo",
+    "demo --output /tmp/lanterns",
+    "demo --serve 8000",
+))  # fmt: skip
 @settings_options("log")
 @click.option(
     "-o", "--output", metavar="TEXT", cls=SettingOption, section="output",
@@ -72,7 +80,11 @@ def demo(serve: int | None, **params: Any) -> int:
     return loop.run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
 
 
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "status",
+    "status https://example.com/",
+    "status --state crawl.db --alive 120",
+))  # fmt: skip
 @click.argument("url", required=False)
 @settings_options("state", "log", only=frozenset({"state", "log-format"}))
 @click.option(
@@ -90,7 +102,10 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
     return run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
 
 
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "explain https://example.com/about",
+    "explain https://example.com/about --log-format json",
+))  # fmt: skip
 @click.argument("url")
 @settings_options(
     "urls",
@@ -107,7 +122,10 @@ def explain(url: str, **params: Any) -> int:
     return run(lambda: show_story(_settings(params), url))
 
 
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "export https://example.com/",
+    "export --state crawl.db --format txt --output -",
+))  # fmt: skip
 @click.argument("url", required=False)
 @settings_options(
     "dates",
@@ -118,27 +136,21 @@ def explain(url: str, **params: Any) -> int:
     but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod"}),
 )
 def export(url: str | None, **params: Any) -> int:
-    """Write the sitemap from state, whatever is known, without network."""
+    """Write the sitemap from state, without network.
+
+    Whatever is known is written, also of an unfinished crawl.
+    """
     from crawler.cli.crawling import export_sitemap  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
 
 
-@cli.command(cls=SettingCommand)
-@click.argument("url")
-@settings_options("http", "log", only=frozenset({
-    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format",
-}))  # fmt: skip
-def robots(url: str, **params: Any) -> int:
-    """Say which group and which line of robots.txt decide for URL."""
-    from crawler.cli.asking import show_permit  # noqa: PLC0415
-    from crawler.cli.interrupt import run  # noqa: PLC0415
-
-    return run(lambda: show_permit(_settings(params), url))
-
-
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "validate ./sitemaps",
+    "validate https://example.com/sitemap.xml --format json",
+    "validate ./public --publish-base https://www.example.com",
+))  # fmt: skip
 @click.argument("places", nargs=-1, required=True, metavar="FILE|URL...")
 @settings_options("http", "pace", "output", "log", only=frozenset({
     "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header",
@@ -153,9 +165,9 @@ def robots(url: str, **params: Any) -> int:
     help="lines for one kind of finding in one file; 0 shows all [default: 10]",
 )  # fmt: skip
 def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> int:
-    """Check sitemaps and indexes against the protocol; an index is followed.
+    """Check sitemaps and indexes against the protocol.
 
-    Every finding has a place, a code and a sentence. --publish-base tells where files on disk are served. Exit 8
+    An index is followed. Every finding has a place, a code and a sentence. --publish-base tells where files on disk are served. Exit 8
     when anything was found.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
@@ -164,7 +176,10 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     return run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
 
 
-@cli.command(cls=SettingCommand)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "diff old.xml.gz sitemaps/sitemap.xml.gz",
+    "diff https://example.com/sitemap.xml .sitemap-crawler/example.com.db",
+))  # fmt: skip
 @click.argument("old")
 @click.argument("new")
 @settings_options("http", "pace", "state", "log", only=frozenset({
@@ -176,8 +191,9 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     help="one line, or one JSON object, for each difference [default: text]",
 )  # fmt: skip
 def diff(old: str, new: str, form: str, **params: Any) -> int:
-    """Say what differs between two sitemaps: files, folders, URLs, or the state file of a crawl.
+    """Say what differs between two sitemaps.
 
+    OLD and NEW are files, folders, URLs, or the state file of a crawl.
     Added (+), removed (-), and entries with another date (~). Where NEW is a state, or --state names one, each comes
     with its reason. Exit 8 when anything differs.
     """
@@ -187,7 +203,23 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     return run(lambda: compare(_settings(params), old, new, form=form))
 
 
-@cli.group(invoke_without_command=True)
+@cli.command(cls=SettingCommand, epilog=examples(
+    "robots 'https://example.com/search?q=lamp'",
+    "robots https://example.com/ --user-agent Googlebot",
+))  # fmt: skip
+@click.argument("url")
+@settings_options("http", "log", only=frozenset({
+    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format",
+}))  # fmt: skip
+def robots(url: str, **params: Any) -> int:
+    """Say which group and which line of robots.txt decide for URL."""
+    from crawler.cli.asking import show_permit  # noqa: PLC0415
+    from crawler.cli.interrupt import run  # noqa: PLC0415
+
+    return run(lambda: show_permit(_settings(params), url))
+
+
+@cli.group(invoke_without_command=True, epilog=examples("config", "config --config crawl.toml"))
 @click.option("--config", "config", metavar="FILE", envvar="SITEMAP_CRAWLER_CONFIG", help="settings in TOML")
 @click.pass_context
 def config(ctx: click.Context, /, **params: Any) -> int:
@@ -200,7 +232,7 @@ def config(ctx: click.Context, /, **params: Any) -> int:
     return Exit.OK
 
 
-@config.command()
+@config.command(epilog=examples("config check crawl.toml", "config check config/example.toml"))
 @click.argument("file")
 def check(file: str) -> int:
     """Read FILE and say what is wrong with it, if anything is."""

@@ -49,6 +49,20 @@ class SettingCommand(click.Command):
                     formatter.write_dl(records, col_max=36)
 
 
+class InOrder(click.Group):
+    """A group whose help lists commands as they are declared, which is the order of the README."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names."""
+        del ctx
+        return list(self.commands)
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: what to type, one a line."""
+    return "\n".join(["\b", "Examples:", *(f"  sitemap-crawler {line}" for line in lines)])
+
+
 def settings_options(
     *sections: str, only: frozenset[str] | None = None, but: frozenset[str] = frozenset()
 ) -> Callable[[F], F]:
