@@ -33,6 +33,7 @@ from crawler.placing import Placing
 from crawler.ports import Fetcher, Run, Sink, Turn, Turns, Visitor
 from crawler.publish import STDOUT, Published, publish
 from crawler.publish_base import PublishBase
+from crawler.reading_log import ReadingLog, Sparing, counted
 from crawler.report.tally import Tally
 from crawler.robots import Robots
 from crawler.scope import Scope
@@ -58,6 +59,7 @@ log = logging.getLogger("crawler")
 MEMORY: Final = ":memory:"
 PUBLISH_BASE: Final = "publish-base"  # as a word of the run
 OUTPUT: Final = "output"  # the same
+DEATHS: Final = "deaths"  # of processes, by the page that was being read: the same, as JSON
 FOLDER: Final = Path(".sitemap-crawler")
 READ: Final = 2  # counts up when more is read from a page: what an earlier version learned is then read anew
 
@@ -129,6 +131,21 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         clock=time.time,
         read_only=read_only,
     )
+
+
+def _reading_log(settings: Settings, start: Url) -> Path | None:
+    """The file beside the state that names the pages that are being read."""
+    state = state_path(settings, start)
+    return None if state == MEMORY else Path(f"{state}.reading")
+
+
+async def _deaths(frontier: SqliteFrontier, reading: ReadingLog) -> dict[str, int]:
+    """How many processes of this run died while they read a page, by its URL."""
+    known: dict[str, int] = json.loads(await frontier.recall(DEATHS) or "{}")
+    if died := reading.died():
+        known = counted(known, died)
+        await frontier.remember(DEATHS, json.dumps(known))
+    return known
 
 
 def far_of(settings: Settings) -> float:
@@ -427,8 +444,20 @@ async def open_job(
         await frontier.remember(PUBLISH_BASE, base.base if base else "")
         await frontier.remember(OUTPUT, _absolute(settings.output.output))
         pacer = fetch.Pacing(frontier, turn)
+        log_of_reading = ReadingLog(_reading_log(settings, starts[0]))
+        stack.callback(log_of_reading.close)
+        deaths = await _deaths(frontier, log_of_reading)
         here = await stack.enter_async_context(
-            open_visitor(settings, plain, pacer, turn, tally.strained, traps.session, base)
+            open_visitor(
+                settings,
+                plain,
+                pacer,
+                turn,
+                tally.strained,
+                traps.session,
+                base,
+                reading=log_of_reading.reading,
+            )
         )
         visitor = here.visitor
         if pace.processes > (most := max(1, pace.concurrency // 2)):
@@ -441,6 +470,8 @@ async def open_job(
         if settings.pace.processes > 1 and not run.complete:
             home = Home(pacer, turn, tally.strained, traps.session, turn.ended, base)
             visitor = await stack.enter_async_context(Team(settings, settings.pace.processes, home).running())
+        if deaths:
+            visitor = Sparing(visitor, deaths)
         yield Job(
             settings,
             starts,

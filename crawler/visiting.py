@@ -6,7 +6,7 @@ The rest of a crawl, its state and its files, is put together in `app`.
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ from crawler.ports import Fetcher, Pacer, Turn, Visitor
 from crawler.publish_base import PublishBase
 from crawler.settings import Settings
 from crawler.urls import TRACKING, Normaliser, Url
-from crawler.visitor import Local
+from crawler.visitor import Local, nobody
 
 _WITH_LOGIN: Final = re.compile(r"[^/\\]*:[/\\]+[^/\\?#]*@|[^/\\:]*:[^/\\?#]*@")
 
@@ -145,13 +145,14 @@ async def open_visitor(
     base: PublishBase | None,
     *,
     children: int = CHILDREN,
+    reading: Callable[[Url], AbstractContextManager[None]] = nobody,
 ) -> AsyncIterator[Visiting]:
     """A visitor in this process, over `plain`.
 
-    `children`: processes at most that read risky markup; `strained` and `session` hear what `Retrying` and
+    `children`: processes at most that read risky markup; within `reading` a page is read; `strained` and `session` hear what `Retrying` and
     `Normaliser` say.
     """
-    async with Apart(children=children).running() as reader:
+    async with Apart(children=children, reading=reading).running() as reader:
         fetcher = Retrying(
             plain,
             pacer,
@@ -163,7 +164,7 @@ async def open_visitor(
             strained=strained,
         )
         judge = Judge(_rules(settings, normaliser(settings, session, base)))
-        yield Visiting(Local(fetcher, judge, reader, time.time), fetcher, judge)
+        yield Visiting(Local(fetcher, judge, reader, time.time, reading), fetcher, judge)
 
 
 def _rules(settings: Settings, normalise: Normaliser) -> Rules:

@@ -4,6 +4,7 @@ Whether a URL may be asked for, and when, was decided before; what becomes of wh
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,8 +13,14 @@ import anyio.to_thread
 from crawler.judge import Judge
 from crawler.model import Broken, Lease, Reply, Seen, Validators
 from crawler.ports import Fetcher, Reader, Request
+from crawler.urls import Url
 
 MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: each takes microseconds
+
+
+def nobody(_: Url) -> AbstractContextManager[None]:
+    """Writes nothing down."""
+    return nullcontext()
 
 
 class Local:
@@ -21,8 +28,17 @@ class Local:
 
     ahead = 1
 
-    def __init__(self, fetcher: Fetcher, judge: Judge, reader: Reader, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        judge: Judge,
+        reader: Reader,
+        clock: Callable[[], float],
+        reading: Callable[[Url], AbstractContextManager[None]] = nobody,
+    ) -> None:
+        """`reading`: within it the page with that URL is read, and judged."""
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
+        self._reading = reading
 
     async def visit(self, lease: Lease) -> Seen:
         """See `ports.Visitor.visit`."""
@@ -35,13 +51,15 @@ class Local:
         markup = self._judge.markup(lease.visit.url, reply)
         # Whoever visited this page before may have died of it.
         if markup is None or not (markup.is_risky or lease.attempt > 1):
-            verdict = self._judge(lease, reply, now, markup.read() if markup else None)
+            with self._reading(lease.visit.url):
+                verdict = self._judge(lease, reply, now, markup.read() if markup else None)
             return Seen(verdict, verdict.truncated)
         page = await self._reader.read(markup)
         if isinstance(page, Broken):
             return Seen(self._judge(lease, page, now))
-        if len(page.followed) + len(page.avoided) <= MANY_LINKS:
-            verdict = self._judge(lease, reply, now, page)
-        else:
-            verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
+        with self._reading(lease.visit.url):
+            if len(page.followed) + len(page.avoided) <= MANY_LINKS:
+                verdict = self._judge(lease, reply, now, page)
+            else:
+                verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
         return Seen(verdict, verdict.truncated)

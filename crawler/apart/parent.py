@@ -8,8 +8,8 @@ not the crawl. What comes back is plain JSON, as a process that parsed hostile b
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import fields
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from crawler import strict_json
 from crawler.apart.child import SIZE, give_back
 from crawler.extract import MAX_CANONICALS, MAX_LINKS, Markup, Page
 from crawler.model import Broken, Cause
+from crawler.urls import Url
 
 DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
 SHORTEST: Final = 1.0
@@ -42,9 +43,18 @@ class Apart:
     """A `ports.Reader`. Children are started when they are first needed, and end with `running`."""
 
     def __init__(
-        self, command: list[str] | None = None, *, deadline: float = DEADLINE, children: int = CHILDREN
+        self,
+        command: list[str] | None = None,
+        *,
+        deadline: float = DEADLINE,
+        children: int = CHILDREN,
+        reading: Callable[[Url], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
-        """`children`: at most. `command` starts one, `deadline` is in seconds: for tests."""
+        """`children`: at most; within `reading` one of them has the page with that URL.
+
+        `command` starts one, `deadline` is in seconds: for tests.
+        """
+        self._reading = reading
         self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
         self._deadline, self._stuck = deadline, 0
         self._free: list[_Child] = []
@@ -63,15 +73,19 @@ class Apart:
     async def read(self, markup: Markup) -> Page | Broken:
         """What the page says, or why that cannot be told. Never raises for what the page does."""
         async with self._places:
-            for _ in range(TRIES):
-                patience = max(SHORTEST, self._deadline / (1 + self._stuck))
-                with anyio.move_on_after(patience):
-                    page = await self._once(markup)
-                    if page is not None:
-                        return page
-                    continue
-                self._stuck += 1
-                return Broken(Cause.PARSE, f"the parser was not done after {patience:.0f} s")
+            with self._reading(Url(markup.url)):
+                return await self._read(markup)
+
+    async def _read(self, markup: Markup) -> Page | Broken:
+        for _ in range(TRIES):
+            patience = max(SHORTEST, self._deadline / (1 + self._stuck))
+            with anyio.move_on_after(patience):
+                page = await self._once(markup)
+                if page is not None:
+                    return page
+                continue
+            self._stuck += 1
+            return Broken(Cause.PARSE, f"the parser was not done after {patience:.0f} s")
         return Broken(Cause.CRASHED, f"the parser died on it {TRIES} times")
 
     async def _once(self, markup: Markup) -> Page | Broken | None:
