@@ -25,13 +25,14 @@ EXAMPLE = """\
 REFERENCE = """\
 # Settings
 
-Every setting is a flag, a key in a TOML file (`--config FILE`, or `SITEMAP_CRAWLER_CONFIG`) and an environment variable. What counts:
-flag > environment > file > default. `sitemap-crawler config` shows each effective value and where it came from;
-`sitemap-crawler config check FILE` reads a file. A setting that may be given several times is a list in TOML; in the environment its
-values are separated by blanks, quoted as in a shell. Where no value holds a comma (types, rules, traps, hosts, networks) commas separate them everywhere: `--types html,pdf`.
+Every setting is a flag, a key in a TOML file (`--config FILE`, or `SITEMAP_CRAWLER_CONFIG`) and an environment variable.
+What counts: flag > environment > file > default.
+`sitemap-crawler config` shows each effective value and where it came from; `sitemap-crawler config check FILE` reads a file.
+A setting that may be given several times is a list in TOML; in the environment its values are separated by blanks, quoted as in a shell.
+Where no value holds a comma (types, rules, traps, hosts, networks) commas separate them everywhere: `--types html,pdf`.
 
-Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`. A pattern is a glob on path and query that
-must match the whole (`/blog/*`), or `re:` and a regular expression that may match anywhere (`re:\\.pdf$`).
+Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`.
+A pattern is a glob on path and query that must match the whole (`/blog/*`), or `re:` and a regular expression that may match anywhere (`re:\\.pdf$`).
 """
 
 

@@ -2,6 +2,7 @@
 
 import html
 import importlib.util
+import itertools
 import re
 import shlex
 import subprocess
@@ -29,6 +30,7 @@ LIBRARY = (ROOT / "docs/library.md").read_text()
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").glob("*.md")
 )
+PROSE = [path for path in DOCUMENTS if path.name not in {"architecture.md", "decisions.md"}]
 SCRIPTS = {
     "--quick",
     "--scrapy",
@@ -198,6 +200,26 @@ def test_every_command_explains_itself_and_every_setting_of_crawl_is_a_flag() ->
     assert isinstance(crawl, SettingCommand)
     offered = {option for param in crawl.params for option in param.opts}
     assert {f"--{key.name}" for key in keys() if key.option.flag} <= offered
+
+
+def prose(document: str) -> list[str]:
+    """The lines that hold sentences: no code, tables, headings, pictures; empty ones where a paragraph ends."""
+    text = re.sub(r"^```.*?^```$|^(?: {4,}|[|#!]).*$", "", document, flags=re.MULTILINE | re.DOTALL)
+    return [re.sub(r"`[^`]*`|\([^()]*\)", "code", line).strip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_documents_have_one_sentence_a_line(path: Path) -> None:
+    lines = prose(path.read_text())
+    two = [line for line in lines if re.search(r"(?<!^\d)[.!?][\"*]* [A-Z]", line) and "? [" not in line]
+    assert two == [], "more than one sentence"
+    begun = re.compile(r"$|[-*] |\d+\. ")
+    broken = [
+        line
+        for line, following in itertools.pairwise(lines)
+        if line and not begun.match(following) and not re.search(r"[.!?:][\"*)]*$", line)
+    ]
+    assert broken == [], "a sentence on several lines"
 
 
 def test_public_names_stand_in_the_library_document() -> None:

@@ -304,10 +304,10 @@ class SqliteFrontier:
         return int(row[0])
 
     async def examples(self, outcome_code: str, limit: int = 3) -> list[Url]:
-        """A few URLs of this run with that outcome, the first found first."""
+        """A few URLs of this run with that outcome, in the order of their text: the same ones whichever was found first."""
         rows = await self._call(
             self._ledger.all,
-            "SELECT url FROM url WHERE run = ? AND state = 3 AND outcome = ? ORDER BY id LIMIT ?",
+            "SELECT url FROM url WHERE run = ? AND state = 3 AND outcome = ? ORDER BY url LIMIT ?",
             (self._ledger.run, outcome_code, limit),
         )
         return [Url(row[0]) for row in rows]
