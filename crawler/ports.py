@@ -168,13 +168,26 @@ class Round:
     closed: Sequence[Trap] = ()  # patterns that brought too little: their URLs are not asked for
 
 
+class InPattern(NamedTuple):
+    """The pattern that a URL lies in, which may be a crawler trap."""
+
+    text: str
+    asked: int  # pages of it that were read, beside those that a seed names
+    closed: bool  # they brought too little that is new
+
+    def __str__(self) -> str:
+        """For people."""
+        said = "closed, as too little was new" if self.closed else "still open"
+        return f"{self.text} ({self.asked:,} pages asked for in its rounds; {said})"
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """All that is known of one URL."""
 
     visit: Visit
     run: int
-    state: str  # "queued", "waiting", "leased" or "settled"
+    state: str  # "held" for a round of its pattern, "queued", "waiting", "leased" or "settled"
     outcome: Outcome | None
     facts: Facts | None
     attempts: int
@@ -183,6 +196,7 @@ class Record:
     was_lastmod: datetime | None = None
     failing: float | None = None  # seconds since the epoch: its first failure since it was answered last
     seed: Seed | None = None  # what named it; None: links alone
+    pattern: InPattern | None = None
 
 
 class Frontier(Pacer, Protocol):

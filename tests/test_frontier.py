@@ -1,5 +1,6 @@
 """The contract of every frontier. A new backend joins by one line in `BACKENDS`."""
 
+import random
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -13,6 +14,7 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier import SqliteFrontier
 from crawler.frontier.files import remove_state
 from crawler.frontier.known import WEIGHT, Known
+from crawler.frontier.rounds import sample
 from crawler.model import (
     Alike,
     Cause,
@@ -39,8 +41,9 @@ from crawler.model import (
     Visit,
     Why,
 )
-from crawler.ports import Frontier
+from crawler.ports import Frontier, InPattern
 from crawler.rows import moment
+from crawler.traps import BATCH, Trap, Traps
 from crawler.urls import Url
 
 pytestmark = pytest.mark.anyio
@@ -828,3 +831,141 @@ def test_what_is_remembered_of_urls_is_bounded_in_bytes() -> None:
     kept = [number for number in known.numbers(urls[-400:]) if number]
     assert len(kept) == 400, "the links of a page are"
     assert sum(len(url) for url in (*known._young, *known._old)) < 2 * WEIGHT + 100_000
+
+
+# -- the rounds of patterns that may be crawler traps ----------------------------------------------------
+
+
+def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
+    url = Url(f"{SITE}/shop?n={number}")
+    return Visit(url, depth, ROOT, pattern=Traps().pattern(url, named=named))
+
+
+async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[str]:
+    """Settle all there is, round after round: what was asked for, in the order of the rounds."""
+    asked: list[str] = []
+    for _ in range(most):
+        leases = await bench.leases(10_000)
+        asked += sorted(lease.visit.url for lease in leases)
+        for lease in leases:
+            await bench.settle(lease, Listed(), facts=Facts(200, content=content.format(lease.visit.url)))
+        if not (await bench.frontier.advance()).released and not leases:
+            break
+    return asked
+
+
+async def test_what_lies_in_a_pattern_is_held_until_a_round(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    assert await bench.settle(root, Listed(), page("/a"), *(shop(n) for n in range(200))) == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/a"]
+    balance = await bench.frontier.balance()
+    assert (balance.discovered, balance.open, balance.balanced) == (202, 201, True)
+
+
+async def test_a_batch_is_the_same_whatever_came_first(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in random.Random(1).sample(range(400), 400)))
+    answer = await bench.frontier.advance()
+    assert (answer.released, list(answer.closed)) == (BATCH, [])
+    first = {lease.visit.url for lease in await bench.leases(1_000)}
+    assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:BATCH])
+
+
+async def test_a_pattern_that_shows_nothing_new_is_closed_and_stays_so(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    assert len(await rounds(bench)) == BATCH
+    [trap] = await bench.frontier.traps()
+    assert (trap.kind, trap.pattern) == ("query", SITE + "/shop?n=…")
+    await bench.frontier.add([shop(1_000), page("/b")])
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/b"]
+    record = await bench.frontier.record(shop(1_000).url)
+    assert record
+    assert record.outcome == Unlisted(Why.TRAP, trap.pattern)
+    assert record.pattern == InPattern(trap.pattern, BATCH, closed=True)
+    assert (await bench.frontier.balance()).balanced
+    assert await bench.frontier.unlist_repeats() == BATCH - 1
+    assert await bench.frontier.unlist_repeats() == 0
+
+
+async def test_a_pattern_that_shows_something_new_goes_on(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    assert len(await rounds(bench, "{}")) == 400
+    assert await bench.frontier.traps() == []
+    assert await bench.frontier.unlist_repeats() == 0
+
+
+async def test_what_a_seed_names_waits_for_no_round_and_is_not_kept_back(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    seeds = [shop(n)._replace(via=None, depth=0) for n in (7, 401)]
+    named_by = sitemap("map")
+    assert await bench.frontier.add(seeds, named_by) == 2
+    assert {lease.visit.url for lease in await bench.leases()} == {seed.url for seed in seeds}
+    await rounds(bench)
+    barred = shop(await a_barred(bench))
+    assert await bench.frontier.add([barred._replace(via=None)], named_by) == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [barred.url]
+
+
+async def a_barred(bench: Bench) -> int:
+    """A page that its closed pattern keeps back."""
+    for number in range(400):
+        record = await bench.frontier.record(shop(number).url)
+        if record and record.outcome == Unlisted(Why.TRAP, SITE + "/shop?n=…"):
+            return number
+    raise AssertionError
+
+
+async def test_what_a_page_names_as_canonical_is_judged_apart(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    await rounds(bench)
+    barred = await a_barred(bench)
+    await bench.frontier.add([page("/copy")])
+    [copy] = await bench.leases()
+    await bench.settle(copy, Unlisted(Why.CANONICAL, shop(barred).url), shop(barred, named=True))
+    assert (await bench.frontier.advance()).released == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [shop(barred).url]
+
+
+async def test_a_redirect_makes_its_target_nearer(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), page("/x", 2), page("/y", 2, aside=Why.DEPTH), page("/hop", 1))
+    [hop] = await bench.leases(depth=1)
+    await bench.settle(hop, Moved(Url(SITE + "/x")), page("/x", 1, hops=1), page("/y", 1, hops=1))
+    nearer = {(lease.visit.url, lease.visit.depth) for lease in await bench.leases(depth=1)}
+    assert nearer == {(SITE + "/x", 1), (SITE + "/y", 1)}
+
+
+async def test_rounds_go_on_where_a_death_left_them(path: Path) -> None:
+    clock, asked = Clock(), list[str]()
+    for _ in range(12):
+        frontier = SqliteFrontier(str(path), clock=clock)
+        bench = Bench(frontier, clock, lambda: frontier)  # noqa: B023 - not called
+        await bench.ready()
+        for lease in await bench.leases(40):
+            found = [shop(n) for n in range(400)] if lease.visit.url == ROOT else []
+            asked.append(lease.visit.url)
+            await bench.settle(lease, Listed(), *found, facts=Facts(200, content="same"))
+        await bench.leases(7)  # lost
+        if (await frontier.lease(1)).finished:
+            await frontier.advance()
+        await frontier.close()
+    assert len(asked) == len(set(asked)) == 1 + BATCH
+
+
+async def test_told_traps_are_kept_once(bench: Bench) -> None:
+    await bench.ready()
+    trap = Trap("path", "https://a/…/x/…/x/…", "https://a/x/x")
+    await bench.frontier.tell([trap, trap])
+    await bench.frontier.tell([trap])
+    assert await bench.frontier.traps() == [trap]

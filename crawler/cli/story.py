@@ -210,6 +210,8 @@ def _story(
         lines.append(("found by", " → ".join(trail[:-1])))
     else:
         lines.append(("found by", str(record.seed) if record.seed else "a start URL, --input or a sitemap"))
+    if record.pattern:
+        lines.append(("pattern", str(record.pattern)))
     if robots:
         lines.append(("robots.txt", robots))
     if outcome is None:  # what is known of the answer is of a run before
@@ -247,6 +249,7 @@ def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str
         "outcome": code(settled) if settled else None,
         "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
         "depth": record.visit.depth,
+        "pattern": record.pattern._asdict() if record.pattern else None,
         "found_by": list(trail[:-1]),
         "seed": {"kind": record.seed.kind.name.lower(), "name": record.seed.name} if record.seed else None,
         "first_linked_by": record.visit.via,

@@ -31,7 +31,7 @@ from crawler.model import (
     Visit,
     Why,
 )
-from crawler.ports import Batch, Record, Run
+from crawler.ports import Batch, InPattern, Record, Run
 from crawler.rows import facts_of, lastmod_of, moment, outcome_of, settled_row
 from crawler.urls import Url, origin
 
@@ -433,14 +433,16 @@ class Ledger(SeedLedger):
             """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
                u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
                u.look,
-               s.kind, s.name, s.depth, u.was, u.was_lastmod, u.failing
-               FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed WHERE u.url = ?""",
+               s.kind, s.name, s.depth, u.was, u.was_lastmod, u.failing,
+               t.pattern, t.asked, t.closed
+               FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
+               LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run WHERE u.url = ?""",
             (url,),
         )
         if row is None:
             return None
         depth, via, hops, run, state, outcome, detail, attempts, settled, *rest = row
-        *rest, kind, name, nested, was, was_lastmod, failing = rest
+        *rest, kind, name, nested, was, was_lastmod, failing, pattern, asked, closed = rest
         facts = facts_of(*rest)
         visit = Visit(url, depth, Url(via) if via else None, hops)
         ended = outcome_of(outcome, detail, lastmod_of(rest[3], rest[4]))
@@ -456,6 +458,7 @@ class Ledger(SeedLedger):
             moment(was_lastmod),
             failing,
             None if kind is None else Seed(SeedKind(kind), name, nested),
+            None if pattern is None else InPattern(pattern, asked, bool(closed)),
         )
 
     # -- SQLite -------------------------------------------------------------------------------------------

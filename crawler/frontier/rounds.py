@@ -52,8 +52,7 @@ WITH RECURSIVE held (trap) AS (
     UNION ALL
     SELECT (SELECT min(trap) FROM url WHERE state = -1 AND trap > held.trap) FROM held WHERE held.trap IS NOT NULL
 )
-SELECT f.id, f.rest, t.proven, t.id, t.rest, t.pattern,
-       t.reach, t.longest, t.rising
+SELECT f.id, f.rest, t.proven, t.id, t.rest, t.kind, t.pattern, t.reach, t.longest, t.rising
 FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
@@ -87,7 +86,7 @@ SELECT count(*) FROM (
 """  # noqa: S608 - our own words
 _NAMED_BY = f"""
 FROM (
-    SELECT links FROM url INDEXED BY patterned
+    SELECT trap, links FROM url INDEXED BY patterned
     WHERE trap IN (SELECT value FROM json_each(:traps)) AND round > :since AND run = :run AND state = 3
     AND ({_READ} OR outcome = 'moved')
 ) AS p, json_each(p.links) AS j, url AS u
@@ -101,6 +100,18 @@ LINKS_TO_PATTERNS = f"""
 SELECT u.trap, count(DISTINCT u.id) {_NAMED_BY} AND u.trap IN
     (SELECT id FROM trap WHERE id = u.trap AND closed = 0 AND family <> :family)
 GROUP BY u.trap
+"""  # noqa: S608 - our own words
+
+# What one pattern alone shows or leads to, of those that nothing was known of: by pattern.
+ALONE = f"""
+SELECT trap, sum(news) FROM (
+    SELECT min(trap) AS trap, 1 AS news FROM url INDEXED BY patterned
+    WHERE trap IN (SELECT value FROM json_each(:traps)) AND round > :since AND run = :run AND state = 3
+    AND outcome IN ({_SHOWN}) AND (content IS NULL OR content IS NOT :bare)
+    GROUP BY coalesce(content, url) HAVING min(trap) = max(trap)
+    UNION ALL
+    SELECT min(p.trap), 1 {_NAMED_BY} AND u.trap IS NULL GROUP BY u.id HAVING min(p.trap) = max(p.trap)
+) GROUP BY trap
 """  # noqa: S608 - our own words
 
 # A page of a closed pattern is listed if no other page of its family shows the same, or if it is the first that does.
@@ -150,6 +161,7 @@ class _Waiting(NamedTuple):
     proven: int
     trap: int
     rest: int  # pages of its batch
+    kind: str
     pattern: str
     reach: int
     longest: int
@@ -237,7 +249,9 @@ class Rounds:
     def advance(self, depth: int) -> Round:
         """Decide on the batches that were read, and release the next URLs, not deeper than `depth`."""
         closed = self._decide()
-        released = self._release(depth) or self._do(RELEASE_PUBLISHED, {"run": self.run, "depth": depth})
+        released = self._release(depth, closed) or self._do(
+            RELEASE_PUBLISHED, {"run": self.run, "depth": depth}
+        )
         if released:
             self._do("UPDATE run SET round = round + 1 WHERE number = ?", (self.run,))
             self._round = None
@@ -268,12 +282,23 @@ class Rounds:
             return
         closing = [(one.trap, one.pattern)]
         if one.family is None:
+            for trap in self._spared(one):
+                self._do("UPDATE trap SET proven = 1 WHERE id = ?", (trap,))
             closing += self._all(
                 "SELECT id, pattern FROM trap WHERE family = ? AND proven = 0 AND closed = 0", (one.trap,)
             )
         for trap, pattern in closing:
             self._do("UPDATE trap SET closed = 1 WHERE id = ?", (trap,))
             self._bar(trap, pattern, 0)
+
+    def _spared(self, family: _Ripe) -> list[int]:
+        """Of a family that closes, the patterns that brought news all the same: what they had was too few pages."""
+        given = {
+            "traps": json.dumps(self._unproven(family.trap)), "run": self.run, "since": family.since,
+            "bare": self._bare(family.trap),
+        }  # fmt: skip
+        read = dict(self._all("SELECT id, asked FROM trap WHERE family = ?", (family.trap,)))
+        return [trap for trap, news in self._all(ALONE, given) if news > due(read[trap])]
 
     def _bar(self, trap: int, detail: str, longer: int) -> None:
         self._do(BAR, {"trap": trap, "detail": detail, "now": self._clock(), "longer": longer})
@@ -315,26 +340,35 @@ class Rounds:
         ).fetchone()
         return row[0] if row else None
 
-    def _release(self, depth: int) -> int:
+    def _release(self, depth: int, closed: list[Trap]) -> int:
         waiting = (_Waiting(*row) for row in self._db.execute(WAITING, {"run": self.run}))
         released = 0
         for _, members in groupby(waiting, key=lambda one: one.family):
-            for trap, most in _shares(self._growing(members), self._size):
+            for trap, most in _shares(self._growing(members, closed), self._size):
                 given = {"round": self.round + 1, "trap": trap, "depth": depth, "most": most}
                 released += self._do(RELEASE, given)
         return released
 
-    def _growing(self, members: Iterable[_Waiting]) -> Iterator[_Waiting]:
-        """The patterns whose URLs do not grow from round to round; of the others those above what they reached are barred."""
+    def _growing(self, members: Iterable[_Waiting], closed: list[Trap]) -> Iterator[_Waiting]:
+        """All of them; where the longest URL grew from round to round, those that are longer still are barred."""
         for one in members:
             rising = one.rising + 1 if one.reach > one.longest else 0
             if rising > GROWN:
-                self._bar(one.trap, f"{one.pattern} growing from page to page", one.longest)
+                closed.append(self._cut(one))
             elif (rising, one.reach) != (one.rising, one.longest):
                 self._do(
                     "UPDATE trap SET rising = ?, longest = ? WHERE id = ?", (rising, one.reach, one.trap)
                 )
             yield one
+
+    def _cut(self, one: _Waiting) -> Trap:
+        growing = f"{one.pattern} growing from page to page"
+        example = self._one("SELECT url FROM url WHERE state = -1 AND trap = ? ORDER BY sample", (one.trap,))[
+            0
+        ]
+        self._bar(one.trap, growing, one.longest)
+        self.tell([Trap(one.kind, growing, example)])
+        return Trap(one.kind, growing, example)
 
     def _size(self, one: _Waiting) -> int:
         """How many of its URLs are held; no more than a batch is looked at."""
