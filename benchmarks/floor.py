@@ -17,9 +17,9 @@ import ada_url
 import httpx
 from selectolax.lexbor import LexborHTMLParser
 
+from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import nobody
-from crawler.fetch.guard import AddressGuard
-from crawler.fetch.over_httpx import PoolTransport
+from crawler.fetch.httpx_transport import PoolTransport
 from crawler.fetch.pool import Place, Pool
 
 HEADERS = {"user-agent": "floor", "accept-encoding": "gzip, deflate, br, zstd"}

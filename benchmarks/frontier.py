@@ -20,9 +20,15 @@ from pathlib import Path
 
 import anyio
 
-from crawler.frontier import SqliteFrontier
-from crawler.model import Facts, Lease, Listed, RobotsFile, Settlement, Source, Validators, Verdict, Visit
-from crawler.urls import Url
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.facts import Facts, Validators
+from crawler.model.lease import Lease
+from crawler.model.outcome import Listed
+from crawler.model.reasons import Source
+from crawler.model.robots import RobotsFile
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
 
 SITE = "https://www.example.com"
 GROUP, LEASES = 64, 32

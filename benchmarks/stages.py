@@ -18,16 +18,22 @@ from typing import Any
 import anyio
 import synthetic
 
-from crawler import encoding, extract
-from crawler.fetch import AddressGuard, HttpFetcher
-from crawler.fetch.identity import Identity
-from crawler.frontier import SqliteFrontier
-from crawler.judge import Judge, Rules
-from crawler.model import Broken, Headers, Lease, Response, RobotsFile, Settlement, Verdict, Visit
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.request_headers import Identity
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.lease import Lease
+from crawler.model.reply import Broken, Headers, Response
+from crawler.model.robots import RobotsFile
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse import encoding, html
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
 from crawler.ports import Request
-from crawler.report.tally import Tally
-from crawler.settings import Http
-from crawler.urls import Normaliser, Url
+from crawler.report.stats import Stats
+from crawler.rules.judge import Judge, Rules
+from crawler.settings.sections import Http
 
 SITE = "https://www.example.com"
 FIELDS = [
@@ -49,11 +55,11 @@ def best(run: Callable[[], Any], pages: int, times: int = 3) -> float:
     return min(took) / pages * 1e6
 
 
-def markups(folder: Path) -> tuple[list[extract.Markup], int]:
+def markups(folder: Path) -> tuple[list[html.PageSource], int]:
     """Up to MOST pages of a folder, evenly taken, and how many others are risky."""
     files = sorted(folder.resolve().rglob("*.html"))
     found = [
-        extract.Markup(
+        html.PageSource(
             file.read_bytes(),
             f"{SITE}/{file.relative_to(folder.resolve())}",
             "utf-8",
@@ -129,14 +135,14 @@ async def dedupe(settlements: list[Settlement]) -> float:
 
 async def display(settlements: list[Settlement]) -> float:
     """Microseconds of CPU a page for the counters."""
-    tally = Tally(time.monotonic)
+    stats = Stats(time.monotonic)
     began = time.process_time()
     for at in range(0, len(settlements), 32):
-        await tally.settled(settlements[at : at + 32])
+        await stats.settled(settlements[at : at + 32])
     return (time.process_time() - began) / max(1, len(settlements)) * 1e6
 
 
-def stages(pages: list[extract.Markup]) -> dict[str, float]:
+def stages(pages: list[html.PageSource]) -> dict[str, float]:
     """All of them."""
     count = len(pages)
     judge, normalise = Judge(Rules("sitemap-crawler", Normaliser())), Normaliser()
@@ -156,21 +162,19 @@ def stages(pages: list[extract.Markup]) -> dict[str, float]:
         "fetch, of pages of 4 kB": anyio.run(fetch, 2_000),
         "is it risky": best(lambda: [page.is_risky for page in pages], count),
         "encoding": best(lambda: [encoding.sniff(page.body) for page in pages], count),
-        "tree (Lexbor)": best(
-            lambda: [extract.tree_of(page.body, "utf-8") and None for page in pages], count
-        ),
+        "tree (Lexbor)": best(lambda: [html.tree_of(page.body, "utf-8") and None for page in pages], count),
         "tree, links, directives": best(
-            lambda: [extract.extract(page.body, page.url, charset="utf-8") and None for page in pages], count
+            lambda: [html.extract(page.body, page.url, charset="utf-8") and None for page in pages], count
         ),
         "the same, and dates": best(
             lambda: [
-                extract.extract(page.body, page.url, charset="utf-8", dated=True) and None for page in pages
+                html.extract(page.body, page.url, charset="utf-8", dated=True) and None for page in pages
             ],
             count,
         ),
         "the same, and fingerprint": best(lambda: [page.read() and None for page in pages], count),
         "resolve and normalise": best(
-            lambda: [extract.resolve(page, normalise) and None for page in read], count
+            lambda: [html.resolve(page, normalise) and None for page in read], count
         ),
         "judge, with a page that was read": best(
             lambda: [judge(a, b, NOW, c) and None for a, b, c in zip(leases, replies, read, strict=True)],

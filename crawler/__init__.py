@@ -7,8 +7,8 @@ imported when they are first asked for, so that `sitemap-crawler --help` need no
 TYPE_CHECKING = False  # typing takes longer to import than all of this, and a signal may come meanwhile
 if TYPE_CHECKING:
     from crawler import settings
-    from crawler.app import Job, open_job
-    from crawler.crawl import Ending
+    from crawler.app.job import Job, open_job
+    from crawler.engine.crawl import Ending
     from crawler.errors import (
         ConfigError,
         CrawlerError,
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
         StartUnreachable,
         StateBusy,
     )
-    from crawler.layers import resolve
-    from crawler.model import Failed, Kept, Later, Listed, Moved, Settlement, Unlisted, code
-    from crawler.publish import Published
-    from crawler.settings import Settings
+    from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Unlisted, code
+    from crawler.model.settlement import Settlement
+    from crawler.settings.load import resolve
+    from crawler.settings.sections import Settings
+    from crawler.sitemap.publish.publish import Published
 
 __all__ = [
     "ConfigError",
@@ -51,13 +52,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "app": "Job open_job",
-    "crawl": "Ending",
+    "app.job": "Job open_job",
+    "engine.crawl": "Ending",
     "errors": "ConfigError CrawlerError FrontierError OutputError PublishRefused StartForbidden StartUnreachable StateBusy",
-    "layers": "resolve",
-    "model": "Failed Kept Later Listed Moved Settlement Unlisted code",
-    "publish": "Published",
-    "settings": "Settings",
+    "model.outcome": "Failed Kept Later Listed Moved Unlisted code",
+    "model.settlement": "Settlement",
+    "settings": "Settings resolve",
+    "sitemap.publish.publish": "Published",
 }
 
 

@@ -83,7 +83,7 @@ class PublishRefused(CrawlerError):  # noqa: N818
 
 
 class Interrupted(Exception):  # noqa: N818
-    """A signal ended a command in the middle. No failure of the program: `signals.noted` knows which it was."""
+    """A signal ended a command in the middle. No failure of the program: `cli.signals.noted` knows which it was."""
 
 
 def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -9,34 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
 
-from crawler.extract import Markup, Page
-from crawler.model import (
-    Alike,
-    Balance,
-    Broken,
-    Build,
-    Doubts,
-    Entry,
-    Evidence,
-    Facts,
-    Headers,
-    Lease,
-    Link,
-    Outcome,
-    Permit,
-    Reply,
-    RobotsFile,
-    Seed,
-    SeedSettlement,
-    Seen,
-    Settlement,
-    Source,
-    Validators,
-    Visit,
-    Why,
-)
-from crawler.traps import Trap
-from crawler.urls import Url
+from crawler.model.facts import Entry, Facts, Validators
+from crawler.model.lease import Lease
+from crawler.model.outcome import Outcome
+from crawler.model.reasons import Source, Why
+from crawler.model.reply import Broken, Headers, Reply
+from crawler.model.robots import Permit, RobotsFile
+from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.settlement import Seen, Settlement
+from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence
+from crawler.model.trap import Trap
+from crawler.model.visit import Link, Visit
+from crawler.parse.html import Page, PageSource
+from crawler.parse.url import Url
 
 
 class Request(NamedTuple):
@@ -61,7 +46,7 @@ class Fetcher(Protocol):
 class Visitor(Protocol):
     """One visit, from the request to the verdict, in this process or in another."""
 
-    ahead: int
+    prefetch: int
     """Visits that it wants in hand for each request in flight. Above 1, it keeps to the limit of these itself."""
 
     async def visit(self, lease: Lease) -> Seen | Lease:
@@ -116,7 +101,7 @@ Turn: TypeAlias = Callable[[str, float], Awaitable[None]]
 """Waits until a slot of an origin has come (seconds since the epoch)."""
 
 
-class Turns(Protocol):
+class Politeness(Protocol):
     """The `Turn` of each request, and how far apart they are."""
 
     async def __call__(self, origin: str, at: float) -> None:
@@ -339,7 +324,7 @@ class Frontier(Pacer, Protocol):
         ...
 
     async def unlist_duplicates(self) -> None:
-        """Of the listed pages that `twins` takes for one page, list one; the others are duplicates of it."""
+        """Of the listed pages that `duplicates` takes for one page, list one; the others are duplicates of it."""
         ...
 
     async def reopen(self, pages: Sequence[Url]) -> None:
@@ -347,7 +332,7 @@ class Frontier(Pacer, Protocol):
         ...
 
     async def keep(self) -> None:
-        """Decide which failed pages of this run stay listed, by `keeping`. Decided anew each time it is called."""
+        """Decide which failed pages of this run stay listed, by `keep_failing`. Decided anew each time it is called."""
         ...
 
     async def changed(self) -> Mapping[str, int]:
@@ -397,7 +382,7 @@ class Frontier(Pacer, Protocol):
 class Reader(Protocol):
     """Reads the markup that may hurt whoever reads it."""
 
-    async def read(self, markup: Markup) -> Page | Broken:
+    async def read(self, markup: PageSource) -> Page | Broken:
         """What the page says, or why that cannot be told. Never raises for what the page does."""
         ...
 

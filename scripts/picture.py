@@ -13,10 +13,11 @@ from unittest.mock import patch
 import anyio
 from rich.console import Console
 
-from crawler.cli import crawling, demo
-from crawler.cli.closing import Closing
+from crawler.cli import crawl as crawling
+from crawler.cli.demo import command as demo
+from crawler.cli.run_summary import Closing
 from crawler.cli.summary import closing
-from crawler.settings import Log, Output, Settings
+from crawler.settings.sections import Log, Output, Settings
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"
 WIDTH = 80

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from crawler.cli.options import HEADINGS
-from crawler.settings import Key, keys
-from crawler.urls import TRACKING
+from crawler.parse.tracking import TRACKING
+from crawler.settings.sections import Key, keys
 
 ROOT = Path(__file__).resolve().parent.parent
 

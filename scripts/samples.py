@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from crawler.demo import demo_site
+from crawler.cli.demo import demo_site
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCUMENTS: Final = ("docs/tutorial.md", "docs/troubleshooting.md")

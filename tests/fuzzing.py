@@ -7,15 +7,22 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from crawler import dates, encoding, extract, fields, inflate, spaces, srcset, urls
 from crawler.fetch.connection import Answer, BrokenAnswer, CutShort, TooMuchHead, TooMuchWire, Wire
-from crawler.judge import Judge, Rules
-from crawler.model import Headers, Lease, Reply, Response, Visit
-from crawler.printable import printable
-from crawler.robots.match import parse
+from crawler.model.lease import Lease
+from crawler.model.reply import Headers, Reply, Response
+from crawler.model.visit import Visit
+from crawler.parse import content_coding, dates, encoding, html, robots_meta, srcset
+from crawler.parse import headers as fields
+from crawler.parse import url as urls
+from crawler.parse.normalise import Normaliser
+from crawler.parse.refresh import parse_refresh
+from crawler.parse.robots_txt import parse
+from crawler.parse.url import Url
+from crawler.report.printable import printable
+from crawler.rules import trap_patterns
+from crawler.rules.judge import Judge, Rules
 from crawler.sitemap import read
-from crawler.sitemap.check import Check
-from crawler.urls import Normaliser, Url
+from crawler.sitemap.validate.file import Check
 
 NOW: Final = datetime(2026, 11, 21, tzinfo=UTC)
 BASE: Final = Url("https://a.example/dir/page?x=1")
@@ -38,8 +45,8 @@ def url(data: bytes) -> None:
         assert urls.origin(found) + urls.target(found) == found
         assert "@" not in urls.netloc(found)
         assert "#" not in found
-        spaces.spelled(found, 1)
-        spaces.pattern_of(found)
+        trap_patterns.spelled(found, 1)
+        trap_patterns.pattern_of(found)
 
 
 def headers(data: bytes) -> None:
@@ -47,8 +54,8 @@ def headers(data: bytes) -> None:
     value = data.decode("latin-1")
     fields.content_type(value)
     fields.links([value])
-    fields.robots_tag([value], "sitemap-crawler")
-    fields.directives(value)
+    robots_meta.robots_tag([value], "sitemap-crawler")
+    robots_meta.directives(value)
     at = dates.http_date(value, NOW)
     assert at is None or at.tzinfo is UTC
     dates.read_w3c(value)
@@ -72,14 +79,14 @@ def check(data: bytes) -> None:
 def refresh(data: bytes) -> None:
     """Meta refresh and srcset: attributes with a grammar of their own."""
     text = data.decode("utf-8", "replace")
-    found = extract.parse_refresh(text)
+    found = parse_refresh(text)
     assert found is None or found[0] >= 0
     srcset.candidates(text)
 
 
 def page(data: bytes) -> None:
     """Any bytes are a page, and what it links to is http(s)."""
-    if extract.Markup(data, BASE).is_risky:
+    if html.PageSource(data, BASE).is_risky:
         return
     judge = Judge(Rules("sitemap-crawler", Normaliser()))
     charset = ["utf-8", "utf-16le", "gbk", "x-user-defined"][len(data) % 4]
@@ -92,12 +99,12 @@ def coding(data: bytes) -> None:
     """No coding gives more than the limit, or raises what nobody expects."""
     word = ["gzip", "deflate", "br", "zstd"][data[0] % 4] if data else "gzip"
     total = 0
-    decoder = inflate.decoder([word], 100_000)
+    decoder = content_coding.decoder([word], 100_000)
     try:
         for piece in decoder.feed(data[1:]):
             total += len(piece)
         decoder.finish()
-    except (inflate.TooLarge, inflate.BrokenCoding):
+    except (content_coding.TooLarge, content_coding.BrokenCoding):
         pass
     assert total <= 100_000
 

@@ -160,8 +160,8 @@ class Counting:
                 return at == len(text) or text[at:] == "\n"
             case op.AT_END_STRING:
                 return at == len(text)
-        around = [bool(word.match(char)) for char in (text[at - 1 : at] if at else "", text[at : at + 1])]
-        return (around[0] != around[1]) == (given is op.AT_BOUNDARY)
+        failpoint = [bool(word.match(char)) for char in (text[at - 1 : at] if at else "", text[at : at + 1])]
+        return (failpoint[0] != failpoint[1]) == (given is op.AT_BOUNDARY)
 
     def _either(self, matchers: list[Matcher]) -> Matcher:
         return lambda at, rest: any(matcher(at, rest) for matcher in matchers)

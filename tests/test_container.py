@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from crawler import layers
 from crawler.cli.commands import cli
+from crawler.cli.demo.site import Site
 from crawler.cli.options import typed
-from crawler.demo.site import Site
+from crawler.settings import load
 
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "config"
@@ -31,7 +31,7 @@ def check(words: Sequence[str], environ: dict[str, str]) -> None:
     command = cli.get_command(None, words[0])  # type: ignore[arg-type]  # a plain group needs no context
     assert command is not None, words
     context = command.make_context(words[0], list(words[1:]))
-    layers.resolve(None, environ, typed(context.params))
+    load.resolve(None, environ, typed(context.params))
 
 
 def instruction(name: str, text: str) -> str:

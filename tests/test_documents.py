@@ -15,14 +15,15 @@ import click
 import pytest
 
 import crawler
-from crawler import layers
 from crawler.cli.commands import check, cli
+from crawler.cli.demo.site import Site
 from crawler.cli.options import SettingCommand
-from crawler.demo.site import Site
 from crawler.errors import Exit
-from crawler.keeping import by_code
-from crawler.model import Cause, Look, SeedOutcome, Source, Why
-from crawler.settings import keys
+from crawler.model.facts import Look
+from crawler.model.reasons import Cause, SeedOutcome, Source, Why
+from crawler.rules.keep_failing import by_code
+from crawler.settings import load
+from crawler.settings.sections import keys
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -91,12 +92,12 @@ def test_the_picture_shows_what_the_demo_really_says() -> None:
 
 def test_the_example_holds_every_key_and_each_can_be_switched_on(tmp_path: Path) -> None:
     text = (ROOT / "config/example.toml").read_text()
-    assert layers.resolve(ROOT / "config/example.toml")[0] == crawler.Settings()
+    assert load.resolve(ROOT / "config/example.toml")[0] == crawler.Settings()
     on = re.sub(r"^# ([a-z0-9-]+ = )", r"\1", text, flags=re.MULTILINE)
     given = {(section, name) for section, values in tomllib.loads(on).items() for name in values}
     assert given == {(key.section, key.name) for key in keys()}
     (tmp_path / "all.toml").write_text(on)
-    layers.resolve(tmp_path / "all.toml")
+    load.resolve(tmp_path / "all.toml")
 
 
 def test_the_readme_lists_the_commands_there_are() -> None:

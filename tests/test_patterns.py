@@ -15,8 +15,8 @@ from typing import Any, Final
 import pytest
 
 import crawler
-from crawler import spaces
-from crawler.kinds import compile_pattern
+from crawler.rules import trap_patterns as spaces
+from crawler.settings.values import compile_pattern
 from tests.regex_work import MOST, Counting, Hostile
 
 SIZES: Final = (
@@ -122,8 +122,8 @@ def hardest(pattern: re.Pattern[Any], *, scans: bool, rounds: int = 6) -> tuple[
 
 def test_patterns_are_found() -> None:
     assert len(FOUND) > 60
-    assert "crawler.spaces._CALENDAR_PATH[0]" in FOUND
-    assert any(name.startswith("crawler.content._") for name in FOUND)
+    assert "crawler.rules.trap_patterns._CALENDAR_PATH[0]" in FOUND
+    assert any(name.startswith("crawler.parse.fingerprint._") for name in FOUND)
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -1,4 +1,4 @@
-"""The commands: each resolves its settings and makes one call. What they say is worded in `summary` and `story`."""
+"""The commands: each resolves its settings and makes one call. What they say is worded in `summary` and the file of each command."""
 
 import os
 import sys
@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from crawler import layers, loop
+from crawler.app import event_loop
 from crawler.cli.options import InOrder, SettingCommand, SettingOption, examples, settings_options, typed
 from crawler.errors import Exit
-from crawler.settings import Settings
+from crawler.settings import load
+from crawler.settings.sections import Settings
 
 # What is heavy to import (httpx, lxml, rich) is imported inside the commands: --help stays quick.
 
@@ -20,10 +21,10 @@ def _settings(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> Settings
     return _layers(params, urls)[0]
 
 
-def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Settings, list[layers.Origin]]:
+def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Settings, list[load.Origin]]:
     flags = typed(params) | ({"start": urls} if urls else {})
     file = Path(params["config"]) if params.get("config") else None
-    return layers.resolve(file, os.environ, flags)
+    return load.resolve(file, os.environ, flags)
 
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -49,9 +50,9 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
 
     An unfinished crawl is resumed; a finished one is crawled again, asking only what changed.
     """
-    from crawler.cli.crawling import crawl_site  # noqa: PLC0415
+    from crawler.cli.crawl import crawl_site  # noqa: PLC0415
 
-    return loop.run(lambda: crawl_site(_settings(params, urls)))
+    return event_loop.run(lambda: crawl_site(_settings(params, urls)))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -73,11 +74,11 @@ def demo(serve: int | None, **params: Any) -> int:
 
     Needs no network and writes only to --output (a temporary folder, if none is named).
     """
-    from crawler.cli.demo import crawl_demo, serve_demo  # noqa: PLC0415
+    from crawler.cli.demo.command import crawl_demo, serve_demo  # noqa: PLC0415
 
     if serve is not None:
-        return loop.run(lambda: serve_demo(serve))
-    return loop.run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
+        return event_loop.run(lambda: serve_demo(serve))
+    return event_loop.run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -97,7 +98,7 @@ def demo(serve: int | None, **params: Any) -> int:
 def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Say where a crawl stands. URL is the one that was crawled, or name the --state."""
     from crawler.cli.interrupt import run  # noqa: PLC0415
-    from crawler.cli.story import show_status  # noqa: PLC0415
+    from crawler.cli.status import show_status  # noqa: PLC0415
 
     return run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
 
@@ -116,8 +117,8 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
 )
 def explain(url: str, **params: Any) -> int:
     """Tell the story of one URL, from state."""
+    from crawler.cli.explain import show_story  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
-    from crawler.cli.story import show_story  # noqa: PLC0415
 
     return run(lambda: show_story(_settings(params), url))
 
@@ -140,7 +141,7 @@ def export(url: str | None, **params: Any) -> int:
 
     Whatever is known is written, also of an unfinished crawl.
     """
-    from crawler.cli.crawling import export_sitemap  # noqa: PLC0415
+    from crawler.cli.export import export_sitemap  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
@@ -171,7 +172,7 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     when anything was found.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
-    from crawler.cli.validating import validate_sitemaps  # noqa: PLC0415
+    from crawler.cli.validate import validate_sitemaps  # noqa: PLC0415
 
     return run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
 
@@ -197,7 +198,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     Added (+), removed (-), and entries with another date (~). Where NEW is a state, or --state names one, each comes
     with its reason. Exit 8 when anything differs.
     """
-    from crawler.cli.comparing import compare  # noqa: PLC0415
+    from crawler.cli.diff import compare  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: compare(_settings(params), old, new, form=form))
@@ -213,8 +214,8 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
 }))  # fmt: skip
 def robots(url: str, **params: Any) -> int:
     """Say which group and which line of robots.txt decide for URL."""
-    from crawler.cli.asking import show_permit  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
+    from crawler.cli.robots import show_permit  # noqa: PLC0415
 
     return run(lambda: show_permit(_settings(params), url))
 
@@ -226,7 +227,7 @@ def config(ctx: click.Context, /, **params: Any) -> int:
     """Show the effective settings, each with where it came from."""
     if ctx.invoked_subcommand:
         return Exit.OK
-    from crawler.cli.story import show_settings  # noqa: PLC0415
+    from crawler.cli.config import show_settings  # noqa: PLC0415
 
     show_settings(_layers(params)[1], sys.stdout)
     return Exit.OK
@@ -236,9 +237,9 @@ def config(ctx: click.Context, /, **params: Any) -> int:
 @click.argument("file")
 def check(file: str) -> int:
     """Read FILE and say what is wrong with it, if anything is."""
-    from crawler.cli.words import counted  # noqa: PLC0415
+    from crawler.cli.phrases import counted  # noqa: PLC0415
 
-    _, origins = layers.resolve(Path(file))
+    _, origins = load.resolve(Path(file))
     changed = [origin for origin in origins if origin.place != "default"]
     click.echo(f"{file}: good, {counted(len(changed), 'setting')}.")
     return Exit.OK

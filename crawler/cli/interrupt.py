@@ -1,6 +1,6 @@
 """Signals while an event loop runs: waited for like anything else, so that they end things in order.
 
-How they are noted, and what a second one does, is said in `signals`.
+How they are noted, and what a second one does, is said in `cli.signals`.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from typing import TypeVar
 import anyio
 import anyio.lowlevel
 
-from crawler import loop
+from crawler.app import event_loop
+from crawler.cli.signals import noted
 from crawler.errors import Interrupted, first_of
-from crawler.signals import noted
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ async def signalled() -> None:
 
 def run(call: Callable[[], Awaitable[T]]) -> T:
     """`call()` in an event loop, to its end; a signal cancels it. Raises `Interrupted` then."""
-    result: T = loop.run(_until_signalled, call)
+    result: T = event_loop.run(_until_signalled, call)
     return result
 
 

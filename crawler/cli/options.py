@@ -1,6 +1,6 @@
 """From settings to flags: every field of `settings` becomes an option, so that nothing is declared twice.
 
-Click only collects what was typed; reading, checking and layering is done by `layers`, which words all errors.
+Click only collects what was typed; reading, checking and layering is done by `settings.load`, which words all errors.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from crawler.settings import Key, keys
+from crawler.settings.sections import Key, keys
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,9 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crawler.printable import printable
-from crawler.report.lines import duration, remaining_words, tell_progress
-from crawler.report.tally import Tally
+from crawler.report.log import duration, remaining_words, tell_progress
+from crawler.report.printable import printable
+from crawler.report.stats import Stats
 
 LINE_SECONDS: Final = 10.0  # between two plain lines
 LABEL: Final = len("robots.txt")  # columns: the longest of the phases
@@ -35,25 +35,25 @@ class Screen(Console):
         """Go on. Rich would send stdout, where a sitemap may be going, to nowhere, and exit with 1."""
 
 
-async def show(tally: Tally, console: Console, *, interval: float = 0.25) -> None:
-    """Draw `tally` every `interval` seconds until cancelled. What cannot be drawn on is told in lines."""
+async def show(stats: Stats, console: Console, *, interval: float = 0.25) -> None:
+    """Draw `stats` every `interval` seconds until cancelled. What cannot be drawn on is told in lines."""
     if not console.is_terminal or console.is_dumb_terminal:
-        await tell(tally)
+        await tell(stats)
     try:
-        await _draw(tally, console, interval)
+        await _draw(stats, console, interval)
     except Exception:  # a closed terminal or an odd encoding is no reason to stop a crawl
         log.debug("the progress display was given up", exc_info=True)
 
 
-async def tell(tally: Tally, _console: Console | None = None, *, interval: float = LINE_SECONDS) -> None:
-    """Log a line on `tally` every `interval` seconds until cancelled. Called as `show` is."""
+async def tell(stats: Stats, _console: Console | None = None, *, interval: float = LINE_SECONDS) -> None:
+    """Log a line on `stats` every `interval` seconds until cancelled. Called as `show` is."""
     while True:
         await sleep(interval)
-        tell_progress(tally)
+        tell_progress(stats)
 
 
-async def _draw(tally: Tally, console: Console, interval: float) -> None:
-    with Live(Display(tally), console=console, transient=True, auto_refresh=False) as live:
+async def _draw(stats: Stats, console: Console, interval: float) -> None:
+    with Live(Display(stats), console=console, transient=True, auto_refresh=False) as live:
         while True:
             live.refresh()
             await sleep(interval)
@@ -62,8 +62,8 @@ async def _draw(tally: Tally, console: Console, interval: float) -> None:
 class Display:
     """A `Tally` in five rows; printed again, it shows what the tally says then. A rich renderable."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, stats: Stats) -> None:
+        self._tally = stats
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """A bar, and facts whose places do not jump while the numbers grow. Fits 60 columns."""
@@ -78,56 +78,56 @@ class Display:
         yield grid
 
 
-def _phase(tally: Tally) -> Text:
-    word, colour = ("stopping", "yellow") if tally.stopping else (tally.phase, "cyan")
+def _phase(stats: Stats) -> Text:
+    word, colour = ("stopping", "yellow") if stats.stopping else (stats.phase, "cyan")
     return Text(word, f"bold not dim {colour}")
 
 
-def _bar(tally: Tally) -> Table:
+def _bar(stats: Stats) -> Table:
     """Done of what will be done. While that cannot be known the bar only shows that something moves."""
-    known = tally.remaining() is not None
-    total = max(1, tally.done + tally.left)
+    known = stats.remaining() is not None
+    total = max(1, stats.done + stats.left)
     bar = ProgressBar(
-        total, tally.done, pulse=not known, complete_style="cyan", finished_style="cyan", pulse_style="cyan"
+        total, stats.done, pulse=not known, complete_style="cyan", finished_style="cyan", pulse_style="cyan"
     )
     row = Table.grid(expand=True)
     row.add_column(ratio=1)
     row.add_column(width=6, justify="right")
-    row.add_row(bar, Text(f"{100 * tally.done // total} %" if known else ""))
+    row.add_row(bar, Text(f"{100 * stats.done // total} %" if known else ""))
     return row
 
 
-def _pages(tally: Tally) -> list[Text]:
-    done = Text.assemble((f"{tally.done:,}", "bold"), f" of {tally.known:,} known")
-    failed = Text(f"{tally.failed:,} failed", "red") if tally.failed else Text("none failed", "green")
+def _pages(stats: Stats) -> list[Text]:
+    done = Text.assemble((f"{stats.done:,}", "bold"), f" of {stats.known:,} known")
+    failed = Text(f"{stats.failed:,} failed", "red") if stats.failed else Text("none failed", "green")
     return [done, failed]
 
 
-def _queue(tally: Tally) -> list[Text]:
-    return [Text(f"{tally.queued:,} waiting"), Text(f"{tally.in_flight:,} in flight")]
+def _queue(stats: Stats) -> list[Text]:
+    return [Text(f"{stats.queued:,} waiting"), Text(f"{stats.in_flight:,} in flight")]
 
 
-def _speed(tally: Tally) -> list[Text]:
-    return [Text.assemble((f"{tally.rate():,.1f}", "bold"), " pages/s"), _pace(tally)]
+def _speed(stats: Stats) -> list[Text]:
+    return [Text.assemble((f"{stats.rate():,.1f}", "bold"), " pages/s"), _pace(stats)]
 
 
-def _pace(tally: Tally) -> Text:
+def _pace(stats: Stats) -> Text:
     """How the slowest host is asked at present."""
-    if tally.backing_off:
+    if stats.backing_off:
         return Text("backing off", "yellow")
-    if not tally.gap:
+    if not stats.gap:
         return Text("unpaced")
     pace = (
-        f"at most {1 / tally.gap:.3g} requests/s" if tally.gap < 1 else f"1 request every {tally.gap:.3g} s"
+        f"at most {1 / stats.gap:.3g} requests/s" if stats.gap < 1 else f"1 request every {stats.gap:.3g} s"
     )
     return Text(pace)
 
 
-def _time(tally: Tally) -> list[Text]:
-    parts = [Text(duration(tally.elapsed))]
-    if tally.stopping:
-        parts.append(Text(printable(tally.stopping, 40), "yellow"))
+def _time(stats: Stats) -> list[Text]:
+    parts = [Text(duration(stats.elapsed))]
+    if stats.stopping:
+        parts.append(Text(printable(stats.stopping, 40), "yellow"))
         parts.append(Text("ending what is in flight"))
     else:
-        parts.append(Text(remaining_words(tally) or "the rest is not known yet"))
+        parts.append(Text(remaining_words(stats) or "the rest is not known yet"))
     return parts

@@ -9,14 +9,17 @@ from typing import Final
 
 import anyio
 
-from crawler import urls
+from crawler.app.compose import start_url
 from crawler.errors import ConfigError
-from crawler.fetch import AddressGuard, HttpFetcher, Turns
-from crawler.fetch.identity import Identity
-from crawler.places import Places, is_web
-from crawler.settings import Settings
-from crawler.urls import Normaliser, Url
-from crawler.visiting import start_url
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.politeness import Politeness
+from crawler.fetch.request_headers import Identity
+from crawler.parse import url as urls
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.settings.sections import Settings
+from crawler.sitemap.tree import Places, is_web
 
 _HOST: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?/")
 
@@ -37,7 +40,7 @@ async def reading_places(settings: Settings, web: Sequence[str]) -> AsyncIterato
     guard = AddressGuard(starts, settings.http.allow_address)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
-    turns, slot = Turns(time.time, anyio.sleep), time.time()
+    turns, slot = Politeness(time.time, anyio.sleep), time.time()
 
     async def turn() -> None:
         nonlocal slot

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from crawler.app import FOLDER, state_path
+from crawler.app.compose import FOLDER, state_path
 from crawler.errors import ConfigError, FrontierError
-from crawler.frontier.ownership import Owner, owner_of
-from crawler.settings import Settings
-from crawler.urls import Url
+from crawler.frontier.sqlite.ownership import Owner, owner_of
+from crawler.parse.url import Url
+from crawler.settings.sections import Settings
 
 SHOWN: Final = 8
 

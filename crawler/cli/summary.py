@@ -15,13 +15,23 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.closing import EXAMPLES, STDOUT, UNPUBLISHED, Closing, FileLine, kept_words, stalled_words
-from crawler.cli.words import counted
-from crawler.credentials import masked
-from crawler.model import Balance, SeedOutcome, Source, says
-from crawler.printable import printable
-from crawler.report.lines import duration
-from crawler.traps import Trap
+from crawler.cli.phrases import counted
+from crawler.cli.run_summary import (
+    EXAMPLES,
+    STDOUT,
+    UNPUBLISHED,
+    Closing,
+    FileLine,
+    kept_words,
+    stalled_words,
+)
+from crawler.model.outcome import says
+from crawler.model.reasons import SeedOutcome, Source
+from crawler.model.survey import Balance
+from crawler.model.trap import Trap
+from crawler.parse.credentials import masked
+from crawler.report.log import duration
+from crawler.report.printable import printable
 
 PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns; numbers farther off are hard to match with their words

@@ -1,8 +1,1 @@
-"""One exchange over HTTP: `HttpFetcher` asks, `Retrying` asks again, `Turns` says when, `AddressGuard` where."""
-
-from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.guard import AddressGuard
-from crawler.fetch.retry import Retrying
-from crawler.fetch.turns import Pacing, Turns
-
-__all__ = ["AddressGuard", "HttpFetcher", "Pacing", "Retrying", "Turns"]
+"""One exchange over HTTP: connections, limits, retries, politeness, and which addresses may be asked."""

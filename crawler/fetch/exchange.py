@@ -1,7 +1,7 @@
 """One GET: bounded in bytes and time, without redirects, kept cookies or opinions.
 
-Whatever the network does becomes a `Broken`; only a bug raises. How it gets out is for `ways`. The body is read raw and decoded here, so that a small answer cannot become a
-large one (see `inflate`).
+Whatever the network does becomes a `Broken`; only a bug raises. How it gets out is for `routes`. The body is read raw and decoded here, so that a small answer cannot become a
+large one (see `content_coding`).
 """
 
 import math
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio
 import anyio.lowlevel
 
-from crawler import inflate
+from crawler.fetch.address_guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.connection import BrokenAnswer, ClosedEarly, CutShort, TooMuchHead, TooMuchWire
-from crawler.fetch.guard import AddressGuard, AddressRefused, NoAddress
-from crawler.fetch.identity import Identity
 from crawler.fetch.pool import NoConnection
-from crawler.fetch.way import Answering, Causes
-from crawler.fetch.ways import way_out
-from crawler.model import Broken, Cause, Headers, Reply, Response
+from crawler.fetch.request_headers import Identity
+from crawler.fetch.routes import way_out
+from crawler.fetch.transport import Answering, Causes
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Headers, Reply, Response
+from crawler.parse import content_coding
 from crawler.ports import Request
-from crawler.settings import Http
+from crawler.settings.sections import Http
 
 if TYPE_CHECKING:
     import httpx
@@ -46,9 +47,9 @@ _CAUSES: Final[Causes] = (
     (NoAddress, Cause.DNS, False),
     (AddressRefused, Cause.ADDRESS, False),
     (ssl.SSLError, Cause.TLS, False),
-    (inflate.TooLarge, Cause.TOO_LARGE, False),
-    (inflate.UnknownCoding, Cause.CODING, False),
-    (inflate.BrokenCoding, Cause.CODING, True),
+    (content_coding.TooLarge, Cause.TOO_LARGE, False),
+    (content_coding.UnknownCoding, Cause.CODING, False),
+    (content_coding.BrokenCoding, Cause.CODING, True),
     (UnicodeError, Cause.PROTOCOL, False),  # a host name that IDNA refuses
 )
 
@@ -147,7 +148,7 @@ def conditions(request: Request) -> dict[str, str]:
 
 async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) -> bytes:
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
-    decoder = inflate.decoder([word for word in codings if word], limit)
+    decoder = content_coding.decoder([word for word in codings if word], limit)
     body, received, steps = bytearray(), 0, 0
     try:
         if not cut:
@@ -164,9 +165,9 @@ async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) ->
                 ):  # a few bytes may be the work of seconds: others, and deadlines, have their turn
                     await anyio.lowlevel.checkpoint()
         decoder.finish()
-    except inflate.DecompressionBomb:
+    except content_coding.DecompressionBomb:
         raise
-    except inflate.TooLarge:
+    except content_coding.TooLarge:
         if not cut:
             raise
     return bytes(body)
@@ -174,12 +175,12 @@ async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) ->
 
 def _check_coded(received: int, limit: int) -> None:
     if received > limit:
-        raise inflate.DecompressionBomb(f"more than {limit:,} bytes, coded")
+        raise content_coding.DecompressionBomb(f"more than {limit:,} bytes, coded")
 
 
 def _check_length(said: str, limit: int) -> None:
     if said.isascii() and said.isdigit() and int(said[:20]) > limit:
-        raise inflate.TooLarge(f"{int(said[:20]):,} bytes by its Content-Length, more than {limit:,}")
+        raise content_coding.TooLarge(f"{int(said[:20]):,} bytes by its Content-Length, more than {limit:,}")
 
 
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:

@@ -16,8 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 
+from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import Answer, BrokenAnswer, ClosedEarly, CutShort, Wire
-from crawler.fetch.guard import AddressGuard
 
 PORTS: Final = {"http": 80, "https": 443}
 TIMED_OUT: Final = 408  # the status

@@ -1,4 +1,4 @@
-"""Asking again: which failures may pass, and how often. How long to wait is for `again`, which is seldom needed.
+"""Asking again: which failures may pass, and how often. How long to wait is for `backoff`, which is seldom needed.
 
 Tried again: broken connections, silence, broken framing, and 429, 500, 502, 503 and 504. Waits grow from half a
 second with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every try
@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from crawler import patience
-from crawler.fetch.strain import Strain
-from crawler.model import Broken, Cause, Reply
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Reply
+from crawler.parse.url import origin
 from crawler.ports import Fetcher, Pacer, Request, Turn
-from crawler.urls import origin
+from crawler.rules import retry_after
+from crawler.rules.throttle import Throttle
 
 LONGEST_PAUSE: Final = 30.0  # seconds that one hint may hold a whole host
 SILENCES: Final = 2  # tries that may take too long: a host that is silent twice is silent
@@ -41,7 +42,7 @@ class Retrying:
         """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
         self._clock, self._sleep, self._turn, self._strained = clock, sleep, turn, strained
-        self._strain = Strain()
+        self._strain = Throttle()
 
     async def fetch(self, request: Request) -> Reply:
         """Ask until the answer stands, the tries are used up, or the time is."""
@@ -49,9 +50,9 @@ class Retrying:
         reply = await self._once(request, budget)
         if self._retries == 0 or not self._may_pass(reply, budget):
             return reply
-        from crawler.fetch import again  # noqa: PLC0415 - takes long to import; nearly every first try stands
+        from crawler.fetch import backoff  # noqa: PLC0415 - takes long to import; nearly every first try stands
 
-        return await again.until(
+        return await backoff.until(
             lambda reply: not self._may_pass(reply, budget),
             first=reply,
             ask=lambda: self._again(request, budget),
@@ -82,8 +83,8 @@ class Retrying:
             return False
         if isinstance(reply, Broken):
             return reply.transient and budget.silences < SILENCES
-        wait = patience.retry_after(reply.headers, self._now()) or 0.0
-        return reply.status in patience.PASSING and wait <= patience.QUICK
+        wait = retry_after.retry_after(reply.headers, self._now()) or 0.0
+        return reply.status in retry_after.PASSING and wait <= retry_after.QUICK
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)

@@ -1,5 +1,1 @@
-"""Frontiers: the one durable record per URL. `sqlite` is embedded, a file or `:memory:`."""
-
-from crawler.frontier.sqlite import SqliteFrontier
-
-__all__ = ["SqliteFrontier"]
+"""The durable record of every URL: queue, hosts, runs, outcomes. One package a backend, one contract suite for all."""

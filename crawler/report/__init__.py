@@ -1,1 +1,1 @@
-"""What is told of a crawl: counters while it works (`tally`), lines in a log (`lines`)."""
+"""What a crawl says while it runs and when it is done: statistics, log lines, text that is safe to print."""

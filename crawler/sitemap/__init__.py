@@ -1,1 +1,1 @@
-"""Sitemap files: `write` makes them, `read` takes URLs out of those that others made."""
+"""Sitemap files: reading, writing, validating, comparing and publishing them."""

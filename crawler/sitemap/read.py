@@ -13,8 +13,8 @@ from typing import Final, Literal
 
 from lxml import etree
 
-from crawler import inflate
-from crawler.model import MAX_BYTES
+from crawler.model.protocol import MAX_BYTES
+from crawler.parse import content_coding
 from crawler.sitemap.sniff import LONGEST, SNIFFED, is_json, is_web_page, read_json
 
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
@@ -67,7 +67,7 @@ class Reading:
                 yield from self._json(chunks)
             else:
                 yield from self._counted(self._xml(chunks, head))
-        except (inflate.BrokenCoding, inflate.TooLarge) as error:
+        except (content_coding.BrokenCoding, content_coding.TooLarge) as error:
             self.malformed = f"could be read in part only: {error}"
 
     def _json(self, chunks: Iterable[bytes]) -> Iterator[Found]:
@@ -148,7 +148,7 @@ def read(chunks: Iterable[bytes], limit: int = MAX_BYTES) -> Reading:
 def _plain(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
     """Bytes after gzip, which is told by its first two bytes and not by the name of the file."""
     first, chunks = _peek(chunks)
-    undone = inflate.decoder(["gzip"] if first.startswith(inflate.MAGIC) else [], limit)
+    undone = content_coding.decoder(["gzip"] if first.startswith(content_coding.MAGIC) else [], limit)
     for chunk in chunks:
         yield from undone.feed(chunk)
     undone.finish()

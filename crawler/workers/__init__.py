@@ -1,6 +1,1 @@
-"""Worker processes: visits made elsewhere, by processes that may die."""
-
-from crawler.workers.channel import Channel
-from crawler.workers.team import Home, Team
-
-__all__ = ["Channel", "Home", "Team"]
+"""Worker processes: visits made by processes that may die, and the sandbox for risky markup."""

@@ -1,4 +1,4 @@
-"""Messages between two processes over a socket: JSON, a line each. What they mean is in `letters`.
+"""Messages between two processes over a socket: JSON, a line each. What they mean is in `messages`.
 
 JSON and nothing richer: a worker has read hostile markup, and what it says is data, never code.
 """
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import anyio
 
-from crawler import strict_json
 from crawler.fetch.readiness import readiness
+from crawler.parse import strict_json
 
 READ: Final = 262_144  # bytes taken at once
 LONGEST: Final = 8_000_000  # bytes of one message: twice what the links of a page may have

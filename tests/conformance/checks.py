@@ -14,15 +14,22 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from crawler import dates, encoding, extract, fields, srcset, urls
 from crawler.fetch.exchange import conditions
-from crawler.judge import Judge, Rules
-from crawler.model import Entry, Headers, Lease, Response, Validators, Visit
+from crawler.model.facts import Entry, Validators
+from crawler.model.lease import Lease
+from crawler.model.reply import Headers, Response
+from crawler.model.visit import Visit
+from crawler.parse import dates, encoding, html, robots_meta, srcset
+from crawler.parse import headers as fields
+from crawler.parse import url as urls
+from crawler.parse.normalise import Normaliser
+from crawler.parse.refresh import parse_refresh
+from crawler.parse.robots_txt import parse
+from crawler.parse.url import Url
 from crawler.ports import Request
-from crawler.robots import parse
+from crawler.rules.judge import Judge, Rules
 from crawler.sitemap import read
-from crawler.sitemap.write import Style, Writer
-from crawler.urls import Normaliser, Url
+from crawler.sitemap.write.writer import Style, Writer
 
 Given = dict[str, Any]
 Check = Callable[[Given], tuple[Any, Any]]
@@ -93,7 +100,7 @@ def query_percent_encoding(given: Given) -> tuple[Any, Any]:
     """A query is spelled in the encoding of the page it stands on."""
     got = {}
     for name in given["output"]:
-        page = extract.extract(
+        page = html.extract(
             encoded(f"<a href='?{given['input']}'>", name), "https://a.example/", charset=name
         )
         [href] = page.followed
@@ -149,7 +156,7 @@ def start_tags(given: Given) -> tuple[Any, Any]:
     """The tree of elements, with the attributes that the crawl reads. The contents of a template are no document, so
     where one is, the links alone are compared.
     """
-    tree = extract.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
+    tree = html.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
     nodes = [node for node in tree.root.traverse() if str(node.tag)[0] not in "-!"] if tree.root else []
     nodes = [node for node in nodes if _namespace(node) == "html"]
     got = [
@@ -170,24 +177,24 @@ def _element(tag: str, attributes: dict[str, str]) -> tuple[str, dict[str, str]]
 
 
 def href_value(given: Given) -> tuple[Any, Any]:
-    tree = extract.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
+    tree = html.tree_of(given["html"].encode("utf-8", "surrogatepass"), "utf-8")
     return given["href"], tree.css("a")[0].attributes.get("href")
 
 
 def links(given: Given) -> tuple[Any, Any]:
-    page = extract.extract(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
-    followed, avoided, _ = extract.resolve(page, plain)
+    page = html.extract(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
+    followed, avoided, _ = html.resolve(page, plain)
     expected = {plain(link) for link in given["links"]} - {None}
     return sorted(expected), sorted({*followed, *avoided})
 
 
 def html_sample(given: Given) -> tuple[Any, Any]:
-    extract.resolve(extract.extract(b64decode(given["html_b64"]), "https://a.example/"), plain)
+    html.resolve(html.extract(b64decode(given["html_b64"]), "https://a.example/"), plain)
     return None, None
 
 
 def sniff(given: Given) -> tuple[Any, Any]:
-    page = extract.extract(b64decode(given["html_b64"]), "https://a.example/", charset=given.get("charset"))
+    page = html.extract(b64decode(given["html_b64"]), "https://a.example/", charset=given.get("charset"))
     return _label(given["encoding"]), _label(page.encoding)
 
 
@@ -204,13 +211,13 @@ def content_type(given: Given) -> tuple[Any, Any]:
 
 
 def base(given: Given) -> tuple[Any, Any]:
-    page = extract.extract(given["html"].encode(), given["document_url"], charset="utf-8")
+    page = html.extract(given["html"].encode(), given["document_url"], charset="utf-8")
     return given["base_url"], page.base
 
 
 def refresh(given: Given) -> tuple[Any, Any]:
     """The URL is compared as the crawl uses it: joined with the base of its page."""
-    page = extract.extract(given["html"].encode(), given["document_url"], charset="utf-8")
+    page = html.extract(given["html"].encode(), given["document_url"], charset="utf-8")
     delay, target = page.refresh or (None, None)
     got = [None if delay is None else int(delay), urls.join(page.base, target) if target else None]
     if given["target"] is None:  # the page is not to be left
@@ -220,7 +227,7 @@ def refresh(given: Given) -> tuple[Any, Any]:
 
 def refresh_content(given: Given) -> tuple[Any, Any]:
     """`url` null where there is a refresh: the document itself."""
-    found = extract.parse_refresh(given["content"])
+    found = parse_refresh(given["content"])
     if not given["refreshes"]:
         # A refresh to something that is no URL is none: joining decides.
         joined = found and urls.join("https://a.example/", found[1])
@@ -236,7 +243,7 @@ def refresh_content(given: Given) -> tuple[Any, Any]:
 def x_robots_tag(given: Given) -> tuple[Any, Any]:
     headers = Headers([(name, value) for name, value in given["headers"]])
     agent = given.get("user_agent") or US
-    said = fields.robots_tag(headers.all("x-robots-tag"), agent.lower())
+    said = robots_meta.robots_tag(headers.all("x-robots-tag"), agent.lower())
     return given["value"], getattr(said, given["field"])
 
 

@@ -106,8 +106,8 @@ def _calendar(year: int, month: int, day: int) -> bytes:
     if day:
         return http(page("/", f"/cal/{year}/{month:02}", text=f"{name}, day {day}: no events"))
     days = [f"/cal/{year}/{month:02}/{number:02}" for number in range(1, 29)]
-    around = [f"/cal/{after[0]}/{after[1]:02}", f"/cal/{before[0]}/{before[1]:02}"]
-    return http(page("/", *days, *around, text=f"{name} 1 2 3 4 5 6 7 8 9"))
+    failpoint = [f"/cal/{after[0]}/{after[1]:02}", f"/cal/{before[0]}/{before[1]:02}"]
+    return http(page("/", *days, *failpoint, text=f"{name} 1 2 3 4 5 6 7 8 9"))
 
 
 def sessions() -> Origin:

@@ -1,1 +1,0 @@
-"""Risky markup, read in another process: `parent` asks, `child` reads. Which markup is risky, `extract` says."""

@@ -1,0 +1,330 @@
+"""The composition root: settings in, a crawl that is ready to run out. The only room that names concrete classes.
+
+`open_job` is what the command line and library users stand on. A `Job` holds the frontier of one site, crawls,
+and publishes.
+"""
+
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from crawler.app.compose import (
+    MEMORY,
+    PUBLISH_BASE,
+    check_extras,
+    doubts_of,
+    far_of,
+    home_of,
+    in_published_order,
+    normaliser,
+    open_fetcher,
+    open_frontier,
+    open_visitor,
+    product_token,
+    publish_base,
+    sitemap_of,
+    starts_of,
+    state_path,
+)
+from crawler.app.resume import fingerprint, reading
+from crawler.app.seeding import Lines, Seeding, started_by_input
+from crawler.engine.crawl import Crawl, Ending, Limits
+from crawler.engine.reading_log import ReadingLog, Sparing, counted
+from crawler.engine.robots import Robots
+from crawler.errors import FrontierError, PublishRefused, first_of
+from crawler.fetch import politeness
+from crawler.fetch.request_headers import has_login
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.settlement import Settlement
+from crawler.parse import url as urls
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url
+from crawler.ports import Fetcher, Politeness, Run, Sink, Visitor
+from crawler.report.stats import Stats
+from crawler.rules.candidates import Candidates
+from crawler.rules.doubts import Doubts
+from crawler.rules.judge import Judge
+from crawler.rules.scope import Scope
+from crawler.rules.traps import Traps
+from crawler.settings.load import checked
+from crawler.settings.sections import DEFAULTS, Settings
+from crawler.sitemap.publish.guard import Crawled
+from crawler.sitemap.publish.publish import STDOUT, Published, publish
+from crawler.workers.pool import Coordinator, WorkerPool
+
+log = logging.getLogger("crawler")
+OUTPUT: Final = "output"  # the same
+DEATHS: Final = "deaths"  # of processes, by the page that was being read: the same, as JSON
+
+
+def _reading_log(settings: Settings, start: Url) -> Path | None:
+    """The file beside the state that names the pages that are being read."""
+    state = state_path(settings, start)
+    return None if state == MEMORY else Path(f"{state}.reading")
+
+
+async def _deaths(frontier: SqliteFrontier, reading: ReadingLog) -> dict[str, int]:
+    """How many processes of this run died while they read a page, by its URL."""
+    known: dict[str, int] = json.loads(await frontier.recall(DEATHS) or "{}")
+    if died := reading.died():
+        known = counted(known, died)
+        await frontier.remember(DEATHS, json.dumps(known))
+    return known
+
+
+async def output_folder(frontier: SqliteFrontier, settings: Settings) -> Path:
+    """Where the sitemap lies: as --output says, else as the newest run was told."""
+    told = settings.output.output
+    return Path((await frontier.recall(OUTPUT) if told == DEFAULTS.output.output else None) or told)
+
+
+def _absolute(output: str) -> str:
+    return "" if output == STDOUT else str(Path(output).absolute())
+
+
+@dataclass
+class Job:
+    """The crawl of one site: `crawl` (or `outcomes`), then `publish`. Made by `open_job`."""
+
+    settings: Settings
+    starts: tuple[Url, ...]
+    frontier: SqliteFrontier
+    run: Run
+    stats: Stats
+    fetcher: Fetcher
+    turn: Politeness
+    judge: Judge
+    visitor: Visitor
+    traps: Traps
+    base: PublishBase | None = None
+    inputs: Sequence[Lines] = ()
+    sinks: list[Sink] = field(default_factory=list)
+    checks_starts: bool = True
+    ending: Ending | None = None
+    doubts: Doubts = field(default_factory=Doubts)
+    _crawl: Crawl | None = None
+    _stopped: str | None = None
+
+    async def crawl(self) -> Ending:
+        """Crawl until the site is known, a limit is met, or `stop`.
+
+        Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
+        """
+        if self.run.complete:
+            self.ending = Ending.COMPLETE
+            return self.ending
+        balance = await self.frontier.balance()
+        filtered = await self.frontier.filtered()  # the tally counts what is visited
+        self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
+        self._crawl = self._assemble()
+        if self._stopped:
+            self._crawl.stop(self._stopped)
+        self.ending = await self._crawl.run()
+        return self.ending
+
+    @asynccontextmanager
+    async def outcomes(self) -> AsyncIterator[MemoryObjectReceiveStream[Settlement]]:
+        """Crawl, and see each URL settle once that is durable. Leaving the block early stops the crawl."""
+        send, receive = anyio.create_memory_object_stream[Settlement](256)
+        self.sinks.append(_Stream(send))
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._crawl_into, send)
+                with receive:
+                    yield receive
+                self.stop("nobody looks any more")
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+
+    async def _crawl_into(self, send: MemoryObjectSendStream[Settlement]) -> None:
+        async with send:
+            await self.crawl()
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the crawl ended unfinished, and no page more had answered than the last time it did."""
+        return self._crawl is not None and self._crawl.stalled
+
+    def stop(self, why: str) -> None:
+        """Let what is in flight end; `crawl` then returns. The state can be resumed."""
+        self._stopped = why
+        if self._crawl:
+            self._crawl.stop(why)
+
+    async def publish(self) -> Published:
+        """Write the sitemap of what is listed. Raises `PublishRefused`, `OutputError`, `FrontierError`.
+
+        A complete run that was published, or refused by the guard, is over: the next crawl begins a new one. One
+        that could not be written is published by the next call, without crawling again.
+        """
+        self.stats.phase = "publishing"
+        balance = await self.frontier.balance()
+        if not balance.balanced:
+            raise FrontierError(
+                f"The state does not balance: {balance.discovered:,} URLs were discovered, "
+                f"{balance.open + sum(balance.outcomes.values()):,} are accounted for. It is damaged: begin anew with --fresh."
+            )
+        complete = self.ending is Ending.COMPLETE or self.run.complete
+        over = complete and not self.settings.guard.dry_run
+        try:
+            site = urls.origin(await home_of(self.frontier, self.starts[0]))
+            base = PublishBase(self.settings.output.publish_base or site, site)
+            self.doubts = await doubts_of(self.frontier, self.starts)
+            published = await publish(
+                in_published_order(self.frontier, base),
+                self.settings.output,
+                self.settings.dates,
+                self.settings.guard,
+                base.site,
+                crawled=Crawled(complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt),
+                run_id=str(self.run.number),
+            )
+        except PublishRefused:
+            if over:
+                await self.frontier.conclude(refused=True)
+            raise
+        if not self.settings.guard.dry_run:
+            await self.frontier.mark_published(published.urls)
+        if over:
+            await self.frontier.conclude()
+        return published
+
+    def _assemble(self) -> Crawl:
+        settings = self.settings
+        pace, agent = settings.pace, product_token(settings.http.user_agent)
+        robots = Robots(
+            agent,
+            self.fetcher,
+            self.frontier,
+            now=time.time,
+            turn=self.turn,
+            ignore=pace.ignore_robots,
+        )
+        return Crawl(
+            frontier=self.frontier,
+            fetcher=self.fetcher,
+            permits=robots,
+            judge=self.judge,
+            candidates=Candidates(
+                Scope.of(self.starts, settings.scope, logged_in=has_login(settings.http)), self.traps
+            ),
+            stats=self.stats,
+            turn=self.turn,
+            visitor=self.visitor,
+            limits=Limits(
+                concurrency=pace.concurrency,
+                gap=1 / pace.rate if pace.rate else 0.0,
+                max_wait=pace.max_wait,
+                keep_failing=settings.guard.keep_failing,
+                max_pages=settings.scope.max_pages,
+                max_time=settings.scope.max_time,
+            ),
+            sinks=[self.stats, *self.sinks],
+            checks_starts=self.checks_starts,
+            seeding=Seeding(settings, self.fetcher, robots, self.turn, self.base, self.inputs),
+            base=self.base,
+        )
+
+
+class _Stream:
+    """A `Sink` that hands settlements to whoever iterates; a reader that left is no reason to stop."""
+
+    def __init__(self, send: MemoryObjectSendStream[Settlement]) -> None:
+        self._send = send
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        try:
+            for settlement in group:
+                await self._send.send(settlement)
+        except anyio.BrokenResourceError:
+            pass
+
+
+@asynccontextmanager
+async def open_job(
+    settings: Settings, *, clock: Callable[[], float] = time.monotonic, sinks: Sequence[Sink] = ()
+) -> AsyncIterator[Job]:
+    """Everything that one crawl needs, opened; closed again on the way out.
+
+    Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
+    """
+    settings = checked(settings)
+    check_extras(settings)
+    sitemap_of(settings)  # as above: wrong is wrong at once
+    scope, pace = settings.scope, settings.pace
+    stats = Stats(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)
+    async with AsyncExitStack() as stack:
+        inputs = [Lines(name, normaliser(settings)) for name in dict.fromkeys(scope.input)]
+        for lines in inputs:
+            stack.callback(lines.close)
+        if inputs and not scope.start:
+            settings = replace(settings, scope=await started_by_input(scope, inputs))
+        starts = starts_of(settings)
+        base = publish_base(settings, starts)
+        for lines in inputs:
+            lines.normalise = normaliser(settings, base=base)
+        traps = Traps(settings.scope.allow_trap)
+        turn = politeness.Politeness(time.time, anyio.sleep, far=far_of(settings))
+        plain = await stack.enter_async_context(
+            open_fetcher(settings)
+        )  # what is wrong shows before state is touched
+        frontier = open_frontier(settings, starts[0])
+        stack.push_async_callback(frontier.close)
+        run = await frontier.begin(fingerprint(settings, starts), reading(settings))
+        await frontier.remember(PUBLISH_BASE, base.base if base else "")
+        await frontier.remember(OUTPUT, _absolute(settings.output.output))
+        pacer = politeness.Pacing(frontier, turn)
+        log_of_reading = ReadingLog(_reading_log(settings, starts[0]))
+        stack.callback(log_of_reading.close)
+        deaths = await _deaths(frontier, log_of_reading)
+        here = await stack.enter_async_context(
+            open_visitor(
+                settings,
+                plain,
+                pacer,
+                turn,
+                stats.strained,
+                traps.session,
+                base,
+                reading=log_of_reading.reading,
+            )
+        )
+        visitor = here.visitor
+        if pace.processes > (most := max(1, pace.concurrency // 2)):
+            log.warning(
+                "--processes is above its bound: each needs two requests in flight, so a larger --concurrency allows more",
+                extra={
+                    "fields": {"processes": pace.processes, "used": most, "concurrency": pace.concurrency}
+                },
+            )
+        if settings.pace.processes > 1 and not run.complete:
+            home = Coordinator(pacer, turn, stats.strained, traps.session, turn.ended, base)
+            visitor = await stack.enter_async_context(
+                WorkerPool(settings, settings.pace.processes, home).running()
+            )
+        if deaths:
+            visitor = Sparing(visitor, deaths)
+        yield Job(
+            settings,
+            starts,
+            frontier,
+            run,
+            stats,
+            here.fetcher,
+            turn,
+            here.judge,
+            visitor,
+            traps,
+            base,
+            inputs,
+            list(sinks),
+            checks_starts=bool(scope.start),
+        )

@@ -1,0 +1,354 @@
+"""Seeds: files of `--input` and sitemaps, as a source of URLs. Not a validator: what can be read is used.
+
+Each is work like a page: it is settled once a run in the state, one after the other, while pages are visited. What it
+names reaches the frontier in groups before it is settled, so a death costs one seed to be read again and no URL.
+robots.txt, the pace and the site hold for sitemaps as for pages; what is wrong with one is said and costs that one only.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, Protocol
+
+import anyio
+import anyio.to_thread
+
+from crawler.app.compose import (
+    normaliser,
+    sitemap_of,
+)
+from crawler.engine.crawl import Crawl
+from crawler.engine.robots import Robots
+from crawler.errors import ConfigError
+from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, REDIRECTS
+from crawler.model.reasons import SeedKind, SeedOutcome, Why
+from crawler.model.reply import Broken
+from crawler.model.robots import Permit
+from crawler.model.seed import Seed, SeedSettlement
+from crawler.parse import url as urls
+from crawler.parse.normalise import Normaliser
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url, netloc, origin
+from crawler.ports import Fetcher, Frontier, Request, Turn
+from crawler.settings.sections import Scope, Settings
+from crawler.sitemap.tree import CHUNK, is_web, read_file, sibling, slices
+
+GROUP: Final = 2_000  # URLs that reach the frontier together
+NESTED: Final = 500  # sitemaps that are read below indexes which an index names
+ROOM: Final = (MAX_ENTRIES, MAX_ENTRIES, NESTED)  # sitemaps that are read, by the indexes above them
+MOST_HOSTS: Final = 1_000  # whose pages `--input` may name, if no start URL is given
+HOPS: Final = 5  # redirects in a row
+
+log = logging.getLogger("crawler.app.seeding")
+
+
+class Reading(Protocol):
+    """A seed that is open."""
+
+    def take(self) -> Sequence[Url] | None:
+        """The next URLs that it names; None at its end. Blocks."""
+        ...
+
+    def settlement(self, seed: Seed) -> SeedSettlement:
+        """What became of it, after its end."""
+        ...
+
+
+class Lines:
+    """The URLs of `--input`, one a line; `-` is stdin, `#` begins a comment. A line that is no URL is passed over."""
+
+    def __init__(self, name: str, normalise: Normaliser) -> None:
+        """Raises `ConfigError` when the file cannot be read."""
+        self.name, self.normalise, self._entries = name, normalise, 0
+        try:
+            self._file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 - read while crawling
+        except OSError as error:
+            raise ConfigError(f"--input: {name} cannot be read ({error.strerror}).") from error
+        self._numbered = enumerate(self._file, 1)
+
+    async def spool(self) -> None:
+        """Copy a pipe to a temporary file: so it can be read twice, and no thread waits for it when the crawl ends."""
+        if self._file.seekable():
+            return
+        copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
+        pipe, chunk = self._file.fileno(), b"-"
+        while chunk:
+            await anyio.wait_readable(pipe)
+            chunk = os.read(pipe, CHUNK)
+            copy.write(chunk)
+        copy.seek(0)
+        self._file, self._numbered = copy, enumerate(copy, 1)
+
+    def hosts(self) -> dict[str, Url]:
+        """The first URL of each host; the lines can be taken afterwards. Blocks."""
+        found: dict[str, Url] = {}
+        for line in self._file:
+            if url := self.normalise(_text(line)):
+                found.setdefault(netloc(url), url)
+            if len(found) > MOST_HOSTS:
+                break
+        self._file.seek(0)
+        self._numbered = enumerate(self._file, 1)
+        return found
+
+    def take(self) -> list[Url] | None:
+        """See `Reading.take`. Raises `ConfigError` when the file fails."""
+        try:
+            chunk = list(islice(self._numbered, GROUP))
+        except OSError as error:
+            raise ConfigError(f"--input: {self.name} cannot be read ({error.strerror}).") from error
+        urls = [url for number, line in chunk if (url := self._read(number, line))]
+        self._entries += len(urls)
+        return urls if chunk else None
+
+    def settlement(self, seed: Seed) -> SeedSettlement:
+        """See `Reading.settlement`."""
+        return SeedSettlement(seed, SeedOutcome.READ, entries=self._entries)
+
+    def _read(self, number: int, line: bytes) -> Url | None:
+        text = _text(line)
+        if not text:
+            return None
+        url = self.normalise(text)
+        if url is None:
+            log.warning("a line is no URL", extra={"fields": {"input": self.name, "line": number}})
+        return url
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
+
+
+def _text(line: bytes) -> str:
+    """What a line says; a comment says nothing."""
+    text = line.decode("utf-8-sig", "replace").strip()
+    return "" if text.startswith("#") else text
+
+
+async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
+    """The scope when no start URL is given: the first line of each host is one. Raises `ConfigError`."""
+    if scope.scope == "path":
+        raise ConfigError("--scope path needs a start URL, beside --input: its folder is the site.")
+    starts: dict[str, Url] = {}
+    for lines in inputs:
+        await lines.spool()
+        found = await anyio.to_thread.run_sync(lines.hosts)
+        starts |= {host: url for host, url in found.items() if host not in starts}
+    if not starts:
+        raise ConfigError(f"--input: no line of {' or '.join(scope.input)} is an http or https URL.")
+    if len(starts) > MOST_HOSTS:
+        raise ConfigError(f"--input names more than {MOST_HOSTS:,} hosts, and there is no start URL.")
+    return replace(scope, start=tuple(starts.values()))
+
+
+class Entries:
+    """What a sitemap names: pages as they are taken, further sitemaps in its settlement."""
+
+    def __init__(self, chunks: Iterable[bytes], read: Callable[[str], Url | None], *, place: str) -> None:
+        """`read` makes a URL of what stands in a loc; `place` is where the sitemap lies, a URL or a path."""
+        from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml takes long to import
+
+        self._found, self._read, self._place = reading(chunks), read, place
+        self._items = iter(self._found)
+        self._below: dict[str, None] = {}
+        self._entries, self._fault = 0, ""
+        self._room = (
+            MAX_BYTES  # for the URLs that the entries lead to: short ones may be relative to a long one
+        )
+
+    def take(self) -> list[Url] | None:
+        """See `Reading.take`."""
+        if self._room < 0:
+            self._fault = f"names more than {MAX_BYTES:,} bytes of URLs"
+            return None
+        try:
+            items = list(islice(self._items, min(GROUP, MAX_ENTRIES - self._entries)))
+            if not items and self._entries == MAX_ENTRIES and next(self._items, None):
+                self._fault = f"names more than {MAX_ENTRIES:,} URLs"
+        except OSError as error:
+            items, self._fault = [], str(error.strerror)
+        self._entries += len(items)
+        pages: dict[Url, None] = {}
+        for item in items:
+            if url := self._read(item.loc):
+                self._room -= len(url)
+                if item.kind == "page":
+                    pages[url] = None
+                else:
+                    self._below[self._child(url)] = None
+        return list(pages) if items else None
+
+    def _child(self, url: Url) -> str:
+        """An index on disk names URLs: the files are looked for beside it. One on the web never leads to a file."""
+        beside = None if is_web(self._place) else sibling(self._place, url)
+        return str(beside) if beside else url
+
+    def settlement(self, seed: Seed) -> SeedSettlement:
+        """See `Reading.settlement`."""
+        fault = self._fault or self._found.malformed or ""
+        below = tuple(Seed(SeedKind.SITEMAP, name, seed.depth + 1) for name in self._below)
+        bad = SeedOutcome.PARTLY if self._entries else SeedOutcome.FAILED
+        return SeedSettlement(seed, bad if fault else SeedOutcome.READ, fault, self._entries, below)
+
+
+@dataclass
+class Seeds:
+    """Reads the seeds of a run that are not settled yet.
+
+    `permit` asks robots.txt of a URL, `on_site` gives those URLs that are on the site, `turn` waits for a slot, and
+    `after_pages` until pages had their share of the slots.
+    """
+
+    frontier: Frontier
+    fetcher: Fetcher
+    normalise: Normaliser
+    base: Url  # what a relative URL in a file on disk is relative to
+    permit: Callable[[Url], Awaitable[Permit]]
+    on_site: Callable[[Sequence[Url]], Awaitable[Sequence[Url]]]
+    turn: Turn
+    after_pages: Callable[[], Awaitable[None]]
+    inputs: Sequence[Lines] = ()
+    _lines: dict[str, Lines] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """By the name that the state knows them by."""
+        self._lines = {lines.name: lines for lines in self.inputs}
+
+    async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
+        """What the seeds name, in groups. `sitemaps`: URLs and paths of those that are named by no index."""
+        await self.frontier.name_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
+        passed = await self.frontier.name_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
+        while seed := await self.frontier.next_seed():
+            reading = await self._open(seed)
+            if not isinstance(reading, SeedSettlement):
+                while (
+                    urls := await anyio.to_thread.run_sync(reading.take, abandon_on_cancel=True)
+                ) is not None:
+                    yield seed, urls
+                reading = reading.settlement(seed)
+            passed += await self._settle(reading)
+        # What only a sitemap named that fails for now is no less published: it is asked for all the same.
+        for seed, urls in await self.frontier.unnamed():
+            yield seed, urls
+        if passed:
+            log.warning(
+                "more sitemaps than are read", extra={"fields": {"passed_over": passed, "nested": NESTED}}
+            )
+
+    async def _settle(self, read: SeedSettlement) -> int:
+        seed = read.seed
+        below = await self._named(read.below)
+        room = ROOM[seed.depth + 1] if seed.depth + 1 < len(ROOM) else 0
+        passed = await self.frontier.settle_seed(read._replace(below=tuple(below)), room)
+        if seed.kind is SeedKind.INPUT:
+            return passed
+        fields: dict[str, object] = {"url": seed.name}
+        if read.outcome in {SeedOutcome.READ, SeedOutcome.PARTLY}:
+            counts = {"pages": read.entries - len(read.below), "sitemaps": len(read.below)}
+            log.info("read a sitemap", extra={"fields": fields | counts})
+        if read.outcome is SeedOutcome.PARTLY:
+            log.warning("a sitemap is broken", extra={"fields": fields | {"fault": read.detail}})
+        elif read.outcome is not SeedOutcome.READ:
+            reason = read.detail or read.outcome.says
+            log.warning("a sitemap was passed over", extra={"fields": fields | {"reason": reason}})
+        return passed
+
+    async def _named(self, below: Sequence[Seed]) -> list[Seed]:
+        """Those that may be read at all."""
+        web = [Url(seed.name) for seed in below if is_web(seed.name)]
+        near = set(await self.on_site(web))
+        return [seed for seed in below if not is_web(seed.name) or seed.name in near]
+
+    async def _open(self, seed: Seed) -> Reading | SeedSettlement:
+        """The seed, ready to be taken from, or why it is not."""
+        if seed.kind is SeedKind.INPUT:
+            lines = self._lines.get(seed.name)
+            if lines is None:
+                return SeedSettlement(seed, SeedOutcome.FAILED, "is not given any more")
+            await lines.spool()
+            return lines
+        if is_web(seed.name):
+            return await self._fetch(seed)
+        return Entries(read_file(seed.name), partial(self._join, self.base), place=seed.name)
+
+    def _join(self, base: Url, loc: str) -> Url | None:
+        return self.normalise(loc, base)
+
+    async def _fetch(self, seed: Seed) -> Reading | SeedSettlement:
+        url, status = Url(seed.name), 200
+        if not await self.on_site([url]):
+            return SeedSettlement(seed, SeedOutcome.OFFSITE, "is not on the site")
+        for _ in range(HOPS + 1):
+            permit = await self.permit(url)
+            if not permit.allowed:
+                down = permit.why is Why.ROBOTS_DOWN
+                return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
+            await self.after_pages()
+            await self.turn(origin(url), await self.frontier.slot(origin(url)))
+            reply = await self.fetcher.fetch(Request(url, limit=MAX_BYTES))
+            if isinstance(reply, Broken):
+                return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
+            if reply.status == 200:
+                return Entries(slices(reply.body), partial(self._join, url), place=url)
+            status = reply.status
+            location = reply.headers.get("location") if status in REDIRECTS else None
+            to = self.normalise(location, url) if location else None
+            if to is None or not await self.on_site([to]):
+                gone = status < 500 and status not in {401, 403, 429}
+                return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {status}", gone=gone)
+            url = to
+        return SeedSettlement(seed, SeedOutcome.FAILED, "redirects too often", gone=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Seeding:
+    """The seeds that the settings name: files of input first, then sitemaps."""
+
+    settings: Settings
+    fetcher: Fetcher
+    robots: Robots
+    turn: Turn
+    base: PublishBase | None
+    inputs: Sequence[Lines]
+
+    async def __call__(self, crawl: Crawl) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
+        seeds = Seeds(
+            crawl.frontier,
+            self.fetcher,
+            normaliser(self.settings, base=self.base),
+            crawl.starts[0],
+            permit=crawl.meeting.permit,
+            on_site=crawl.on_site,
+            turn=self.turn,
+            after_pages=crawl.after_pages,
+            inputs=self.inputs,
+        )
+        async with aclosing(seeds.read(await self._sitemaps(crawl))) as groups:
+            async for found in groups:
+                yield found
+
+    async def _sitemaps(self, crawl: Crawl) -> Sequence[str]:
+        chosen = sitemap_of(self.settings)
+        if chosen == "off":
+            return []
+        if chosen == "auto":
+            found = await self._named_by_robots(crawl)
+        elif is_web(chosen):
+            found = [Url(chosen)]
+        else:
+            return [chosen]
+        return [self.base.crawled(url) for url in found] if self.base else found
+
+    async def _named_by_robots(self, crawl: Crawl) -> list[Url]:
+        found: list[Url] = []
+        for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
+            await crawl.meeting.permit(Url(site + "/"))  # its robots.txt is known afterwards
+            found += self.robots.sitemaps(site)
+        return found

@@ -1,0 +1,149 @@
+"""A worker process: it visits what it is sent, and says what it saw. `workers.team` starts it, and survives it.
+
+It holds no state and decides no pace: for the slot of a further try it asks home. When home is gone, it ends.
+"""
+
+import signal
+import socket
+import time
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from crawler.app.compose import open_fetcher, open_visitor, publish_base, starts_of
+from crawler.app.event_loop import run
+from crawler.fetch.politeness import Politeness
+from crawler.model.settlement import Seen
+from crawler.parse.url import origin
+from crawler.ports import Visitor
+from crawler.settings.sections import Settings, settings_of
+from crawler.workers import messages as letters
+from crawler.workers.channel import Channel
+
+
+class _Home:
+    """A `ports.Pacer`, a `Turn` and two ears, all of them at the other end of the channel.
+
+    Only what was sent here before a host asked for patience has to wait here.
+    """
+
+    def __init__(self, channel: Channel, tasks: TaskGroup) -> None:
+        self._channel, self._tasks = channel, tasks
+        self._numbers = count()
+        self._slots: dict[int, anyio.Event] = {}
+        self._told: set[str] = set()
+        self.patience = Politeness(time.time, anyio.sleep)
+
+    async def slot(self, origin: str) -> float:
+        """Wait until the slot is there, and not only for its moment: home keeps the turns of all."""
+        number, came = next(self._numbers), anyio.Event()
+        self._slots[number] = came
+        try:
+            await self._channel.send(["slot", number, origin])
+            await came.wait()
+        finally:
+            del self._slots[number]
+        return 0.0
+
+    def came(self, number: int) -> None:
+        """A slot is there."""
+        if number in self._slots:
+            self._slots[number].set()
+
+    async def turn(self, origin: str, at: float) -> None:
+        """Home has waited already."""
+
+    async def slow(self, origin: str, until: float) -> None:
+        """A host showed strain."""
+        self.patience.slow(origin, until)
+        await self._channel.send(["slow", origin, until])
+
+    def strained(self, wait: float) -> None:
+        """For the display."""
+        self._tasks.start_soon(self._channel.send, ["strained", wait])
+
+    def session(self, name: str, example: str) -> None:
+        """For the report, which names each once: a page may have thousands."""
+        if name not in self._told:
+            self._told.add(name)
+            self._tasks.start_soon(self._channel.send, ["session", name, example])
+
+
+async def _visit_all(
+    todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel, patience: Politeness
+) -> None:
+    while True:
+        try:
+            number, said = todo.receive_nowait()
+        except anyio.WouldBlock:
+            number, said = await todo.receive()  # takes several times as long
+        lease = letters.read_lease(said)
+        await patience(origin(lease.visit.url), 0.0)
+        seen = lease if patience.ended.is_set() else await visitor.visit(lease)
+        await channel.send(
+            ["seen", number, letters.written(seen)] if isinstance(seen, Seen) else ["unused", number]
+        )
+
+
+async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
+    """What nobody took up yet."""
+    with suppress(anyio.WouldBlock):
+        while True:
+            number, _ = todo.receive_nowait()
+            await channel.send(["unused", number])
+
+
+async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
+    """Visit until home is gone. `messages`: those that have come already."""
+    # Without a limit, as home sends no more than it may have in flight.
+    give, todo = anyio.create_memory_object_stream[Any](float("inf"))
+    async with give, todo, anyio.create_task_group() as tasks:
+        home, base = _Home(channel, tasks), publish_base(settings, starts_of(settings))
+        async with (
+            open_fetcher(settings) as plain,
+            open_visitor(
+                settings, plain, home, home.turn, home.strained, home.session, base, children=1
+            ) as here,
+        ):
+            for _ in range(settings.pace.concurrency):
+                tasks.start_soon(_visit_all, todo, here.visitor, channel, home.patience)
+            await channel.send(["ready"])
+            messages = messages or await channel.receive()
+            while messages:
+                for message in messages:
+                    match message:
+                        case ["visit", number, said]:
+                            give.send_nowait((number, said))
+                        case ["slot", number]:
+                            home.came(number)
+                        case ["site", site] if base:
+                            base.site = site
+                        case ["slow", site, until]:
+                            home.patience.slow(site, until)
+                        case ["where"]:
+                            await channel.send(["here"])
+                        case ["end"]:
+                            home.patience.end()
+                if home.patience.ended.is_set():
+                    await _hand_back(todo, channel)
+                messages = await channel.receive()
+            tasks.cancel_scope.cancel()
+
+
+async def _run(number: int) -> None:
+    channel = Channel(socket.socket(fileno=number))
+    said, *messages = await channel.receive()
+    try:
+        await work(channel, settings_of(said), messages)
+    except* OSError:
+        pass  # home is gone
+
+
+def main(number: int) -> None:
+    """Work on the socket with that file number."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    run(_run, number)

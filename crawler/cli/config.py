@@ -1,0 +1,24 @@
+"""`config`: the effective settings, each with where it came from."""
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from crawler.parse.credentials import MASK, masked
+from crawler.report.printable import printable
+from crawler.settings.load import Origin
+
+
+def show_settings(origins: Sequence[Origin], out: TextIO) -> None:
+    """Each setting, its value and where it came from; what may hold a secret is masked."""
+    section = ""
+    for item in origins:
+        if item.key.section != section:
+            section = item.key.section
+            out.write(f"\n[{section}]\n")
+        out.write(f"{item.key.name:<16}= {_shown(item):<44} # {item.place}\n")
+
+
+def _shown(item: Origin) -> str:
+    if item.key.option.secret and item.value:
+        return MASK
+    return printable(masked(item.key.option.kind.show(item.value)), 200) or "-"

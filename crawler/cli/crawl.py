@@ -1,0 +1,245 @@
+"""`crawl`, `export`, and what stands around them: signals, the display, the decision to publish, the last words."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.lowlevel
+
+from crawler.app.compose import (
+    MEMORY,
+    check_extras,
+    state_path,
+)
+from crawler.app.job import Job, open_job
+from crawler.cli.interrupt import signalled
+from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
+from crawler.cli.signals import noted
+from crawler.engine.crawl import Ending
+from crawler.errors import Exit, PublishRefused, first_of
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.survey import Balance
+from crawler.parse.url import target
+from crawler.report import log as lines
+from crawler.settings.sections import Log, Scope, Settings
+from crawler.settings.values import compile_pattern
+from crawler.sitemap.publish.guard import asked_for
+from crawler.sitemap.publish.publish import Published, check_folder
+
+log = logging.getLogger("crawler")
+
+
+def configure_log(chosen: Log) -> None:
+    """Logging as the settings want it."""
+    level = logging.ERROR if chosen.quiet else logging.DEBUG if chosen.verbose else logging.INFO
+    lines.configure(chosen.log_format, level, sys.stderr)
+
+
+async def crawl_site(settings: Settings) -> Exit:
+    """The whole of `crawl`: arrive, crawl, publish, tell. Raises from the tree of `errors`."""
+    configure_log(settings.log)
+    stopping = _Stopping()
+    async with _listening(stopping):
+        await anyio.lowlevel.checkpoint()  # from here on somebody listens
+        if noted.first is None:
+            return await _crawl(settings, stopping)
+    log.error("%s before the crawl began", noted.word)
+    return Exit(noted.exit)
+
+
+async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
+    began = time.monotonic()
+    check_extras(settings)
+    if settings.pace.ignore_robots:
+        log.warning("robots.txt is ignored: this is for sites of your own")
+    if settings.http.insecure:
+        log.warning("certificates are not checked: anybody on the way can change what is read")
+    if not settings.guard.dry_run:
+        check_folder(settings.output)
+    async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
+        if job.run.resumed:
+            log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
+        stopping.job = job
+        async with _shown(job):
+            ending = await job.crawl()
+        published, refused = await _publish(job, ending)
+        await _tell(job, began, published, refused)
+    if refused:
+        return refused.exit
+    if noted.first:
+        return Exit(noted.exit)
+    return Exit.OK if ending is Ending.COMPLETE else Exit.PARTIAL
+
+
+@dataclass
+class _Stopping:
+    """Whom a signal concerns: before there is a job, nobody but us."""
+
+    job: Job | None = None
+
+    async def when_signalled(self, block: anyio.CancelScope) -> None:
+        """The first signal drains a crawl, and lets a publication end; before there is a job it ends the block.
+
+        The second leaves at once. The state is whole all the same, and what a publication leaves half done, the next
+        one removes.
+        """
+        await signalled()
+        if self.job:
+            self.job.stop(noted.word)
+        else:
+            block.cancel()
+
+    def leave(self) -> None:
+        """A display that was drawn hid the cursor."""
+        if self.job and not self.job.settings.log.quiet:
+            from crawler.cli import progress  # noqa: PLC0415 - as below
+
+            progress.Screen().show_cursor()
+
+
+@asynccontextmanager
+async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
+    """Signals are heeded while the block runs. One that came before there is a job leaves it."""
+    noted.leaving = stopping.leave
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stopping.when_signalled, tasks.cancel_scope)
+            yield
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group
+    finally:
+        noted.leaving = None
+
+
+@asynccontextmanager
+async def _shown(job: Job) -> AsyncIterator[None]:
+    """The display is drawn while the block runs."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            if not job.settings.log.quiet:
+                from crawler.cli import progress  # noqa: PLC0415 - rich takes long to import, for those who are quiet
+
+                console = progress.Screen()
+                drawn = console.is_terminal and job.settings.log.log_format == "text"
+                tasks.start_soon(progress.show if drawn else progress.tell, job.stats, console)
+            yield
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group
+
+
+async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
+    """Publish what is complete, or allowed to be partial; a refusal is told, not raised."""
+    if ending is not Ending.COMPLETE and not job.settings.guard.allow_partial:
+        return None, None
+    try:
+        return await job.publish(), None
+    except PublishRefused as refusal:
+        return None, refusal
+
+
+async def _tell(
+    job: Job,
+    began: float,
+    published: Published | None,
+    refused: PublishRefused | None,
+) -> None:
+    settings = job.settings
+    state = state_path(settings, job.starts[0])
+    kept = None if state == MEMORY else state
+    unfinished = _unfinished(job)
+    unmatched = await _unmatched(job.frontier, settings.scope)
+    closing = await _closing(job.frontier, published, settings)
+    closing = replace(
+        closing,
+        elapsed=time.monotonic() - began,
+        asked=job.stats.exchanges,
+        state=kept,
+        notes=job.doubts.notes,
+        unfinished=unfinished,
+        unpublished=job.ending is Ending.LIMIT and not published and not refused,
+        unmatched=unmatched,
+        resume="run the same command again" if unfinished and kept else None,
+        stalled=job.stalled,
+        refused=str(refused) if refused else None,
+    )
+    say(closing, settings.log)
+
+
+def _unfinished(job: Job) -> str | None:
+    """Why the run is not complete, if it is not."""
+    if job.ending is Ending.COMPLETE:
+        return None
+    why = job.stats.stopping or "stopped"
+    scope = job.settings.scope
+    limits = {
+        "--max-pages": f"{scope.max_pages or 0:,}",
+        "--max-time": lines.duration(scope.max_time or 0),
+    }
+    return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
+
+
+async def _unmatched(frontier: SqliteFrontier, scope: Scope) -> list[str]:
+    """The patterns that matched no URL of the site that this run knows: most are typing errors."""
+    patterns = {
+        f"--{name.replace('_', '-')} {text}": compile_pattern(text)
+        for name in ("include", "exclude", "no_fetch", "no_list")
+        for text in getattr(scope, name)
+    }
+    async for chunk in frontier.known():
+        if not patterns:
+            break
+        targets = [target(url) for url in chunk]
+        matched = [words for words, pattern in patterns.items() if any(map(pattern.search, targets))]
+        for words in matched:
+            del patterns[words]
+    return list(patterns)
+
+
+async def _closing(frontier: SqliteFrontier, published: Published | None, settings: Settings) -> Closing:
+    balance = await frontier.balance()
+    to_stdout = settings.output.output == STDOUT
+    return Closing(
+        balance=balance,
+        files=tuple(FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
+        if published
+        else (),
+        folder=(STDOUT if to_stdout else published.folder) if published else None,
+        robots_line=published.robots_line if published and not to_stdout else None,
+        examples=await _examples(frontier, balance),
+        dated=await frontier.dated(),
+        sitemaps=await frontier.sitemaps(),
+        orphans=await frontier.orphans(),
+        lies=json.loads(await frontier.recall("lies") or "{}"),
+        date_notes=json.loads(await frontier.recall("date notes") or "[]"),
+        traps=await frontier.traps(),
+        dry_run=settings.guard.dry_run,
+        keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),
+    )
+
+
+async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, Sequence[str]]:
+    failed = [code for code in balance.outcomes if code.startswith(("failed:", "kept:"))]
+    return {code: await frontier.examples(code) for code in failed}
+
+
+def say(closing: Closing, chosen: Log) -> None:
+    """The last words, in the form that was asked for. Those who want quiet hear what went wrong, if anything did."""
+    wrong = complaint(closing)
+    if closing.stalled and chosen.log_format == "text" and not chosen.quiet:
+        log.error(stalled_words(closing))
+    if chosen.log_format == "json":
+        log.log(logging.ERROR if wrong else logging.INFO, "done", extra={"fields": as_json(closing)})
+    elif chosen.quiet and wrong:
+        log.error(wrong)
+    elif not chosen.quiet:
+        from crawler.cli import progress, summary  # noqa: PLC0415 - as above
+
+        with suppress(OSError):  # what cannot be said stops nothing
+            summary.closing(progress.Screen(), closing)

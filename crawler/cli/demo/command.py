@@ -1,0 +1,74 @@
+"""`demo`: the whole program with no network and no arguments, on a small website that comes along.
+
+`--serve` only serves that website, for the commands of the tutorial.
+"""
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from crawler.app.compose import MEMORY
+from crawler.cli.crawl import crawl_site
+from crawler.cli.demo import demo_site
+from crawler.cli.interrupt import signalled
+from crawler.errors import ConfigError, Exit
+from crawler.settings.sections import Settings
+
+PUBLIC = "https://lanterns.example"  # what the sitemap says: the port on loopback is another each time
+LAST_WORDS = """\
+That was the demo: each line above has a page in the shop that shows it. Now a site of your own:
+  sitemap-crawler crawl https://example.com/
+"""
+RATE = 40.0  # requests a second: slow enough to watch, quick enough to wait for
+
+
+@contextmanager
+def _folder(settings: Settings, *, named: bool) -> Iterator[str]:
+    """Where the sitemap goes. A temporary folder stays when the summary names it and there is something in it."""
+    if named:
+        yield settings.output.output
+        return
+    folder = Path(tempfile.mkdtemp(prefix="sitemap-demo-"))
+    try:
+        yield str(folder)
+    finally:
+        if settings.log.quiet or not any(folder.iterdir()):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
+    """Serve the site, crawl it, and say what to look at. `named`: somebody chose --output."""
+    with _folder(settings, named=named) as folder, demo_site().serve() as origin:
+        if not settings.log.quiet:
+            click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
+        code = await crawl_site(
+            replace(
+                settings,
+                scope=replace(settings.scope, start=(origin + "/",)),
+                pace=replace(settings.pace, rate=RATE),
+                output=replace(settings.output, output=folder, publish_base=PUBLIC),
+                state=replace(settings.state, state=MEMORY),
+            )
+        )
+    if not settings.log.quiet and settings.log.log_format == "text":
+        click.echo(LAST_WORDS, err=True)
+    return code
+
+
+async def serve_demo(port: int) -> Exit:
+    """Serve the site on that port of 127.0.0.1 until a signal comes. Raises `ConfigError` when the port is taken."""
+    try:
+        with demo_site().serve(port=port) as origin:
+            click.echo(f"The shop is served at {origin}/ until you press Ctrl-C.", err=True)
+            await signalled()
+    except OSError as error:
+        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+            raise
+        raise ConfigError(f"Port {port} cannot be used ({error.strerror}): name another one.") from error
+    return Exit.OK

@@ -1,0 +1,161 @@
+"""`diff`: what one sitemap has and the other has not, with the reason where a state knows it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from crawler.app.compose import open_frontier, published_as
+from crawler.cli.phrases import counted, pending
+from crawler.cli.reading import place_named, reading_places
+from crawler.errors import ConfigError, Exit
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.outcome import Listed, Moved, code, says
+from crawler.model.protocol import MAX_BYTES
+from crawler.parse.dates import read_w3c, w3c
+from crawler.parse.normalise import Normaliser
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url
+from crawler.report.printable import printable
+from crawler.settings.sections import Settings
+from crawler.sitemap.diff import NEW, OLD, Change, Comparison
+from crawler.sitemap.read import Found, read
+from crawler.sitemap.tree import Places, Unreadable, is_web, resolve
+
+STATE: Final = b"SQLite format 3\0"
+LEVELS: Final = 2  # an index and what it names
+
+
+async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
+    """Say what differs. Exit 8 when anything does."""
+    signs: Counter[str] = Counter()
+    old, new = place_named(old), place_named(new)
+    state = new if _is_state(new) else settings.state.state
+    async with reading_places(settings, [place for place in (old, new) if is_web(place)]) as places:
+        with Comparison() as comparison:
+            for side, place in ((OLD, old), (NEW, new)):
+                await _load(comparison, side, place, places, settings)
+            frontier = open_frontier(_with_state(settings, state), None, read_only=True) if state else None
+            base = await published_as(frontier, settings) if frontier else None
+            try:
+                for change in comparison.changes():
+                    signs[change.sign] += 1
+                    _show(change, await _reason(frontier, base, change), form)
+            finally:
+                if frontier:
+                    await frontier.close()
+            totals = {OLD: comparison.count(OLD), NEW: comparison.count(NEW)}
+    facts = {"added": signs["+"], "removed": signs["-"], "changed": signs["~"]}
+    if form == "json":
+        click.echo(json.dumps({"totals": totals | facts}))
+    else:
+        words = ", ".join(f"{count:,} {word}" for word, count in facts.items())
+        before = counted(totals[OLD], "URL")
+        click.echo(f"{before} before, {totals[NEW]:,} after: {words}.", err=True)
+    return Exit.FINDINGS if signs else Exit.OK
+
+
+def _is_state(place: str) -> bool:
+    try:
+        with open(place, "rb") as file:
+            return file.read(len(STATE)) == STATE
+    except OSError:
+        return False
+
+
+def _with_state(settings: Settings, path: str) -> Settings:
+    return replace(settings, state=replace(settings.state, state=path, fresh=False))
+
+
+async def _load(comparison: Comparison, side: str, place: str, places: Places, settings: Settings) -> None:
+    if not _is_state(place):
+        await _load_sitemap(comparison, side, place, places, LEVELS)
+        return
+    frontier = open_frontier(_with_state(settings, place), None, read_only=True)
+    try:
+        base = await published_as(frontier, settings)
+        async for chunk in frontier.entries():
+            comparison.load(
+                side,
+                (
+                    (base.published(e.url) if base else e.url, w3c(e.lastmod) if e.lastmod else None)
+                    for e in chunk
+                ),
+            )
+    finally:
+        await frontier.close()
+
+
+async def _load_sitemap(comparison: Comparison, side: str, place: str, places: Places, levels: int) -> None:
+    children: list[str] = []
+    try:
+        place = resolve(place)
+        reading = read(await places.open(place), _limit(place))
+        comparison.load(side, _pages(reading, children, place))
+        if not reading.is_sitemap:
+            raise ConfigError(
+                f"{place} is no sitemap: it {reading.malformed or 'has no entries and another root'}."
+            )
+        if reading.malformed:
+            click.echo(
+                f"{printable(place)}: {printable(reading.malformed)}; what could be read was compared.",
+                err=True,
+            )
+        for loc in children if levels > 1 else ():
+            await _load_sitemap(comparison, side, places.child(place, loc), places, levels - 1)
+    except (Unreadable, OSError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"{place} cannot be read: {reason}.") from error
+
+
+def _limit(place: str) -> int:
+    """Bytes. Our JSON lines are not split into files, and no form of the protocol."""
+    return 1 << 40 if ".jsonl" in Path(place).suffixes and not is_web(place) else MAX_BYTES
+
+
+def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[tuple[str, str | None]]:
+    """Entries one by one, in our spelling; the sitemaps that an index names are set aside."""
+    normalise, base = Normaliser(strip=()), place if is_web(place) else None
+    for item in found:
+        if item.kind == "sitemap":
+            children.append(item.loc)
+        elif url := normalise(item.loc, base):
+            at = read_w3c(item.lastmod) if item.lastmod else None
+            yield url, w3c(at) if at else None
+
+
+async def _reason(frontier: SqliteFrontier | None, base: PublishBase | None, change: Change) -> str:
+    """Why a URL came or went, as far as the state knows."""
+    if frontier is None or change.sign == "~":
+        return ""
+    url = base.crawled(Url(change.url), exactly=True) if base else Url(change.url)
+    record, run = await frontier.record(url), await frontier.run()
+    if run and (unknown := pending(record, run)):
+        return unknown
+    if record is None:
+        return "no page links to it, and nothing else names it"
+    if run and record.run < run.number:
+        return f"no longer linked: run {record.run} was the last that found it"
+    outcome = record.outcome if record.state == "settled" else None
+    if outcome is None:
+        return record.state
+    if isinstance(outcome, Listed):
+        return "listed" if change.sign == "-" else "new" if record.was is None else f"{record.was} before"
+    if isinstance(outcome, Moved):
+        return f"moved to {base.published(outcome.to) if base else outcome.to}"
+    return f"{code(outcome)}: {says(code(outcome))}"
+
+
+def _show(change: Change, reason: str, form: str) -> None:
+    if form == "json":
+        facts = {"change": {"+": "added", "-": "removed", "~": "changed"}[change.sign], "url": change.url}
+        click.echo(json.dumps(facts | {"old": change.old, "new": change.new, "reason": reason or None}))
+        return
+    words = f"{change.old or 'no date'} → {change.new or 'no date'}" if change.sign == "~" else reason
+    click.echo(
+        f"{change.sign} {printable(change.url, 2_100)}" + (f"  ({printable(words, 300)})" if words else "")
+    )

@@ -1,0 +1,222 @@
+"""What is said about a state, a URL or the settings: `status`, `explain`, `config`.
+
+All of it goes to stdout as plain lines (or one JSON object), so that it can be piped; all of it that came from
+the network is made printable first.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from crawler.app.compose import normaliser, open_frontier, published_as, start_url
+from crawler.app.job import output_folder
+from crawler.cli.answers import show_lines, wants_json
+from crawler.cli.phrases import counted, pending
+from crawler.cli.robots import robots_of
+from crawler.cli.states import with_state
+from crawler.errors import Exit
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.outcome import Failed, Kept, Moved, code, says
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.ports import Record, Run
+from crawler.report.printable import printable
+from crawler.settings.sections import Settings
+from crawler.sitemap.publish.manifest import place_of
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+async def show_story(settings: Settings, text: str) -> Exit:
+    """All that the state knows of one URL."""
+    url = start_url(text, normaliser(settings))
+    settings = with_state(settings, url, is_start=False)
+    frontier = open_frontier(settings, url, read_only=True)
+    try:
+        base = await published_as(frontier, settings)
+        there = base.crawled(url, exactly=True) if base else url
+        record = await frontier.record(there) or await frontier.record(url)
+        url = record.visit.url if record else there
+        trail = await _trail(frontier, record) if record else []
+        hops = await _hops(frontier, record) if record else []
+        newest = await frontier.run()
+        linked = await frontier.linking(url)
+        robots = await _robots_line(settings, frontier, url)
+        folder = await output_folder(frontier, settings)
+    finally:
+        await frontier.close()
+    published = base.published(url) if base else url
+    place = place_of(published, folder)
+    unknown = pending(record, newest) if newest else ""
+    if wants_json(settings):
+        facts = (
+            _facts(record, trail, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
+        )
+        facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
+        facts |= {"published": published} if published != url else {}
+        facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
+        click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
+    else:
+        click.echo(printable(url, 2_100))
+        show_lines(_story(text, url, record, trail, robots))
+        if record:
+            so_far = "" if newest and newest.complete else " so far"
+            show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
+        show_lines(("hop", str(hop)) for hop in hops)
+        if published != url:
+            show_lines([("published", f"as {published}")])
+        show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "in no published file")])
+        if unknown:
+            show_lines([("not yet", unknown)])
+        elif record and newest:
+            show_lines([("changed", _change(record, newest))])
+    return Exit.OK
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """One exchange on the way from a URL to where its redirects end."""
+
+    url: str
+    status: int | None
+    outcome: str
+    at: str | None
+
+    def __str__(self) -> str:
+        return f"{self.at or 'not yet'}  {self.status or '-'}  {self.url}  {self.outcome}"
+
+
+async def _hops(frontier: SqliteFrontier, record: Record) -> list[_Hop]:
+    """The URL, and each place its redirects lead to."""
+    hops: list[_Hop] = []
+    following: Record | None = record
+    while following and following.visit.url not in {hop.url for hop in hops}:
+        outcome = following.outcome if following.state == "settled" else None
+        at = _stamp(following.settled) if outcome and following.settled else None
+        status = following.facts.status if outcome and following.facts else None
+        hops.append(_Hop(following.visit.url, status, code(outcome) if outcome else following.state, at))
+        following = await frontier.record(outcome.to) if isinstance(outcome, Moved) else None
+    return hops
+
+
+def _change(record: Record, newest: Run) -> str:
+    """What the run before said, once the newest has come to the URL or to its own end."""
+    if record.run < newest.number:
+        return f"no longer found: run {record.run} was the last that knew it, this is {newest.number}"
+    if record.was is None:
+        return "found for the first time"
+    now = code(record.outcome) if record.outcome else record.state
+    dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
+    before = f"{record.was} before" if record.was != now else ""
+    date = (
+        f"lastmod was {record.was_lastmod.isoformat() if record.was_lastmod else 'absent'}"
+        if dated != record.was_lastmod
+        else ""
+    )
+    return ", ".join(filter(None, [before, date])) or "nothing since the run before"
+
+
+async def _trail(frontier: SqliteFrontier, record: Record) -> list[Url]:
+    """From the start to this URL, by who named it first."""
+    trail = [record.visit.url]
+    while record.visit.via and not record.seed and record.visit.via not in trail and len(trail) < 100:
+        trail.append(record.visit.via)
+        above = await frontier.record(record.visit.via)
+        if above is None:
+            break
+        record = above
+    return trail[::-1]
+
+
+async def _robots_line(settings: Settings, frontier: SqliteFrontier, url: Url) -> str:
+    site = urls.origin(url)
+    file = await frontier.robots(site)
+    if file is None:
+        return ""
+    robots = robots_of(settings, None)
+    await robots.learn(site, file)
+    permit = robots.permit(url)
+    return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
+
+
+def _story(
+    typed: str, url: Url, record: Record | None, trail: Sequence[Url], robots: str
+) -> list[tuple[str, str]]:
+    lines = [("written", f"{typed} was read as the URL above")] if typed != url else []
+    if record is None:
+        lines.append(("outcome", "not known: nothing that was read names this URL"))
+        return lines + ([("robots.txt", robots)] if robots else [])
+    outcome = record.outcome if record.state == "settled" else None
+    lines.append(("outcome", f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state))
+    match outcome:
+        case Moved(to):
+            lines.append(("to", to))
+        case None:
+            pass
+        case Kept(_, detail):
+            lines.append(("because", detail or "it is in the last publication, and this may pass"))
+        case _ if detail := getattr(outcome, "detail", ""):
+            lines.append(("because", detail))
+    if len(trail) > 1:
+        lines.append(("found by", " → ".join(trail[:-1])))
+    else:
+        lines.append(("found by", str(record.seed) if record.seed else "a start URL, --input or a sitemap"))
+    if record.pattern:
+        lines.append(("pattern", str(record.pattern)))
+    if robots:
+        lines.append(("robots.txt", robots))
+    if outcome is None:  # what is known of the answer is of a run before
+        return lines
+    if record.settled:
+        tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
+        lines.append(("settled", f"{_stamp(record.settled)} in run {record.run}{tries}"))
+    if record.failing is not None:
+        lines.append(("failing", f"since {_stamp(record.failing)}"))
+    return lines + _answer(record)
+
+
+def _answer(record: Record) -> list[tuple[str, str]]:
+    facts = record.facts
+    if facts is None:
+        return [("status", "none" if isinstance(record.outcome, Failed | Kept) else "not asked for")]
+    lines = [("status", str(facts.status))]
+    if facts.lastmod:
+        lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} by {facts.lastmod.source.says}"))
+    elif facts.status == 200:
+        given = f"; Last-Modified said {facts.header.isoformat()}" if facts.header else ""
+        lines.append(("lastmod", f"none that can be believed{given}"))
+    if facts.validators.etag:
+        lines.append(("etag", facts.validators.etag))
+    return lines
+
+
+def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str, Any]:
+    if record is None:
+        return {"robots": robots}
+    settled = record.outcome if record.state == "settled" else None
+    facts = record.facts
+    return {
+        "state": record.state,
+        "outcome": code(settled) if settled else None,
+        "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
+        "depth": record.visit.depth,
+        "pattern": record.pattern._asdict() if record.pattern else None,
+        "found_by": list(trail[:-1]),
+        "seed": {"kind": record.seed.kind.name.lower(), "name": record.seed.name} if record.seed else None,
+        "first_linked_by": record.visit.via,
+        "robots": robots,
+        "run": record.run,
+        "settled": record.settled if settled else None,
+        "failing": record.failing,
+        "was": record.was,
+        "was_lastmod": record.was_lastmod.isoformat() if record.was_lastmod else None,
+        "status": facts.status if facts else None,
+        "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
+        "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,
+    }

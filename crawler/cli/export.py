@@ -1,0 +1,51 @@
+"""`export`: the sitemap from state, whatever is known, without network."""
+
+import time
+from dataclasses import replace
+
+from crawler.app.compose import (
+    doubts_of,
+    in_published_order,
+    normaliser,
+    open_frontier,
+    published_as,
+    start_url,
+)
+from crawler.cli.crawl import _closing, configure_log, say
+from crawler.cli.states import with_state
+from crawler.errors import Exit, FrontierError
+from crawler.settings.sections import Settings
+from crawler.sitemap.publish.guard import Crawled
+from crawler.sitemap.publish.publish import publish
+
+
+async def export_sitemap(settings: Settings) -> Exit:
+    """The whole of `export`."""
+    configure_log(settings.log)
+    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    settings = with_state(settings, start)
+    frontier = open_frontier(settings, start, read_only=True)
+    try:
+        began = time.monotonic()
+        balance = await frontier.balance()
+        run = await frontier.run()
+        base = await published_as(frontier, settings, start)
+        known = start or await frontier.first()
+        if run is None or base is None or known is None:
+            raise FrontierError("The state knows no URL yet: crawl first.")
+        doubts = await doubts_of(frontier, [known])
+        published = await publish(
+            in_published_order(frontier, base),
+            replace(settings.output, publish_base=base.base),
+            settings.dates,
+            replace(settings.guard, allow_partial=True),
+            base.site,
+            crawled=Crawled(run.complete, balance.outcomes, await frontier.changed(), doubts.doubt),
+            run_id=str(run.number),
+        )
+        closing = await _closing(frontier, published, settings)
+        closing = replace(closing, notes=doubts.notes, elapsed=time.monotonic() - began)
+        say(closing, settings.log)
+    finally:
+        await frontier.close()
+    return Exit.OK

@@ -1,0 +1,131 @@
+"""The program between the first and the last of its words: streams that can be written, errors as one sentence each.
+
+What the commands do is in `commands`. Click's own `main` is not used: it would end with 1 when nobody reads stdout.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, TextIO
+
+import click
+from click.shell_completion import shell_complete
+
+from crawler.cli.commands import cli
+from crawler.cli.signals import noted
+from crawler.errors import CrawlerError, Exit, Interrupted
+from crawler.parse.credentials import masked
+from crawler.report.printable import printable
+
+PROGRAM: Final = "sitemap-crawler"
+UNWRITABLE: Final = {
+    errno.EPIPE: "nobody reads it",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota is used up",
+    errno.EFBIG: "the file is too large",
+    errno.EIO: "the disk or the terminal fails",
+    errno.EBADF: "stdout is closed",
+}
+RANGES: Final = {
+    "a valid float range": "a number of at least 0",
+    "a valid integer range": "a whole number of at least 0",
+}
+COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # the variable by which a shell asks for completions
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command that `words` name; its exit code. Output that could not be written makes it `Exit.STORAGE`."""
+    _open_closed()
+    code = _answer(words)
+    error = _flush(sys.stdout)
+    _flush(sys.stderr)
+    return _lost(error) if error and code != Exit.STORAGE else code
+
+
+def _answer(words: Sequence[str]) -> int:
+    try:
+        return _invoke(words)
+    except click.UsageError as error:
+        return _say(_usage(error, words), Exit.USAGE)
+    except click.ClickException as error:
+        return _say(error.format_message(), Exit.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        return _say("interrupted.", Exit.INTERRUPTED)
+    except Interrupted:
+        return _say(f"{noted.word}.", Exit(noted.exit))
+    except CrawlerError as error:
+        return _say(str(error), error.exit)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in UNWRITABLE:
+            return _lost(error)
+        if "-v" in words or "--verbose" in words:
+            raise
+        return _say(
+            f"internal error ({type(error).__name__}: {error}). This is a bug: "
+            "run again with -v for the details and report it.",
+            Exit.INTERNAL,
+        )
+
+
+def _lost(error: OSError) -> Exit:
+    """What was to be written is lost. When it is because nobody reads it, nobody asks why."""
+    if error.errno != errno.EPIPE:
+        _say(
+            f"The output cannot be written: {UNWRITABLE.get(error.errno or 0, error.strerror)}.", Exit.STORAGE
+        )
+    return Exit.STORAGE
+
+
+def _invoke(words: Sequence[str]) -> int:
+    if asked := os.environ.get(COMPLETE):
+        return shell_complete(cli, {}, PROGRAM, COMPLETE, asked)
+    try:
+        with cli.make_context(PROGRAM, list(words) or ["--help"]) as context:
+            return int(cli.invoke(context) or 0)
+    except click.exceptions.Exit as left:  # --help, --version
+        return left.exit_code
+
+
+def _say(sentence: str, code: Exit) -> Exit:
+    with suppress(OSError):
+        click.echo(f"{PROGRAM}: {printable(masked(sentence), 1_000)}", err=True)
+    return code
+
+
+def _usage(error: click.UsageError, words: Sequence[str]) -> str:
+    command = f"{PROGRAM} {words[0]}" if words and words[0] in cli.commands else PROGRAM
+    path = error.ctx.command_path if error.ctx else command
+    said = error.format_message()
+    for jargon, plain in RANGES.items():
+        said = said.replace(jargon, plain)
+    return f"{said} (See `{path} --help`.)"
+
+
+# -- streams ------------------------------------------------------------------------------------------------
+
+
+def _open_closed() -> None:
+    """Streams that were closed before we began: no file of ours shall get their numbers.
+
+    What is said on stderr goes nowhere. An answer on stdout fails, as it would on a full disk.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _flush(stream: TextIO) -> OSError | None:
+    """Write what a stream still holds. One that cannot be written goes nowhere from now on: the interpreter flushes it, too."""
+    try:
+        stream.flush()
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        return error
+    return None

@@ -1,0 +1,27 @@
+"""Words that several commands say: counts with their noun, and what is to be said of an unfinished run."""
+
+from crawler.model.outcome import code
+from crawler.ports import Record, Run
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 URL`, `1,170 URLs`; `many` where the plural is no plain s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def pending(record: Record | None, newest: Run) -> str:
+    """What `newest` cannot tell of a URL yet, and what was known before; nothing once it can.
+
+    Until a run is complete, a URL that it did not find may still be found.
+    """
+    if newest.complete or (record and record.run == newest.number and record.state == "settled"):
+        return ""
+    unfinished = f"run {newest.number} is unfinished and has not"
+    if record is None:
+        return f"{unfinished} come to it yet; no run before knew it"
+    if record.run < newest.number:
+        said = f"said {code(record.outcome)}" if record.outcome else "knew it, but did not come to it"
+        return f"{unfinished} come to it yet; run {record.run} {said}"
+    return (
+        f"{unfinished} settled it yet; {f'{record.was} before' if record.was else 'found for the first time'}"
+    )

@@ -1,0 +1,55 @@
+"""`status`: where a crawl stands, from its state."""
+
+import json
+import time
+
+import click
+
+from crawler.app.compose import normaliser, open_frontier, start_url, state_path
+from crawler.cli.answers import show_lines, wants_json
+from crawler.cli.explain import _stamp
+from crawler.cli.states import with_state
+from crawler.errors import Exit, FrontierError
+from crawler.frontier.sqlite.state_file import silence
+from crawler.model.outcome import says
+from crawler.report.log import duration
+from crawler.settings.sections import Settings
+
+
+async def show_status(settings: Settings, alive: float | None = None) -> Exit:
+    """The balance of the newest run. Exit 3 when there is no state.
+
+    `alive` asks more: an unfinished run must have been worked on within so many seconds, or it is exit 8.
+    """
+    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    settings = with_state(settings, start)
+    frontier = open_frontier(settings, start, read_only=True)
+    try:
+        run, balance = await frontier.run(), await frontier.balance()
+    finally:
+        await frontier.close()
+    if run is None:
+        raise FrontierError("The state is empty: no crawl began yet.")
+    path = state_path(settings, start)
+    silent = silence(path, time.time())
+    dead = alive is not None and not run.complete and (silent is None or silent > alive)
+    if wants_json(settings):
+        facts = {
+            "run": run.number, "started": run.started, "complete": run.complete,
+            "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
+            "balanced": balance.balanced, "silent": silent,
+        }  # fmt: skip
+        click.echo(json.dumps(facts))
+        return Exit.FINDINGS if dead else Exit.OK
+    click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
+    show_lines([("state", path), ("started", _stamp(run.started))])
+    if silent is not None and not run.complete:
+        show_lines([("worked on", f"{duration(silent)} ago")])
+    click.echo()
+    for outcome, count in sorted(balance.outcomes.items(), key=lambda item: (-item[1], item[0])):
+        click.echo(f"  {count:>9,}  {outcome:<22}  {says(outcome)}")
+    if balance.open:
+        click.echo(f"  {balance.open:>9,}  {'open':<22}  still to be settled")
+    verdict = "each accounted for" if balance.balanced else "THE TOTALS DO NOT BALANCE: please report this"
+    click.echo(f"  {balance.discovered:>9,}  discovered, {verdict}")
+    return Exit.FINDINGS if dead else Exit.OK

@@ -1,0 +1,551 @@
+"""The engine: a pool of tasks that visit, and one steward that leases and settles.
+
+    lease -> permitted? -> fetch -> judge -> settle
+
+Every visit walks that line, in `_visit`. The steward is the only one that writes to the frontier on the way, in
+groups: whatever was ready while the last group was written makes the next. A crash costs what is in hand, never a
+URL. This file knows rules, words and ports; nothing concrete, and no settings.
+"""
+
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, Protocol, TypeAlias
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from crawler.engine import start_check
+from crawler.engine.aliases import Aliases
+from crawler.engine.finish import dating, duplicates, trap_listing
+from crawler.engine.robots import Meeting
+from crawler.errors import first_of
+from crawler.model.lease import Lease
+from crawler.model.outcome import Listed, Moved, Unlisted
+from crawler.model.reasons import SeedKind, Why
+from crawler.model.reply import Reply, Response
+from crawler.model.seed import Seed
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.trap import Trap
+from crawler.model.visit import Visit
+from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url, origin
+from crawler.ports import Batch, Fetcher, Frontier, Permits, Politeness, Request, Sink, Visitor
+from crawler.rules import keep_failing as keeping
+from crawler.rules.candidates import Candidates
+from crawler.rules.circuit_breaker import CircuitBreaker
+from crawler.rules.judge import Judge
+
+GROUP: Final = 128  # settlements in one transaction
+HEAVY: Final = 4_000_000  # bytes of the URLs in them, from which on no more settlements come along
+NEXT: Final = 6  # leases in hand for each request in flight, beside those that are visited
+LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
+MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
+GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
+PROBE: Final = 60.0  # seconds that a site has to show that it is well, beside the gap that it wants
+RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
+
+Seeding: TypeAlias = Callable[["Crawl"], AsyncGenerator[tuple[Seed, Sequence[Url]], None]]
+Returned: TypeAlias = Settlement | Lease  # a lease comes back unused
+
+log = logging.getLogger("crawler.crawl")
+
+
+class Ending(Enum):
+    """How a crawl came to rest."""
+
+    COMPLETE = "complete"
+    LIMIT = "limit"  # --max-pages or --max-time
+    STOPPED = "stopped"  # somebody asked
+    FAILING = "failing"  # the host only fails
+
+
+class Counters(Protocol):
+    """What the engine tells whoever watches, as it happens (`report.tally`)."""
+
+    phase: str
+    stopping: str | None
+    exchanges: int  # begun
+
+    def found(self, new: int) -> None:
+        """URLs became known."""
+        ...
+
+    def asked(self) -> None:
+        """An exchange began."""
+        ...
+
+    def answered(self) -> None:
+        """It ended."""
+        ...
+
+    def pace(self, gap: float) -> None:
+        """The slowest host is asked every `gap` seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far, how fast. Times in seconds."""
+
+    concurrency: int = 16
+    gap: float = 0.0  # from slot to slot of one host
+    max_wait: float = 600.0  # the longest Crawl-delay that is kept
+    keep_failing: float = 0.0  # how long a page that fails is remembered with its links
+    max_pages: int | None = None
+    max_time: float | None = None
+
+
+@dataclass
+class Crawl:
+    """One crawl of one site, from its start URLs to `run`'s ending. May be run once."""
+
+    frontier: Frontier
+    fetcher: Fetcher
+    permits: Permits
+    judge: Judge
+    candidates: Candidates
+    stats: Counters
+    turn: Politeness
+    visitor: Visitor
+    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    limits: Limits = Limits()
+    sinks: Sequence[Sink] = ()
+    seeding: Seeding | None = None
+    base: PublishBase | None = None
+    checks_starts: bool = True  # one of them must be a page
+    clock: Callable[[], float] = time.time
+
+    starts: list[Url] = field(init=False)  # and where they moved to
+    meeting: Meeting = field(init=False)
+    _home: Url = field(init=False)  # where the first start URL moved to
+    aliases: Aliases = field(init=False)
+    _in_hand: int = field(init=False)  # leases, at most
+    _flying: anyio.CapacityLimiter = field(init=False)
+    _out: dict[int, Lease] = field(init=False, default_factory=dict)
+    _asked: int = field(init=False, default=0)
+    _ending: Ending | None = field(init=False, default=None)
+    _deadline: float = field(init=False, default=float("inf"))
+    _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
+    _well: set[str] = field(init=False, default_factory=set)  # origins that answered though many pages failed
+    stalled: bool = field(
+        init=False, default=False
+    )  # no page more was answered than when it ended unfinished before
+    _nap: anyio.CancelScope | None = field(init=False, default=None)
+    _probe: anyio.CancelScope | None = field(init=False, default=None)
+    _is_woken: bool = field(init=False, default=False)
+    _is_seeding: bool = field(init=False, default=False)
+    _seeded: anyio.Event = field(init=False)  # no seed is being read any more
+    _leased: anyio.Event | None = field(init=False, default=None)  # told when pages were
+
+    def __post_init__(self) -> None:
+        """Every start URL is visited first, and may move house."""
+        self.starts = list(self.candidates.scope.starts)
+        self._home = self.starts[0]
+        limits = self.limits
+        self.meeting = Meeting(
+            self.frontier, self.permits, self.turn, self.stats.pace, gap=limits.gap, max_wait=limits.max_wait
+        )
+        self.aliases = Aliases(
+            self.frontier, self.fetcher, self.meeting.permit, self.turn, self.candidates, lambda: self.starts
+        )
+        self._in_hand = (NEXT + self.visitor.prefetch) * self.limits.concurrency
+        self._flying = anyio.CapacityLimiter(self.limits.concurrency)
+
+    def stop(self, why: str) -> None:
+        """Lease nothing more, let what is in flight end, settle it, and return from `run`. Call again: no effect."""
+        self._end(Ending.STOPPED, why)
+
+    async def run(self) -> Ending:
+        """Crawl until nothing is left, a limit is met, or `stop`.
+
+        Raises `StartUnreachable` or `StartForbidden` when there is no site to crawl.
+        """
+        if self.limits.max_time is not None:
+            self._deadline = self.clock() + self.limits.max_time
+        await self._recall()
+        try:
+            await self._pool()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+        with anyio.CancelScope(shield=True):
+            await self.frontier.release(list(self._out.values()))
+            await self.frontier.reopen(list(self._failed))
+        if self._ending is None:
+            await duplicates.soft_404s(
+                self.frontier, self.judge, self.candidates.traps, self.starts, self._peek
+            )
+            await duplicates.duplicates(self.frontier, self.judge)
+            await trap_listing.unlist_repeats(self.frontier)
+            await dating.date(self.frontier, self.judge.ladder)
+        await self.frontier.keep()
+        await self._keep_traps()
+        if self._ending is None:
+            await self.frontier.finish()
+        elif self._ending is not Ending.STOPPED:
+            self.stalled = not await self._has_progressed()
+        return self._ending or Ending.COMPLETE
+
+    async def _has_progressed(self) -> bool:
+        """Whether more pages answered than when this run ended unfinished the last time."""
+        outcomes = (await self.frontier.balance()).outcomes
+        answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
+        before = int(await self.frontier.recall("answered") or -1)
+        await self.frontier.remember("answered", str(answered))
+        return answered > before
+
+    async def _peek(self, url: Url) -> Reply | None:
+        """Ask for a page that is no visit, if that is allowed."""
+        if not (await self.meeting.permit(url)).allowed:
+            return None
+        await self.turn(origin(url), await self.frontier.slot(origin(url)))
+        return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
+
+    async def _keep_traps(self) -> None:
+        """Those that show by the text of a URL, and what else was met on the way."""
+        met = self.candidates.traps.news()
+        await self.frontier.tell(met)
+        _report(met)
+
+    # -- the steward --------------------------------------------------------------------------------------
+
+    async def _pool(self) -> None:
+        give, todo = anyio.create_memory_object_stream[Lease](self._in_hand)
+        back, done = anyio.create_memory_object_stream[Returned](self._in_hand)
+        async with anyio.create_task_group() as pool, give, done:
+            with todo, back:
+                for _ in range(self.limits.concurrency * self.visitor.prefetch):
+                    pool.start_soon(self._work, todo.clone(), back.clone())
+            await self._walk(give, done)
+            pool.cancel_scope.cancel()
+
+    async def _walk(
+        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
+    ) -> None:
+        """Starts first, then seeds, then everything; with a depth limit, one level after the other.
+
+        What lies in a pattern that may be a crawler trap comes in rounds, each once the one before is settled whole.
+        """
+        self.stats.phase = "arriving"
+        starts = [Visit(url) for url in self.candidates.scope.starts]
+        self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
+        await self._rounds(give, done, depth=0)
+        if self._ending:
+            return
+        if self.checks_starts:
+            await start_check.check(self.frontier, self.candidates.scope.starts)
+        await self._seed(give, done)
+        if self._ending:
+            return
+        self.stats.phase = "crawling"
+        # A level is finished before the next begins: what lies within the limit must not depend on timing.
+        deepest = self.candidates.scope.max_depth
+        for depth in (None,) if deepest is None else range(deepest + 1):
+            await self._rounds(give, done, depth=depth)
+            if self._ending or not (await self.frontier.balance()).open:
+                return
+
+    async def _rounds(
+        self,
+        give: MemoryObjectSendStream[Lease],
+        done: MemoryObjectReceiveStream[Returned],
+        *,
+        depth: int | None,
+    ) -> None:
+        """Drain what is due, then round after round of what is held, until nothing is released any more."""
+        released = 1
+        while released:
+            await self._drain(give, done, depth=depth)
+            if self._ending:
+                return
+            answer = await self.frontier.advance(depth)
+            _report(answer.closed)
+            released = answer.released
+            self.stats.found(released)
+
+    async def _drain(
+        self,
+        give: MemoryObjectSendStream[Lease],
+        done: MemoryObjectReceiveStream[Returned],
+        *,
+        depth: int | None,
+    ) -> None:
+        """Lease and settle until nothing is due and nothing out."""
+        group: list[Returned] = []
+        stopped_at: float | None = None
+        while True:
+            await self._settle(group)
+            self._is_woken = False
+            batch = Batch() if self._is_ending() else await self._lease(give, depth)
+            if self._ending:
+                stopped_at = stopped_at or self.clock()
+                if not self._out or self.clock() - stopped_at > GRACE:
+                    return
+            elif batch.finished and not self._out and not self._is_seeding:
+                return
+            group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
+
+    async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
+        room = self._in_hand - len(self._out)
+        if self.limits.max_pages is not None:
+            room = min(room, self.limits.max_pages - self._asked - len(self._out))
+        if room <= 0:
+            if self._leased:
+                self._leased.set()
+            return Batch()
+        batch = await self.frontier.lease(room, depth)
+        if self._leased and (batch.leases or batch.is_idle):
+            self._leased.set()
+        for lease in batch.leases:
+            self._out[lease.id] = lease
+            give.send_nowait(lease)
+        return batch
+
+    async def _gather(
+        self,
+        done: MemoryObjectReceiveStream[Returned],
+        wait: float | None,
+        give: MemoryObjectSendStream[Lease],
+    ) -> list[Returned]:
+        """What came back: at least one, or nothing after `wait` seconds."""
+        group: list[Returned] = []
+        pause = min(RENEW, self._deadline - self.clock(), RENEW if wait is None else wait)
+        pause = 0.0 if self._is_woken else pause
+        with anyio.move_on_after(max(0.0, pause)) as self._nap:
+            group.append(await done.receive())
+            if give.statistics().current_buffer_used >= self.limits.concurrency:
+                await anyio.sleep(LINGER)  # nobody runs out of work while more comes back
+        self._nap = None
+        weight = sum(map(_weight, group))
+        with suppress(anyio.WouldBlock):
+            while len(group) < GROUP and weight < HEAVY:
+                group.append(done.receive_nowait())
+                weight += _weight(group[-1])
+        return group
+
+    async def _settle(self, group: Sequence[Returned]) -> None:
+        settlements = [item for item in group if isinstance(item, Settlement)]
+        unused = [item for item in group if isinstance(item, Lease)]
+        if settlements:
+            self.stats.found(await self.frontier.settle(settlements))
+            for sink in self.sinks:
+                await sink.settled(settlements)
+        await self._keep_traps()
+        if unused:
+            await self.frontier.release(unused)
+        await self._watch(settlements)
+        for item in group:
+            self._out.pop(item.id if isinstance(item, Lease) else item.lease.id, None)
+
+    async def _watch(self, settlements: Sequence[Settlement]) -> None:
+        """A host that is down ends the run; what failed on the way there is asked for again when it goes on."""
+        sites = {origin(url) for url in self.starts}
+        for settlement in settlements:
+            url = settlement.lease.visit.url
+            row = self.circuit_breaker.note(url, settlement.verdict) if origin(url) in sites else None
+            if row and not self._ending and await self._is_well(origin(url)):
+                self.circuit_breaker.clear(origin(url))
+            elif row:
+                self._failed.update(dict.fromkeys(row))
+                self._end(Ending.FAILING, f"{origin(url)} only fails")
+
+    async def _is_well(self, site: str) -> bool:
+        """Whether a page that answered in this run does so again. Asked before one broken section ends the run."""
+        witness = self.circuit_breaker.witness(site) or await self.frontier.answered(site)
+        reply = None
+        left = min(PROBE + 2 * self.meeting.slowest, max(0.0, self._deadline - self.clock()))
+        with anyio.move_on_after(left) as self._probe:
+            reply = await self._peek(witness) if witness else None
+        self._probe = None
+        well = isinstance(reply, Response) and reply.status < 400
+        if well and site not in self._well:
+            self._well.add(site)
+            fields = {"origin": site, "asked": witness}
+            log.warning("many pages in a row fail, but the site answers", extra={"fields": fields})
+        return well
+
+    def _is_ending(self) -> bool:
+        if self._ending is None and self.clock() >= self._deadline:
+            self._end(Ending.LIMIT, "--max-time")
+        full = self.limits.max_pages is not None and self._asked >= self.limits.max_pages
+        if self._ending is None and full:
+            self._end(Ending.LIMIT, "--max-pages")
+        return self._ending is not None
+
+    def _end(self, ending: Ending, why: str) -> None:
+        if self._ending is None:
+            self._ending = ending
+            self.stats.stopping = why
+            self.turn.end()
+            for waiting in (self._nap, self._probe):
+                if waiting:
+                    waiting.cancel()
+            if self._leased:
+                self._leased.set()
+
+    # -- seeds --------------------------------------------------------------------------------------------
+
+    async def _seed(
+        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
+    ) -> None:
+        """Read what is named elsewhere than in links, and visit meanwhile: with a depth limit, the first level only.
+
+        Nothing that is decided later depends on which came first: all seeds are read when this returns.
+        """
+        if self.seeding is None:
+            return
+        self.stats.phase = "seeds"
+        self._is_seeding, self._seeded = True, anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._read_seeds, self.seeding)
+            await self._drain(give, done, depth=None if self.candidates.scope.max_depth is None else 0)
+            if (
+                self._is_seeding
+            ):  # at an ending, the sitemap in hand is read to its end: each run makes progress
+                with anyio.move_on_after(GRACE):
+                    await self._seeded.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _read_seeds(self, seeding: Seeding) -> None:
+        async with aclosing(seeding(self)) as groups:
+            async for seed, urls in groups:
+                await self.aliases.ask(urls)
+                visits = [self.candidates.visit(url, 0, None) for url in urls]
+                self.stats.found(await self.frontier.add(visits, seed))
+                self._wake()
+        self._is_seeding = False
+        self._seeded.set()
+        self._wake()
+
+    async def after_pages(self) -> None:
+        """Wait until pages were leased, or none is due: where slots are rare, sitemaps would take them all.
+
+        Once the crawl ends, no further sitemap is begun: this does not return.
+        """
+        if not self._ending:
+            self._leased = anyio.Event()
+            self._wake()
+            await self._leased.wait()
+        if self._ending:
+            self._seeded.set()
+            await anyio.sleep_forever()
+
+    async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
+        """Those of them that lie on a host of the site, in whatever folder."""
+        await self.aliases.ask(urls)
+        return [url for url in urls if self.candidates.scope.on_site(url)]
+
+    def _wake(self) -> None:
+        """There may be something to lease."""
+        self._is_woken = True
+        if self._nap:
+            self._nap.cancel()
+
+    # -- arriving -----------------------------------------------------------------------------------------
+
+    async def _recall(self) -> None:
+        """What this run learned before it was interrupted."""
+        for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
+            self._admit(Url(start), Url(to))
+        await self.aliases.recall()
+
+    def _admit(self, start: Url, to: Url) -> None:
+        if start == self._home:
+            self._home = to
+            if self.base:
+                self.base.site = origin(to)
+        self.starts.append(to)
+        self.candidates.scope = self.candidates.scope.admitting(start, to)
+        self.aliases.renew()
+
+    # -- the visit ----------------------------------------------------------------------------------------
+
+    async def _work(
+        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
+    ) -> None:
+        async with todo, back:
+            while True:
+                try:
+                    lease = todo.receive_nowait()
+                except anyio.WouldBlock:
+                    lease = await todo.receive()  # takes several times as long
+                back.send_nowait(await self._visit(lease))  # there is room for all that is out
+
+    async def _visit(self, lease: Lease) -> Returned:
+        """The walk of one URL. A lease that comes back as it was is offered again."""
+        url = lease.visit.url
+        if self._ending or await self.meeting.with_stranger(lease):
+            return lease
+        permit = self.permits.permit(url)
+        if not permit.allowed:
+            return await self._placed(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
+        if self.candidates.scope.unfetched(url):
+            return Settlement(lease, Verdict(self.candidates.listable(url, Listed())))
+        async with self._room():
+            if not await self._has_turn(lease):
+                return lease
+            verdict = await self._go(lease)
+        if verdict is None:
+            return lease
+        if isinstance(verdict.outcome, Moved) and url in self.starts:
+            await self._start_moved(url, verdict.outcome.to)
+        return await self._placed(lease, verdict)
+
+    async def _placed(self, lease: Lease, verdict: Verdict) -> Settlement:
+        """The lease closed. A page that fails for now leads where it led, as one that did not change."""
+        replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.limits.keep_failing) > 0
+        links = await self.frontier.links(lease) if replayed else verdict.links
+        await self.aliases.ask(link.url for link in links)
+        if len(links) > MANY_LINKS:
+            return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)
+        return self.candidates.settlement(lease, verdict, links)
+
+    async def _has_turn(self, lease: Lease) -> bool:
+        """Wait for the slot. It is worth nothing once its host asked for patience, or the crawl ends."""
+        site = origin(lease.visit.url)
+        if self.turn.is_stale(site, lease.at):
+            return False
+        await self.turn(site, lease.at)
+        return not (self._ending or self.turn.is_stale(site, lease.at))
+
+    def _room(self) -> AbstractAsyncContextManager[object]:
+        """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
+        return self._flying if self.meeting.slowest and self.visitor.prefetch > 1 else nullcontext()
+
+    async def _go(self, lease: Lease) -> Verdict | None:
+        """What the page says; nothing when it was not asked for any more."""
+        self.stats.asked()
+        try:
+            seen = await self.visitor.visit(lease)
+        finally:
+            self.stats.answered()
+        if isinstance(seen, Lease):
+            self.stats.exchanges -= 1
+            return None
+        # Not before: that many asked for is an ending, and an ending takes back what waits to be asked for.
+        self._asked += 1
+        if seen.truncated:
+            limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
+            self.candidates.traps.tell("links", limit, lease.visit.url)
+        return seen.verdict
+
+    async def _start_moved(self, start: Url, to: Url) -> None:
+        self._admit(start, to)
+        moves = json.loads(await self.frontier.recall("moved") or "[]")
+        await self.frontier.remember("moved", json.dumps([*moves, [start, to]]))
+
+
+def _weight(item: Returned) -> int:
+    return 0 if isinstance(item, Lease) else sum(len(visit.url) for visit in item.found)
+
+
+def _report(traps: Sequence[Trap]) -> None:
+    for trap in traps:
+        fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
+        log.warning("crawler trap found; its URLs are skipped", extra={"fields": fields})

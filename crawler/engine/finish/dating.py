@@ -1,0 +1,49 @@
+"""Dates, chosen over the set of all pages at the end of a complete crawl: whose headers and whose changes are believed.
+
+The rules are in `lastmod` and `rules.builds`, the rows in the frontier. What a run concludes here counts for later runs only
+once it was published: what a refused or abandoned run saw changes no date.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crawler.model.reasons import Source
+from crawler.model.survey import Doubts
+from crawler.ports import Frontier
+from crawler.rules import builds, lastmod
+
+log = logging.getLogger("crawler.engine.finish.dating")
+
+
+async def date(frontier: Frontier, ladder: Sequence[Source]) -> None:
+    """Choose every page's date, and remember what was not believed and why."""
+    evidence, found = await frontier.evidence(), await frontier.builds(builds.WINDOW, builds.OLDER)
+    before = await _recalled(frontier, "lies")
+    convicted = {build.origin: why for build in found if (why := builds.lie(build))}
+    lies = convicted | {it.origin: why for it in evidence if (why := lastmod.lie(it, before.get(it.origin)))}
+    changes = {it.origin: why for it in evidence if (why := lastmod.mass_change(it))}
+    windows = builds.remembered(
+        await _recalled(frontier, "builds"), [build for build in found if build.origin in convicted]
+    )
+    notes = [note for build in found if build.origin not in lies and (note := builds.note(build))]
+    notes = notes if Source.HEADER in ladder else []
+    notes += [f"no change on {origin} is dated by this run: {why}" for origin, why in changes.items()]
+    for origin, why in lies.items():
+        log.warning("Last-Modified is not believed", extra={"fields": {"origin": origin, "because": why}})
+    for note in notes:
+        log.warning(note)
+    await frontier.date(ladder, Doubts(tuple(lies), tuple(changes), _listed(windows)))
+    for key, value in (("lies", lies), ("builds", windows), ("date notes", notes)):
+        await frontier.remember(key, json.dumps(value))
+
+
+async def _recalled(frontier: Frontier, key: str) -> dict[str, Any]:
+    """What the last published run remembered."""
+    known: dict[str, Any] = json.loads(await frontier.recall(key, published=True) or "{}")
+    return known
+
+
+def _listed(windows: Mapping[str, Sequence[Sequence[int]]]) -> tuple[tuple[str, int, int], ...]:
+    return tuple((origin, first, last) for origin, some in windows.items() for first, last in some)

@@ -1,0 +1,258 @@
+"""The first word with an origin: its robots.txt is read before anything else is asked for, and says how slow to be.
+
+What the file means is for `robots`, when a slot comes for the frontier; here is the order of things, and what becomes of
+a file that fails.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from crawler.model.lease import Lease
+from crawler.model.protocol import REDIRECTS
+from crawler.model.reasons import Why
+from crawler.model.reply import Broken, Reply, Response
+from crawler.model.robots import Permit, RobotsFile
+from crawler.parse import content_coding
+from crawler.parse import url as urls
+from crawler.parse.normalise import Normaliser
+from crawler.parse.robots_txt import LIMIT, Decision, Rules, parse
+from crawler.parse.url import Url, origin
+from crawler.ports import Fetcher, Frontier, Pacer, Permits, Politeness, Request, Turn
+
+CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
+
+log = logging.getLogger("crawler.crawl")
+
+
+@dataclass
+class Meeting:
+    """What one crawl does when it comes to an origin. Times in seconds."""
+
+    frontier: Frontier
+    permits: Permits
+    turn: Politeness
+    paced: Callable[[float], None]  # hears how far apart the requests to the slowest origin are
+    gap: float  # from slot to slot, at least
+    max_wait: float  # the longest Crawl-delay that is kept
+    slowest: float = field(init=False, default=0.0)
+
+    async def with_stranger(self, lease: Lease) -> bool:
+        """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""
+        site = origin(lease.visit.url)
+        if not lease.robots_first and self.permits.knows(site):
+            return False
+        if await self._recalled(site):
+            return False
+        await self.turn(site, lease.at)
+        await self._ask(site)
+        return True
+
+    async def permit(self, url: Url) -> Permit:
+        """Whether robots.txt lets us ask for a URL that is no visit (a sitemap)."""
+        site = origin(url)
+        if not self.permits.knows(site) and not await self._recalled(site):
+            await self.turn(site, await self.frontier.slot(site))
+            await self._ask(site)
+        return self.permits.permit(url)
+
+    async def _recalled(self, site: str) -> bool:
+        file = await self.frontier.robots(site)
+        if file is not None:
+            await self.permits.learn(site, file)
+            self._set_pace(site)
+        return file is not None
+
+    async def _ask(self, site: str) -> None:
+        """A file that fails later in a run leaves what was read before (RFC 9309 2.4)."""
+        file = await self.permits.ask(site)
+        if file.failed and (before := await self.frontier.robots(site, stale=True)) and not before.failed:
+            log.warning("robots.txt fails; as before", extra={"fields": {"origin": site, "now": file.detail}})
+            file = replace(before, fetched=file.fetched)
+        await self.permits.learn(site, file)
+        await self.frontier.meet(site, file, self._set_pace(site))
+
+    def _set_pace(self, site: str) -> float:
+        delay = self.permits.delay(site) or 0.0
+        if delay > self.max_wait:
+            log.warning(
+                "a Crawl-delay is longer than --max-wait and was cut",
+                extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
+            )
+            delay = min(CUT_DELAY, self.max_wait)
+        gap = max(self.gap, delay)
+        self.turn.pace(site, gap)
+        self.slowest = max(self.slowest, gap)
+        self.paced(self.slowest)
+        return gap
+
+
+HOPS: Final = 5  # redirects in a row (RFC 9309 2.3.1.2)
+BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
+KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
+LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    rules: Rules | None  # None: down
+    detail: str
+    sitemaps: tuple[Url, ...] = ()
+    file: int = 0  # hash of what it was read from
+
+
+_NOBODY: Final = _Known(None, "")
+
+
+class Robots:
+    """Asks origins for their robots.txt and answers from it for `agent`, our product token.
+
+    The rules of the origins used last are kept: at most `max_origins`, in about `max_memory` bytes. `ignore`
+    permits everything; sitemaps and Crawl-delay are read all the same.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        fetcher: Fetcher,
+        pacer: Pacer,
+        *,
+        now: Callable[[], float],
+        turn: Turn,
+        ignore: bool = False,
+        max_origins: int = 10_000,
+        max_memory: int = 64 * 1024 * 1024,
+    ) -> None:
+        self._agent, self._fetcher, self._pacer = agent, fetcher, pacer
+        self._now, self._turn = now, turn
+        self._ignore, self._max_origins, self._max_memory = ignore, max_origins, max_memory
+        self._normalise = Normaliser(strip=())
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._memory = 0
+        self._reading = anyio.Lock()
+
+    async def ask(self, origin: str) -> RobotsFile:
+        """Read /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for what the network does.
+
+        Redirects are followed to any host. The caller has booked the slot of the first request; those of the
+        hops are booked here.
+        """
+        url = Url(origin + "/robots.txt")
+        seen: set[Url] = set()
+        while len(seen) <= HOPS:
+            if seen:
+                await self._turn(urls.origin(url), await self._pacer.slot(urls.origin(url)))
+            seen.add(url)
+            reply = await self._fetcher.fetch(Request(url, limit=BODY, cut=True))
+            if isinstance(reply, Broken) or reply.status not in REDIRECTS:
+                return self._file(*_meaning(reply), url if len(seen) > 1 else None)
+            location = reply.headers.get("location")
+            to = self._normalise(location, url) if location else None
+            if to is None:
+                return self._file("down", b"", f"HTTP {reply.status} that leads nowhere")
+            if to in seen:
+                return self._file("none", b"", "redirects to itself")
+            url = to
+        return self._file("none", b"", f"more than {HOPS} redirects")
+
+    def _file(self, status: str, text: bytes, detail: str, found_at: Url | None = None) -> RobotsFile:
+        detail = " ".join(filter(None, [detail, f"at {found_at}" if found_at else ""]))
+        return RobotsFile(status, text, detail, self._now())
+
+    def knows(self, origin: str) -> bool:
+        """Whether the rules of `origin` were learned."""
+        return origin in self._known
+
+    async def learn(self, origin: str, file: RobotsFile) -> None:
+        """Remember the rules in `file`, and forget those used longest ago when there are too many."""
+        async with self._reading:  # of many that need the same file, one reads it
+            if self._known.get(origin, _NOBODY).file == hash(file):
+                return
+            known = await _read_apart(file, self._agent, origin)
+            self._forget(self._known.pop(origin, _NOBODY))
+            self._known[origin] = known
+        self._memory += known.rules.weight if known.rules else 0
+        while len(self._known) > 1 and self._is_full():
+            self._forget(self._known.popitem(last=False)[1])
+
+    def _is_full(self) -> bool:
+        return len(self._known) > self._max_origins or self._memory > self._max_memory
+
+    def _forget(self, known: _Known) -> None:
+        self._memory -= known.rules.weight if known.rules else 0
+
+    def permit(self, url: Url) -> Permit:
+        """Whether `url` may be asked for. Of an origin that is not known, nothing may."""
+        if self._ignore:
+            return Permit(allowed=True)
+        known = self._recall(urls.origin(url))
+        if known.rules is None:
+            return Permit(allowed=False, why=Why.ROBOTS_DOWN, line=known.detail)
+        decision = known.rules.permit(urls.target(url))
+        return Permit(decision.allowed, None if decision.allowed else Why.ROBOTS, decision.line)
+
+    def decide(self, url: Url) -> Decision:
+        """The group and the line that decide for `url`, of a known origin, whatever `ignore` says."""
+        rules = self._recall(urls.origin(url)).rules
+        return rules.permit(urls.target(url)) if rules else Decision(allowed=False)
+
+    def delay(self, origin: str) -> float | None:
+        """The Crawl-delay for us, in seconds."""
+        rules = self._recall(origin).rules
+        return rules.delay if rules else None
+
+    def sitemaps(self, origin: str) -> list[Url]:
+        """The http(s) sitemaps that the robots.txt of a known origin names, in its order, each once."""
+        return list(self._recall(origin).sitemaps)
+
+    def _recall(self, origin: str) -> _Known:
+        if origin not in self._known:
+            return _NOBODY
+        self._known.move_to_end(origin)
+        return self._known[origin]
+
+
+async def _read_apart(file: RobotsFile, agent: str, origin: str) -> _Known:
+    """Read a large file in a thread: 500 KiB of rules can take a second, in which others want their turn."""
+    if len(file.text) <= LARGE:
+        return _read(file, agent, origin)
+    return await anyio.to_thread.run_sync(_read, file, agent, origin)
+
+
+def _read(file: RobotsFile, agent: str, origin: str) -> _Known:
+    if file.status not in {"rules", "none"}:
+        return _Known(None, file.detail, file=hash(file))
+    rules = parse(file.text, agent) if file.status == "rules" else Rules()
+    normalise = Normaliser(strip=())
+    named = (normalise(text, origin + "/") for text in rules.sitemaps)
+    return _Known(rules, file.detail, tuple(dict.fromkeys(url for url in named if url)), hash(file))
+
+
+def _meaning(reply: Reply) -> tuple[str, bytes, str]:
+    """The status, text and detail of a `RobotsFile`. A 429 asks for patience, as a 5xx does."""
+    if isinstance(reply, Broken):
+        return "unreachable", b"", f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
+    if 200 <= reply.status < 300:
+        return _rules(reply)
+    absent = 400 <= reply.status < 500 and reply.status != 429
+    return "none" if absent else "down", b"", f"HTTP {reply.status}"
+
+
+def _rules(reply: Response) -> tuple[str, bytes, str]:
+    """Some servers hand out a gzip file without saying so. Half of one is no file."""
+    if not reply.body.startswith(content_coding.MAGIC):
+        return "rules", reply.body[:KEPT], ""
+    undone, text = content_coding.decoder(["gzip"], KEPT + content_coding.PIECE), bytearray()
+    try:
+        for piece in undone.feed(reply.body):
+            text += piece
+        undone.finish()
+    except (content_coding.BrokenCoding, content_coding.TooLarge) as error:
+        if len(text) < KEPT:
+            return "down", b"", f"a broken gzip file ({error})"
+    return "rules", bytes(text[:KEPT]), "gzip"

@@ -1,0 +1,52 @@
+"""Whether there is a site at all: where the start URLs led, and what to say when they led nowhere."""
+
+from crawler.errors import StartForbidden, StartUnreachable
+from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
+from crawler.model.reasons import Why
+from crawler.parse.url import Url, netloc, origin
+from crawler.ports import Frontier, Record
+
+NO_PAGE = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
+
+
+async def check(frontier: Frontier, starts: tuple[Url, ...]) -> None:
+    """At least one start URL must have led to a page. Raises `StartUnreachable` or `StartForbidden`."""
+    ends = [await _end_of(frontier, url) for url in starts]
+    if any(_is_page(record) for _, record in ends):
+        return
+    await frontier.conclude()
+    url, record = ends[0]
+    end = record.outcome if record else None
+    if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
+        file = await frontier.robots(origin(url))
+        if file and file.status == "unreachable":
+            raise StartUnreachable(f"{url}: {file.detail}.")
+    if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
+        line = f" ({end.detail})" if end.detail else ""
+        raise StartForbidden(f"{url}: {end.why.says}{line}. See the robots command, or --ignore-robots.")
+    if isinstance(end, Unlisted) and end.why is Why.OFFSITE:
+        raise StartUnreachable(
+            f"{starts[0]} redirects to {url}, another site: start there, or add --allow-host {netloc(url)}."
+        )
+    reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page came"
+    raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
+
+
+async def _end_of(frontier: Frontier, url: Url) -> tuple[Url, Record | None]:
+    """Where the redirects of a start URL end."""
+    for _ in range(100):
+        record = await frontier.record(url)
+        if record is None or not isinstance(record.outcome, Moved):
+            return url, record
+        url = record.outcome.to
+    return url, None
+
+
+def _is_page(record: Record | None) -> bool:
+    """Listed, or not listed though the site answered with a page: then its links count."""
+    if record is None or isinstance(record.outcome, Listed):
+        return record is not None
+    end = record.outcome
+    if not isinstance(end, Unlisted) or record.facts is None:
+        return False
+    return end.why not in NO_PAGE or (end.why is Why.TYPE and end.detail in HTML)

@@ -1,0 +1,68 @@
+"""One visit: ask for the page, read it, judge it. What a worker process does all day, and a crawl of one process itself.
+
+Whether a URL may be asked for, and when, was decided before; what becomes of what it brought is the engine's.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from typing import Final
+
+import anyio.to_thread
+
+from crawler.model.facts import Validators
+from crawler.model.lease import Lease
+from crawler.model.reply import Broken, Reply
+from crawler.model.settlement import Seen
+from crawler.parse.url import Url
+from crawler.ports import Fetcher, Reader, Request
+from crawler.rules.judge import Judge
+
+MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: each takes microseconds
+
+
+def nobody(_: Url) -> AbstractContextManager[None]:
+    """Writes nothing down."""
+    return nullcontext()
+
+
+class Local:
+    """A `ports.Visitor` in this process. `clock`: seconds since the epoch."""
+
+    prefetch = 1
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        judge: Judge,
+        reader: Reader,
+        clock: Callable[[], float],
+        reading: Callable[[Url], AbstractContextManager[None]] = nobody,
+    ) -> None:
+        """`reading`: within it the page with that URL is read, and judged."""
+        self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
+        self._reading = reading
+
+    async def visit(self, lease: Lease) -> Seen:
+        """See `ports.Visitor.visit`."""
+        url = lease.visit.url
+        validators = lease.prior.facts.validators if lease.prior else Validators()
+        reply = await self._fetcher.fetch(Request(url, validators, wants_body=self._judge.wants_body))
+        return await self._look(lease, reply, datetime.fromtimestamp(self._clock(), UTC))
+
+    async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:
+        markup = self._judge.markup(lease.visit.url, reply)
+        # Whoever visited this page before may have died of it.
+        if markup is None or not (markup.is_risky or lease.attempt > 1):
+            with self._reading(lease.visit.url):
+                verdict = self._judge(lease, reply, now, markup.read() if markup else None)
+            return Seen(verdict, verdict.truncated)
+        page = await self._reader.read(markup)
+        if isinstance(page, Broken):
+            return Seen(self._judge(lease, page, now))
+        with self._reading(lease.visit.url):
+            if len(page.followed) + len(page.avoided) <= MANY_LINKS:
+                verdict = self._judge(lease, reply, now, page)
+            else:
+                verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
+        return Seen(verdict, verdict.truncated)

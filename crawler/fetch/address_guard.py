@@ -1,0 +1,205 @@
+"""The SSRF guard: which addresses and ports may be connected to.
+
+Public addresses may, what the start URLs resolve to under their own names and ports, and what `--allow-address` names.
+A name is resolved once, every address is checked, and the connection is made to the address that was checked, so DNS
+rebinding in between changes nothing. TLS and the Host header keep the name.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Final
+
+import anyio
+
+from crawler.fetch.bad_ports import BAD_PORTS
+from crawler.parse import url as urls
+from crawler.settings.values import network_and_port
+
+Address = IPv4Address | IPv6Address
+
+MEMORY: Final = 60.0  # seconds that a resolved name is remembered
+TRIED: Final = 4  # addresses of one name that are tried
+WEB: Final = frozenset({80, 443})
+
+# Networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052), IPv4-compatible (RFC 4291), translated (RFC 2765).
+_WRAPPED: Final = tuple(map(ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+# Not global, which the standard library does not know of: site-local (RFC 3879), documentation (RFC 9637), segment
+# routing (RFC 9602), 6to4 relays (RFC 7526), and NAT64 of a network's own, whose IPv4 part may stand anywhere (RFC 8215).
+_INNER: Final = tuple(
+    map(ip_network, ("fec0::/10", "3fff::/20", "5f00::/16", "192.88.99.0/24", "64:ff9b:1::/48"))
+)
+_ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})  # before an IPv4 address, in any IPv6 network (RFC 5214)
+
+
+class AddressRefused(Exception):  # noqa: N818 - becomes Cause.ADDRESS where it is caught
+    """The port, or every address of the host, is one that we may not connect to."""
+
+
+class NoAddress(Exception):  # noqa: N818 - becomes Cause.DNS where it is caught
+    """The name does not resolve. `passing` when the name server could not say."""
+
+    def __init__(self, text: str, *, passing: bool) -> None:
+        super().__init__(text)
+        self.passing = passing
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address is globally routable, also each one that is wrapped in it (mapped, 6to4, Teredo, NAT64…)."""
+    if isinstance(address, IPv6Address):
+        wrapped = list(_wrapped_in(address))
+        if wrapped:
+            return all(map(is_public, wrapped))
+    if address.is_multicast or any(address in network for network in _INNER):
+        return False
+    return address.is_global
+
+
+def _wrapped_in(address: IPv6Address) -> Iterator[IPv4Address]:
+    for inner in (address.ipv4_mapped, address.sixtofour, *(address.teredo or ())):
+        if inner is not None:
+            yield inner
+    last = IPv4Address(int(address) & 0xFFFFFFFF)
+    if any(address in network for network in _WRAPPED):
+        yield last
+    if int(address) >> 32 & 0xFFFFFFFF in _ISATAP and not is_public(last):
+        yield last
+
+
+class AddressGuard:
+    """Resolves host names, and refuses addresses that are not public and ports that are not the web's.
+
+    A start URL exempts its own name: what that resolves to at first may be connected to under that name from then on,
+    at the ports that were named. `allow_hosts` (host, or host:port) name further ports of it; ports 80 and 443 go
+    together, as a site moves from one to the other. `allowed` networks (CIDR texts, which may end in `:port`) are
+    exempt under every name.
+    """
+
+    def __init__(
+        self,
+        start_urls: Iterable[str] = (),
+        allowed: Iterable[str] = (),
+        allow_hosts: Iterable[str] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        starts = list(start_urls)
+        self._starts = frozenset(_name(urls.host(url)) for url in starts)
+        self._ports = frozenset(_named_ports([*starts, *(f"http://{host}" for host in allow_hosts)]))
+        self._allowed = [network_and_port(text) for text in allowed]
+        self._first: dict[str, frozenset[Address]] = {}  # by start name: what it resolved to at first
+        self._clock = clock
+        self._remembered: dict[tuple[str, int], tuple[float, list[str]]] = {}
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The permitted addresses of a host, in the resolver's order.
+
+        Raises `NoAddress` when there is none, `AddressRefused` when none is permitted, or the port is not.
+        """
+        kept = self._remembered.get((host, port))
+        if kept and kept[0] > self._clock():
+            return kept[1]
+        _check_port(port)
+        found = await _addresses(host, port)
+        if _name(host) in self._starts:
+            self._meet_start(_name(host), port, found)
+        addresses = [str(address) for address in found if self._permits(host, port, address)]
+        if not addresses:
+            raise AddressRefused(self._refusal(host, port, found))
+        if len(self._remembered) > 10_000:
+            self._remembered.clear()
+        self._remembered[host, port] = (self._clock() + MEMORY, addresses[:TRIED])
+        return addresses[:TRIED]
+
+    def _meet_start(self, name: str, port: int, found: list[Address]) -> None:
+        """Remember what a start name resolves to at first.
+
+        A name that is public and private at once is one that somebody aims at our network: nothing is exempt then.
+        """
+        private = [address for address in found if not is_public(address)]
+        first = self._first.setdefault(name, frozenset(private if len(private) == len(found) else ()))
+        unforeseen = [
+            address for address in private if address not in first and not self._open_to_all(port, address)
+        ]
+        if unforeseen and len(private) < len(found):
+            raise AddressRefused(
+                f"{name} has public and private addresses at once ({', '.join(map(str, found))}); "
+                "--allow-address permits the private ones"
+            )
+
+    def _permits(self, host: str, port: int, address: Address) -> bool:
+        if self._open_to_all(port, address):
+            return True
+        return address in self._first.get(_name(host), ()) and self._is_named(host, port)
+
+    def _open_to_all(self, port: int, address: Address) -> bool:
+        """Whether any name may lead to it."""
+        return is_public(address) or any(
+            address in network and only in (None, port) for network, only in self._allowed
+        )
+
+    def _is_named(self, host: str, port: int) -> bool:
+        return (_name(host), port) in self._ports
+
+    def _refusal(self, host: str, port: int, found: Iterable[Address]) -> str:
+        listed = ", ".join(map(str, found))
+        if _name(host) in self._starts and not self._is_named(host, port):
+            return f"{host} is {listed}, and port {port} is not named (--allow-host {host}:{port} permits it)"
+        return f"{host} is {listed}"
+
+    def check_literal(self, host: str, port: int) -> None:
+        """Refuse what a proxy would connect to for us: a bad port, or an address. A name is the proxy's to resolve.
+
+        Raises `AddressRefused`.
+        """
+        _check_port(port)
+        if _name(host) in self._starts and self._is_named(host, port):
+            return
+        try:
+            address = ip_address(host.partition("%")[0])
+        except ValueError:
+            if (
+                _name(host).rpartition(".")[2] == "localhost"
+            ):  # names of the proxy's own machine (RFC 6761 6.3)
+                raise AddressRefused(f"{host} is the proxy itself") from None
+            return
+        if not self._open_to_all(port, address):
+            raise AddressRefused(self._refusal(host, port, [address]))
+
+    async def look_up(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that was named by the user, a proxy, whatever they are. Raises `NoAddress`."""
+        return [str(address) for address in await _addresses(host, port)][:TRIED]
+
+
+def _check_port(port: int) -> None:
+    if port in BAD_PORTS:
+        raise AddressRefused(f"port {port} belongs to another protocol (a bad port of the Fetch Standard)")
+
+
+def _name(host: str) -> str:
+    """The one spelling of a host: lower case, an address without brackets, a name without its last dot."""
+    return host.strip("[]").lower().removesuffix(".")
+
+
+def _named_ports(places: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for url in places:
+        with suppress(ValueError):  # an --allow-host that is no host
+            port = urls.port(url)
+            for each in WEB if port in WEB else {port}:
+                yield _name(urls.host(url)), each
+
+
+async def _addresses(host: str, port: int) -> list[Address]:
+    try:
+        return [ip_address(host.partition("%")[0])]
+    except ValueError:
+        pass
+    try:
+        infos = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise NoAddress(f"{host}: {error.strerror}", passing=error.errno == socket.EAI_AGAIN) from error
+    except UnicodeError as error:
+        raise NoAddress(f"{host}: not a host name", passing=False) from error
+    return list(dict.fromkeys(ip_address(str(info[4][0]).partition("%")[0]) for info in infos))

@@ -1,0 +1,61 @@
+"""Further tries of one request, with a pause before each. The only room that knows tenacity.
+
+Which answers stand, and what a try is, is for `retry`.
+"""
+
+import random
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
+from tenacity.wait import wait_base, wait_exponential_jitter
+
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Reply, Response
+from crawler.rules import retry_after
+
+
+async def until(
+    stands: Callable[[Reply], bool],
+    *,
+    first: Reply,
+    ask: Callable[[], Awaitable[Reply]],
+    tries: int,
+    sleep: Callable[[float], Awaitable[None]],
+    now: Callable[[], datetime],
+) -> Reply:
+    """The first reply that stands, or the last one. `first` is that of the first try, which was made already."""
+    replies = [first]
+    again = AsyncRetrying(
+        stop=stop_after_attempt(tries),
+        wait=_Backoff(now),
+        retry=lambda state: not stands(_reply_of(state)),
+        sleep=sleep,
+        retry_error_callback=_reply_of,
+    )
+
+    async def attempt() -> Reply:
+        return replies.pop() if replies else await ask()
+
+    result: Reply = await again(attempt)
+    return result
+
+
+class _Backoff(wait_base):
+    """Retry-After where the server gave one, else half a second doubling, with jitter."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._growing = wait_exponential_jitter(multiplier=0.5, max=8, jitter=0.5)
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        reply = _reply_of(retry_state)
+        asked = retry_after.retry_after(reply.headers, self._now()) if isinstance(reply, Response) else None
+        return self._growing(retry_state) if asked is None else asked + random.uniform(0, 0.5)  # noqa: S311
+
+
+def _reply_of(state: RetryCallState) -> Reply:
+    if state.outcome is None:  # tenacity's type allows it; a finished try always has one
+        return Broken(Cause.PROTOCOL)
+    reply: Reply = state.outcome.result()
+    return reply

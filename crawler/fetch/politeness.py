@@ -1,0 +1,87 @@
+"""When a request may really go: not before its slot, no closer to the one before than their slots are apart, and not
+while its host asks for patience.
+
+Slots are booked ahead, so a request that goes late, because the machine was busy, would have the next one on its
+heels; and of what was booked when a host had enough, the frontier knows nothing more. Not the pace itself, which the
+frontier keeps: only how truly it is kept at the server's door.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+
+from crawler.ports import Pacer
+
+FAR: Final = 1_200.0  # seconds
+LOOK: Final = 5.0  # seconds at most between two looks at the clock, which may be set while we sleep
+JUMP: Final = 5.0  # seconds
+LONGEST: Final = 60.0  # seconds that no host is left alone for: then the clock went back
+KEPT: Final = 0.98  # of the distance of two slots; below 1, so that what was lost is made up for by and by
+
+
+class Politeness:
+    """A `ports.Turns`."""
+
+    def __init__(
+        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], *, far: float = FAR
+    ) -> None:
+        """`clock`: seconds since the epoch. No slot lies more than `far` seconds ahead: then the clock went back."""
+        self.ended = anyio.Event()
+        self._clock, self._sleep, self._far = clock, sleep, far
+        # By origin: the last slot, and when it was really taken.
+        self._last: dict[str, tuple[float, float]] = {}
+        self._gaps: dict[str, float] = {}
+        self._slow: dict[str, float] = {}
+
+    def slow(self, origin: str, until: float) -> None:
+        """See `ports.Turns.slow`."""
+        self._slow[origin] = max(until, self._until(origin))
+
+    def is_stale(self, origin: str, at: float) -> bool:
+        """See `ports.Turns.is_stale`."""
+        return at < self._until(origin)
+
+    def _until(self, origin: str) -> float:
+        until = self._slow.get(origin, 0.0)
+        if until > self._clock() + LONGEST:
+            del self._slow[origin]
+            return 0.0
+        return until
+
+    def pace(self, origin: str, gap: float) -> None:
+        """See `ports.Turns.pace`. Until it is known, requests are as far apart as their slots."""
+        self._gaps[origin] = gap
+
+    def end(self) -> None:
+        """See `ports.Turns.end`. Whoever has something in hand waits for `ended`."""
+        self.ended.set()
+
+    async def __call__(self, origin: str, at: float) -> None:
+        """Wait for the turn of the slot `at` of an origin."""
+        while 0 < (pause := self._due(origin, at) - self._clock()) <= self._far:
+            await self._sleep(min(pause, LOOK))
+        self._last[origin] = at, self._clock()
+
+    def _due(self, origin: str, at: float) -> float:
+        slot, taken = self._last.get(origin, (at, 0.0))
+        if taken > self._clock() + JUMP:  # the clock went back
+            return at
+        apart = self._gaps.get(origin, max(0.0, at - slot))
+        return max(at, taken + KEPT * apart, self._until(origin) if self._slow else 0.0)
+
+
+class Pacing:
+    """A `ports.Pacer` of another, whose turns hear of a host that had enough."""
+
+    def __init__(self, pacer: Pacer, turns: Politeness) -> None:
+        self._pacer, self._turns = pacer, turns
+
+    async def slot(self, origin: str) -> float:
+        """See `ports.Pacer.slot`."""
+        return await self._pacer.slot(origin)
+
+    async def slow(self, origin: str, until: float) -> None:
+        """See `ports.Pacer.slow`."""
+        await self._pacer.slow(origin, until)
+        self._turns.slow(origin, until)

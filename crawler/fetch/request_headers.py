@@ -1,0 +1,115 @@
+"""Who we say we are: the User-Agent for everybody, and headers, credentials and cookies for the start hosts only.
+
+What goes to the start hosts never follows a redirect elsewhere, and its values never reach state, logs or reports.
+"""
+
+import base64
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from crawler.errors import ConfigError
+from crawler.parse import url as urls
+from crawler.parse.credentials import MASK
+from crawler.settings.sections import Http
+
+if TYPE_CHECKING:
+    from http.cookiejar import MozillaCookieJar
+
+_TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_SCHEMES: Final = frozenset({"basic", "bearer", "token", "digest", "negotiate", "apikey", "hoba", "dpop"})
+CODINGS: Final = "gzip, deflate, br, zstd"
+# The connection, the framing and what "changed since?" is asked with: said twice, or wrongly, they break the exchange.
+_OURS: Final = frozenset({
+    "accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match", "keep-alive",
+    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
+
+
+class Identity:
+    """The request headers for a URL."""
+
+    def __init__(self, chosen: Http, origins: Iterable[str], environ: Mapping[str, str] = os.environ) -> None:
+        """Raises `ConfigError` for a header, variable or cookie file that cannot be used."""
+        self._common = {
+            "user-agent": chosen.user_agent,
+            "accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+            "accept-encoding": CODINGS,
+        }
+        self._origins = frozenset(origins)
+        self._own = self._common | dict(_header(text) for text in chosen.header)
+        if chosen.auth_env:
+            self._own["authorization"] = _authorization(chosen.auth_env, environ)
+        self._cookies = _cookies(chosen.cookie_file) if chosen.cookie_file else None
+
+    def headers(self, url: str) -> dict[str, str]:
+        """All that goes with a request for `url`."""
+        if urls.origin(url) not in self._origins:
+            return dict(self._common)
+        headers = dict(self._own)
+        if self._cookies is not None:
+            from urllib.request import Request  # noqa: PLC0415 - takes long to import, for those without cookies
+
+            request = Request(url)  # noqa: S310 - never opened, only asked for its cookies
+            self._cookies.add_cookie_header(request)
+            if cookie := request.get_header("Cookie"):
+                headers["cookie"] = cookie
+        return headers
+
+
+def has_login(chosen: Http) -> bool:
+    """Whether requests to the start hosts say who is asking."""
+    fields = {text.partition(":")[0].strip().lower() for text in chosen.header}
+    return bool(chosen.auth_env or chosen.cookie_file or fields & {"authorization", "cookie"})
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name or not set(name) <= _TOKEN:
+        shown = repr(name.strip()) if colon else MASK  # what has no name may be a secret
+        raise ConfigError(f"--header: {shown} needs the form 'Name: value'.")
+    if name.lower() == "user-agent":
+        raise ConfigError(f"--header: {name!r} cannot be set here; --user-agent sets that.")
+    if name.lower() in _OURS:
+        raise ConfigError(f"--header: {name!r} cannot be set; the crawler says that itself.")
+    return name.lower(), value.strip()
+
+
+def _authorization(variable: str, environ: Mapping[str, str]) -> str:
+    secret = environ.get(variable, "").strip()
+    if not secret:
+        raise ConfigError(f"--auth-env: the variable {variable} is not set.")
+    if not secret.isprintable():
+        raise ConfigError(f"--auth-env: the variable {variable} holds control characters.")
+    if not secret.isascii() and ":" not in secret:
+        raise ConfigError(f"--auth-env: the variable {variable} holds a token with characters that none has.")
+    return _written(secret.removeprefix("Authorization:").strip())
+
+
+def _written(secret: str) -> str:
+    """`Bearer x` as it is, whatever the scheme; `user:password`; a bare token.
+
+    A user name with a blank in it is one unless it is called as a scheme is.
+    """
+    scheme, blank, rest = secret.partition(" ")
+    if blank and ":" not in scheme and (scheme.lower() in _SCHEMES or ":" not in rest):
+        return f"{scheme} {rest.strip()}"
+    if ":" in secret:
+        return "Basic " + base64.b64encode(secret.encode()).decode()
+    return "Bearer " + secret
+
+
+def _cookies(path: str) -> "MozillaCookieJar":
+    from http.cookiejar import LoadError, MozillaCookieJar  # noqa: PLC0415 - as above
+
+    jar = MozillaCookieJar(path)
+    try:
+        jar.load(ignore_discard=True, ignore_expires=True)
+    except (OSError, LoadError) as error:
+        raise ConfigError(f"--cookie-file: {path} is no Netscape cookie file that can be read.") from error
+    for cookie in jar:
+        if (
+            cookie.expires is not None and cookie.expires <= 0
+        ):  # how browsers and curl write that of a session
+            cookie.expires, cookie.discard = None, True
+    return jar

@@ -1,0 +1,68 @@
+"""Opening a state only to look at it, also where nothing can be written: a read-only mount, another user's folder.
+
+SQLite wants to write beside a database even to read it, since its log has an index there. Where that fails, a database
+without a log is read as one that cannot change, and one with a log is copied, so that what is in the log is seen.
+"""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from crawler.errors import FrontierError
+from crawler.frontier.sqlite.ownership import journal_of, log_of
+
+_UNWRITABLE: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+_PRIMARY: Final = 0xFF  # of an error code, the part that is not extended
+
+
+def connect(path: str | Path, *, uri: bool = False) -> sqlite3.Connection:
+    """A connection, to be used by any one thread at a time, with transactions by hand."""
+    return sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that is only read. Raises `sqlite3.DatabaseError`, or `FrontierError` when no copy can be made."""
+    db = connect(path)
+    try:
+        _touch(db)
+    except sqlite3.OperationalError as error:
+        db.close()
+        if error.sqlite_errorcode & _PRIMARY not in _UNWRITABLE:
+            raise
+        return _unwritable(path)
+    except sqlite3.DatabaseError:
+        db.close()
+        raise
+    return db
+
+
+def in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
+    """The same database in memory; `db` is closed."""
+    copy = connect(":memory:")
+    with closing(db):
+        db.backup(copy)
+    return copy
+
+
+def _touch(db: sqlite3.Connection) -> None:
+    """The first read opens the file and its log."""
+    db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+
+def _unwritable(path: Path) -> sqlite3.Connection:
+    logs = [log for log in (log_of(path), journal_of(path)) if log.exists() and log.stat().st_size]
+    if not logs:
+        return connect(path.absolute().as_uri() + "?mode=ro&immutable=1", uri=True)
+    try:
+        with TemporaryDirectory(prefix="sitemap-state-") as folder:
+            for file in (path, *logs):
+                shutil.copyfile(file, Path(folder) / file.name)
+            return in_memory(connect(Path(folder) / path.name))
+    except OSError as error:
+        raise FrontierError(
+            f"The state {path} lies where nothing can be written, and cannot be copied to be read "
+            f"({error.strerror}): name a folder with room in TMPDIR."
+        ) from error

@@ -1,0 +1,245 @@
+"""The state file on disk: opening it, telling whose it is, and the lock that keeps a second run out.
+
+The lock is an SQLite database of its own beside the state, held exclusively: it works on every platform, and the
+system takes it back when its holder is killed. The time of that file is the run's pulse.
+"""
+
+import itertools
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final
+
+from crawler.errors import FrontierError, StateBusy
+from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, located, owner_of
+from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
+from crawler.model.failpoints import failpoint
+from crawler.rules import duplicates
+
+PULSE: Final = 5.0  # seconds between two beats
+
+
+class Lock:
+    """Held from construction until `release`, or until the process is gone."""
+
+    def __init__(self, state: Path) -> None:
+        """Raises `StateBusy` when another process holds it, `FrontierError` when it cannot be made."""
+        path = self._path = _lock_of(state)
+        self._beaten = time.monotonic()
+        try:
+            state.parent.mkdir(parents=True, exist_ok=True)
+            _check_lock(path)
+            self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            self._db.execute("BEGIN EXCLUSIVE")
+            os.utime(path)
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                self._db.close()
+                raise StateBusy(
+                    f"Another run holds the state {state}: wait for it, or use another --state."
+                ) from error
+            raise FrontierError(f"The state {state} cannot be locked: {error}.") from error
+        except OSError as error:
+            raise FrontierError(
+                f"The folder of the state {state} cannot be made: {error.strerror}."
+            ) from error
+
+    def beat(self) -> None:
+        """Say that the holder is alive; costs nothing when that was said a moment ago."""
+        now = time.monotonic()
+        if now - self._beaten >= PULSE:
+            self._beaten = now
+            with suppress(OSError):  # a folder that is taken away shows elsewhere
+                os.utime(self._path)
+
+    def release(self) -> None:
+        """Let others in."""
+        self._db.close()
+
+
+def _lock_of(state: Path) -> Path:
+    return state.with_name(state.name + ".lock")
+
+
+def _check_lock(path: Path) -> None:
+    """Nothing is ever written into a lock. Raises `FrontierError` for a file that has content: it is somebody's."""
+    if path.exists() and not (path.is_file() and path.stat().st_size == 0):
+        raise FrontierError(
+            f"{path} is in the way of our lock, and not ours: name another state with --state, or move it away."
+        )
+
+
+def silence(state: str, now: float) -> float | None:
+    """For how many seconds no run has worked on the state; None when none ever did."""
+    try:
+        return now - _lock_of(located(state)).stat().st_mtime
+    except OSError:
+        return None
+
+
+def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
+    """A connection to our tables, made if the file is new. `path` is as `check_usable` gives it, or `:memory:`.
+
+    A state of an earlier version is migrated, in one transaction; for a reader, in a copy in memory. Raises
+    `FrontierError` for a file that is missing (when reading), damaged, or of a newer version.
+    """
+    if sqlite3.sqlite_version_info < (3, 38):
+        raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
+    if read_only and not Path(path).is_file():
+        raise FrontierError(f"There is no state at {path}: crawl first, or name it with --state.")
+    if not read_only:
+        _refuse(leftovers(Path(path)))
+    db = None
+    try:
+        db = open_to_read(Path(path)) if read_only else connect(path)
+        _check_version(db, path, read_only=read_only)
+        if read_only and _version(db) != schema.VERSION:
+            db = in_memory(db)
+        teach(db)
+        if not read_only:
+            _prepare(db)
+        elif _version(db) != schema.VERSION:
+            _migrate(db)
+    except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text that is no text
+        if db:
+            db.close()
+        raise FrontierError(failure(path, error)) from error
+    except FrontierError:
+        if db:
+            db.close()
+        raise
+    return db
+
+
+def _refuse(logs: Iterable[Path]) -> None:
+    for log in logs:
+        raise FrontierError(
+            f"{log} lies there without its database, and would be lost: move it away, or name another file "
+            "with --state."
+        )
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> None:
+    version = _version(db)
+    if not _has_tables(db):
+        if read_only:
+            raise FrontierError(f"The state {path} is empty: no crawl began yet.")
+        return
+    if version > schema.VERSION:
+        raise FrontierError(
+            f"The state {path} was written by a newer sitemap-crawler (version {version} of the state, "
+            f"{schema.VERSION} here): upgrade sitemap-crawler, or name another file with --state."
+        )
+    if version not in {schema.VERSION, *schema.MIGRATIONS}:
+        raise FrontierError(
+            f"The state {path} is of version {version}, which cannot be migrated: begin anew with --fresh."
+        )
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    """Make a state of an earlier version one of ours."""
+    steps = "; ".join(schema.MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
+    with failpoint("migration"):
+        db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
+
+
+def teach(db: sqlite3.Connection) -> None:
+    """The functions that statements use."""
+    db.create_function("resource", 2, duplicates.resource, deterministic=True)
+    db.create_function("unsorted", 1, lambda url: json.dumps(duplicates.unsorted(url)), deterministic=True)
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    is_new = not _has_tables(db)
+    if is_new:  # whose it is stands in the file itself from its first page on, not only in the log
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA temp_store = FILE")
+    db.execute("PRAGMA cache_size = -8192")
+    if is_new:
+        db.executescript(f"BEGIN; PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;")
+    elif (fault := db.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+        raise sqlite3.DatabaseError(fault)
+    elif _version(db) != schema.VERSION:
+        _migrate(db)
+
+
+def failure(path: str, error: Exception) -> str:
+    """What went wrong with a state, and what to do."""
+    words = (str(error).splitlines() or ["no reason given"])[
+        -1
+    ]  # of a damaged one, SQLite says it in two lines
+    if "full" in words:
+        return f"The state {path} cannot be written: the disk is full. Make room, and run again: nothing is lost."
+    if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
+        return f"The state {path} cannot be used: {words}. Run again when the disk is well: nothing is lost."
+    return (
+        f"The state {path} is damaged ({words}): begin anew with --fresh, which keeps the damaged file under "
+        "another name."
+    )
+
+
+def remove_state(state: str | Path) -> Path | None:
+    """Forget a state: `--fresh`. One that is damaged is kept beside, under the name that is returned.
+
+    Raises `StateBusy` when another run holds it, `FrontierError` for a file that is not ours.
+    """
+    path = check_usable(state)
+    lock = Lock(path)
+    try:
+        for log in leftovers(path):
+            log.replace(_unused(log))
+        if owner_of(path) is Owner.NOBODY:
+            return None
+        if _is_damaged(path):
+            kept = _unused(path)
+            _rename(path, kept)
+            return kept
+        for suffix in _FILES:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise FrontierError(f"The state {path} cannot be removed: {error.strerror}.") from error
+    finally:
+        lock.release()
+    return None
+
+
+_FILES: Final = (
+    "-shm",
+    "-wal",
+    "-journal",
+    "",
+)  # the database last: what a death leaves is still known as ours
+
+
+def _rename(path: Path, to: Path) -> None:
+    for suffix in _FILES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).replace(to.with_name(to.name + suffix))
+
+
+def _unused(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.kept{number or ''}") for number in itertools.count())
+    return next(name for name in names if not name.exists())
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as db:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
+    except (sqlite3.DatabaseError, ValueError):  # ValueError: its complaint may quote bytes that are no text
+        return True

@@ -1,0 +1,8 @@
+"""The numbers of the Sitemap protocol (sitemaps.org/protocol.html), each limit in one place."""
+
+# The Sitemap protocol (sitemaps.org/protocol.html), each limit in one place.
+MAX_ENTRIES = 50_000  # URLs in a sitemap, sitemaps in an index
+MAX_BYTES = 52_428_800  # bytes of one file before compression
+MAX_LOC = 2_047  # characters of a loc: "less than 2,048"
+REDIRECTS = frozenset({301, 302, 303, 307, 308})  # statuses that send elsewhere (RFC 9110 15.4); 304 does not
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"

@@ -1,0 +1,52 @@
+"""What came back over HTTP: a response, or the reason why none did."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from crawler.model.reasons import Cause
+
+
+class Headers:
+    """Header fields of one answer: names without case, repeated fields kept apart (RFC 9110 5.2, 5.3)."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
+        self._fields: dict[str, list[str]] = {}
+        for name, value in fields:
+            self._fields.setdefault(name.lower(), []).append(value)
+
+    def get(self, name: str) -> str | None:
+        """The first field of that (lower-case) name."""
+        values = self._fields.get(name)
+        return values[0] if values else None
+
+    def all(self, name: str) -> list[str]:
+        """Every field of that (lower-case) name, in order."""
+        return self._fields.get(name, [])
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Name and value pairs."""
+        return ((name, value) for name, values in self._fields.items() for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A complete answer: a 404 is one, too."""
+
+    status: int
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""  # decoded
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """No complete answer."""
+
+    cause: Cause
+    detail: str = ""
+    transient: bool = False  # worth another try
+
+
+Reply: TypeAlias = Response | Broken

@@ -1,0 +1,36 @@
+"""A crawler trap that was met, in words for reports: its kind, its pattern, an example."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from crawler.model.reasons import TRAPS
+
+SAYS: Final = {
+    "calendar": "a calendar without end",
+    "depth": "pages too deep to be found by a person",
+    "path": "paths that repeat or grow",
+    "query": "queries without end",
+    "session": "session ids in URLs",
+    "soft-404": "an error page that answers 200",
+    "links": "a page with more links than are looked at",
+}
+SHOWN: Final = 80  # characters of an example
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A crawler trap whose URLs are skipped, in words for a report."""
+
+    kind: str  # a key of SAYS
+    pattern: str
+    example: str
+
+    @property
+    def flag(self) -> str:
+        """What would let it through."""
+        return f"--allow-trap {self.kind}" if self.kind in TRAPS else ""
+
+    def __str__(self) -> str:
+        way = f" ({self.flag} crawls it)" if self.flag else ""
+        shown = self.example if len(self.example) <= SHOWN else self.example[: SHOWN - 1] + "…"
+        return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{way}"

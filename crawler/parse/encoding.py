@@ -1,0 +1,254 @@
+"""Which encoding a page is in, by the HTML Standard's sniffing: BOM, then HTTP, then a meta element, then windows-1252.
+
+Source: HTML Standard 13.2.3 "The input byte stream" and Encoding Standard (labels, by `webencodings`). UTF-7 is no
+encoding of the web and is never used. Pure, and total: any bytes have an answer.
+"""
+
+import re
+from codecs import IncrementalEncoder
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import webencodings
+
+from crawler.parse import iso_2022_jp
+from crawler.parse.headers import content_type
+
+PRESCAN: Final = 1024  # bytes in which a meta element must begin and end to count
+DEFAULT: Final = "windows-1252"
+
+_IN_UTF8: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # pages whose queries are in UTF-8
+# Where the standard's encoders differ from Python's: bytes, or nothing for what they cannot hold.
+_OWN_CODES: Final[dict[str, dict[str, bytes | None]]] = {
+    "gb18030": {"\ue5e5": None},
+    "gbk": {"\u20ac": b"\x80"},
+    "shift_jis": {"\x80": b"\x80", "\xa5": b"\\", "\u203e": b"~"},
+}
+
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+ASCII_WHITESPACE: Final = b"\t\n\x0c\r "
+_XML: Final = re.compile(
+    rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']"""
+)
+_CHARSET: Final = re.compile(rb"charset", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """The name of an encoding in lower case, and whether a meta element found later may still change it."""
+
+    name: str
+    certain: bool = True
+
+
+def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
+    """The encoding of a page as its first bytes tell it. `http_charset`: the charset of Content-Type."""
+    for mark, marked in _BOMS:
+        if body.startswith(mark):
+            return Sniffed(marked)
+    from_http = webencodings.lookup(http_charset) if http_charset else None
+    if from_http:
+        return Sniffed(str(from_http.name))
+    name = _prescan(body[:PRESCAN])
+    return Sniffed(name or DEFAULT, certain=name is not None)
+
+
+def decode(body: bytes, name: str) -> str:
+    """The text without its BOM. What cannot be read becomes U+FFFD."""
+    return webencodings.decode(body, webencodings.lookup(name) or webencodings.UTF8, errors="replace")[0]
+
+
+def spell_query(href: str, name: str) -> str:
+    """The query of a link on a page in that encoding (URL Standard, "percent-encode after encoding").
+
+    What the encoding cannot hold becomes an escaped character reference. The rest of the link is left as it is.
+    """
+    if name == "iso-2022-jp":
+        return _spell_iso_2022_jp(href)
+    if name in _IN_UTF8 or href.isascii():
+        return href
+    path, mark, query = href.partition("?")
+    codec = webencodings.lookup(name)
+    if not mark or query.isascii() or codec is None:
+        return href
+    return path + mark + "".join(_escaped(query, name, codec.codec_info.incrementalencoder()))
+
+
+def _spell_iso_2022_jp(href: str) -> str:
+    """The one encoding that refuses ASCII characters, which is why ASCII is looked at, too."""
+    path, mark, query = href.partition("?")
+    if query.isascii() and iso_2022_jp.REFUSED.isdisjoint(query):
+        return href
+    coded = iso_2022_jp.encode(query)
+    return (
+        path
+        + mark
+        + "".join(_reference(piece) if isinstance(piece, int) else _bytes(piece) for piece in coded)
+    )
+
+
+def _reference(code: int) -> str:
+    return f"%26%23{code}%3B"
+
+
+def _escaped(query: str, name: str, encoder: IncrementalEncoder) -> Iterator[str]:
+    own = _OWN_CODES.get(name, {})
+    for char in query:
+        try:
+            coded = own[char] if char in own else encoder.encode(char)
+        except UnicodeEncodeError:
+            coded = None
+        if coded is None or (name == "big5" and b"\x80" < coded[:1] < b"\xa1"):  # what only decoders know
+            yield _bytes(encoder.encode("", final=True)) + _reference(ord(char))
+        else:
+            yield _bytes(coded)
+    yield _bytes(encoder.encode("", final=True))
+
+
+def _bytes(coded: bytes) -> str:
+    return "".join(chr(byte) if _is_plain(byte) else f"%{byte:02X}" for byte in coded)
+
+
+def _is_plain(byte: int) -> bool:
+    return 0x21 <= byte <= 0x7E and chr(byte) not in "\"#<>'"
+
+
+def declared(charset: str | None, content: str | None) -> str | None:
+    """What a meta element says, by its charset attribute or the content of its Content-Type pragma."""
+    if charset is not None:
+        return _usable(charset.encode("ascii", "replace"))
+    return _from_content(content.encode("ascii", "replace")) if content else None
+
+
+def encoding_of(content_type_field: str | None) -> str | None:
+    """The encoding that a Content-Type field names, if it is one of the web's."""
+    charset = content_type(content_type_field)[1]
+    found = webencodings.lookup(charset) if charset else None
+    return str(found.name) if found else None
+
+
+# A tag as people write them, whole: what the steps below would make of it, in one.
+_PLAIN_TAG: Final = re.compile(
+    rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
+)
+
+
+def _prescan(head: bytes) -> str | None:
+    """The standard's "prescan a byte stream to determine its encoding": a meta element, or the XML declaration."""
+    if match := _XML.match(head):
+        return _usable(match[1])
+    at = 0
+    while at < len(head):
+        if head.startswith(b"<!--", at):
+            end = head.find(b"-->", at + 2)
+            if end < 0:
+                return None
+            at = end + 3
+        elif (
+            head[at : at + 5].lower() == b"<meta"
+            and head[at + 5 : at + 6]
+            and head[at + 5] in ASCII_WHITESPACE + b"/"
+        ):
+            at, found = _meta(head, at + 6)
+            if found:
+                return found
+        elif plain := _PLAIN_TAG.match(head, at):
+            at = plain.end()
+        elif re.match(rb"</?[A-Za-z]", head[at : at + 3]):
+            at = _skip_tag(head, at)
+        elif head[at : at + 2] in (b"<!", b"</", b"<?"):
+            end = head.find(b">", at)
+            at = len(head) if end < 0 else end + 1
+        else:
+            at = head.find(b"<", at + 1)
+            if at < 0:
+                return None
+    return None
+
+
+def _skip_tag(head: bytes, at: int) -> int:
+    while at < len(head) and head[at] not in ASCII_WHITESPACE + b">":
+        at += 1
+    while attribute := _attribute(head, at):
+        at = attribute[2]
+    return at + 1
+
+
+def _meta(head: bytes, at: int) -> tuple[int, str | None]:
+    """Behind a meta element, and the encoding that it declares."""
+    seen: set[bytes] = set()
+    pragma, needed, charset = False, None, None
+    while attribute := _attribute(head, at):
+        name, value, at = attribute
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == b"http-equiv":
+            pragma = pragma or value == b"content-type"
+        elif name == b"content" and charset is None and (found := _from_content(value)):
+            charset, needed = found, True
+        elif name == b"charset":
+            charset, needed = _usable(value), False
+    if at >= len(head):
+        return at, None  # the element does not end within the bytes that are looked at
+    if needed is None or (needed and not pragma):
+        return at, None
+    return at, charset
+
+
+def _from_content(value: bytes) -> str | None:
+    """The standard's "extracting a character encoding from a meta element": the charset in a content attribute."""
+    at = 0
+    while match := _CHARSET.search(value, at):
+        rest = value[match.end() :].lstrip(ASCII_WHITESPACE)
+        if not rest.startswith(b"="):
+            at = match.end()
+            continue
+        rest = rest[1:].lstrip(ASCII_WHITESPACE)
+        if rest[:1] in (b'"', b"'"):
+            label, quote, _ = rest[1:].partition(rest[:1])
+            return _usable(label) if quote else None
+        return _usable(re.split(rb"[\t\n\x0c\r ;]", rest, maxsplit=1)[0])
+    return None
+
+
+def _usable(label: bytes) -> str | None:
+    found = webencodings.lookup(label.decode("ascii", "replace"))
+    if found is None:
+        return None
+    # A page that could be read so far is not UTF-16, and x-user-defined is for scripts.
+    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": DEFAULT}.get(found.name, found.name)
+
+
+def _attribute(head: bytes, at: int) -> tuple[bytes, bytes, int] | None:
+    """The standard's "get an attribute": name and value in lower case, and where it ends; nothing at the end of the tag."""
+    while at < len(head) and head[at] in ASCII_WHITESPACE + b"/":
+        at += 1
+    if at >= len(head) or head[at : at + 1] == b">":
+        return None
+    start = at
+    while (
+        at < len(head) and not (head[at] == 0x3D and at > start) and head[at] not in ASCII_WHITESPACE + b"/>"
+    ):
+        at += 1
+    name = head[start:at].lower()
+    while at < len(head) and head[at] in ASCII_WHITESPACE:
+        at += 1
+    if head[at : at + 1] != b"=":
+        return name, b"", at
+    at += 1
+    while at < len(head) and head[at] in ASCII_WHITESPACE:
+        at += 1
+    return _attribute_value(head, at, name)
+
+
+def _attribute_value(head: bytes, at: int, name: bytes) -> tuple[bytes, bytes, int] | None:
+    quote = head[at : at + 1]
+    if quote in (b'"', b"'"):
+        end = head.find(quote, at + 1)
+        return (name, head[at + 1 : end].lower(), end + 1) if end >= 0 else (name, b"", len(head))
+    start = at
+    while at < len(head) and head[at] not in ASCII_WHITESPACE + b">":
+        at += 1
+    return name, head[start:at].lower(), at

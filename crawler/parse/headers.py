@@ -1,0 +1,122 @@
+"""Header fields as values: Content-Type, Link, X-Robots-Tag, and the directives that meta robots shares with it.
+
+Only reading: what a directive or a link means for a page is for `judge`. Anything at all may be given; what makes no
+sense is passed over.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+LINKS: Final = 1_000  # read from the Link fields of one answer
+LONGEST: Final = 65_536  # characters of a field that are looked at
+
+_WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_ESSENCE: Final = re.compile(rf"[\t\n\r ]*({_WORD})/({_WORD})[\t\n\r ]*(?:;|\Z)")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
+_LINK: Final = re.compile(r"<([^<>]*)>")
+_PARAM: Final = re.compile(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?", re.DOTALL)
+
+
+@lru_cache(64)  # a site says the same of all its pages
+def content_type(value: str | None) -> tuple[str | None, str | None]:
+    """The media type in lower case, and the charset parameter (MIME Sniffing Standard, "parse a MIME type")."""
+    value = (value or "")[:LONGEST]
+    match = _ESSENCE.match(value)
+    if match is None:
+        return None, None
+    essence = f"{match[1]}/{match[2]}".lower()
+    return essence, _charset(value[match.end() :]) if value[match.end() - 1 : match.end()] == ";" else None
+
+
+def _charset(rest: str) -> str | None:
+    """The first charset parameter; a quoted value may hold a semicolon."""
+    at = 0
+    while at < len(rest):
+        end = min((i for i in (rest.find(";", at), rest.find("=", at)) if i >= 0), default=len(rest))
+        name = rest[at:end].lstrip("\t\n\r ").lower()
+        if rest[end : end + 1] != "=":
+            at = end + 1
+            continue
+        value, at = _value(rest, end + 1)
+        if (
+            name == "charset"
+            and value is not None
+            and all(c == "\t" or (" " <= c <= "\xff" and c != "\x7f") for c in value)
+        ):
+            return value
+    return None
+
+
+def _value(rest: str, at: int) -> tuple[str | None, int]:
+    """A parameter's value, and where the next parameter begins. Nothing for an empty bare value."""
+    if rest[at : at + 1] == '"' and (match := _QUOTED.match(rest, at)):
+        value = re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL)
+        if not match[2] and value.endswith("\\") and not match[1].endswith("\\\\"):
+            value = match[1]
+        end = rest.find(";", match.end())
+        return value, len(rest) if end < 0 else end + 1
+    end = rest.find(";", at)
+    end = len(rest) if end < 0 else end
+    return rest[at:end].rstrip("\t\n\r ") or None, end + 1
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLink:
+    """One link of a Link field: `target` as written, `rels` in lower case."""
+
+    target: str
+    rels: frozenset[str]
+
+
+def links(values: Iterable[str]) -> list[HeaderLink]:
+    """The links of all Link fields (RFC 8288 3): quoted commas, several in a field, lists of relations."""
+    found: list[HeaderLink] = []
+    for value in values:
+        for link in _links(value[:LONGEST]):
+            found.append(link)
+            if len(found) >= LINKS:
+                return found
+    return found
+
+
+def _links(value: str) -> Iterator[HeaderLink]:
+    at = 0
+    while match := _LINK.search(value, at):
+        at, rels = match.end(), None
+        elsewhere = False
+        while param := _PARAM.match(value, at):
+            at, name = param.end(), param[1].lower()
+            if name == "rel" and rels is None:  # only the first counts (RFC 8288 3.3)
+                rels = re.sub(r"\\(.)", r"\1", param[2]) if param[2] is not None else param[3] or ""
+            elsewhere = elsewhere or name == "anchor"  # the link is about another page than this one
+        if not elsewhere:
+            yield HeaderLink(match[1].strip(), frozenset((rels or "").lower().split()))
+        at = _next_link(value, at)
+
+
+def _next_link(value: str, at: int) -> int:
+    """Behind the next comma that no quotes enclose."""
+    quoted = False
+    while at < len(value):
+        char = value[at]
+        if char == "\\" and quoted:
+            at += 1
+        elif char == '"':
+            quoted = not quoted
+        elif char == "," and not quoted:
+            return at + 1
+        at += 1
+    return at
+
+
+def text_of(value: str) -> str:
+    """A field that is a URL: its bytes are mostly UTF-8, whatever RFC 9110 5.5 says. They come as Latin-1."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

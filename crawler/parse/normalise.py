@@ -1,0 +1,211 @@
+"""The normaliser: a link as it is written becomes the one spelling that is its identity.
+
+The URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids leave. Links that many pages share are remembered.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_plus
+
+import ada_url
+
+if TYPE_CHECKING:
+    from crawler.parse.publish_base import PublishBase
+from crawler.parse.tracking import (
+    FORUM_SESSION,
+    MAYBE_SESSIONS,
+    PATH_SESSION,
+    SESSION_VALUE,
+    SESSIONS,
+    TRACKING,
+)
+from crawler.parse.url import PLAIN_FOLDER, PLAIN_LINK, SHORT, Url, join, origin, path_start
+
+FOLDERS: Final = 16  # whose links are remembered
+REMEMBERED: Final = 500  # links of a folder
+EVERYWHERE: Final = 5_000  # links that begin at the root: menus are the same in all folders of a site
+UNMET: Final = Url("")
+_ROOTED: Final = ("/", "http://", "https://")
+# What may be relative to the page itself, not only to its folder: nothing, a query, and these with a scheme of their own.
+_PAGES_OWN: Final = re.compile(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
+
+# Escapes, and what the URL Standard leaves bare though RFC 3986, and so sitemaps.org, wants it escaped.
+_RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Normaliser:
+    """Turns the text of a link into a `Url`, or into nothing when it is no http(s) URL.
+
+    Beyond the standard it drops the fragment, credentials, an empty query and the query parameters named in
+    `strip` (`*` at the end makes a prefix), and writes percent-escapes in capitals, undoing those of
+    unreserved characters (RFC 3986 6.2.2). Session ids go, too, from query and path. Path case, slashes and the order
+    of parameters are never touched.
+    """
+
+    def __init__(
+        self,
+        strip: Iterable[str] = TRACKING,
+        keep: Iterable[str] = (),
+        *,
+        drop_query: bool = False,
+        sessions: Callable[[str, str], None] | None = lambda *_: None,
+        base: "PublishBase | None" = None,
+    ) -> None:
+        """`sessions` hears of each session id that goes: its name, and the URL. With None they stay.
+
+        `base`: URLs below it are read as those of the copy that is crawled.
+        """
+        names = {name.lower() for name in strip}
+        self._names = frozenset(n for n in names if not n.endswith("*"))
+        self._prefixes = tuple(n[:-1] for n in names if n.endswith("*"))
+        self._keep = frozenset(name.lower() for name in keep)
+        self._drop_query = drop_query
+        self._sessions = sessions
+        self._base = base
+        self._folders: dict[str, _Folder] = {}
+        self._everywhere: dict[tuple[str, str], Url | None] = {}
+
+    def __call__(self, text: str, base: str | None = None) -> Url | None:
+        """The identity of `text`, read relative to `base` (an absolute URL)."""
+        url = self.literal(text, base)
+        return self._base.crawled(url) if url and self._base else url
+
+    def canonical(self, text: str, base: str | None = None) -> Url | None:
+        """The identity of a canonical: as above, but `https://` and `www.` say what they say."""
+        url = self.literal(text, base)
+        return self._base.crawled(url, exactly=True) if url and self._base else url
+
+    def literal(self, text: str, base: str | None = None) -> Url | None:
+        """The same, wherever the site is published."""
+        href = join(base, text)
+        if href is None or not href.startswith(("http://", "https://")):
+            return None
+        if "@" in href:
+            href = _without_credentials(href)
+        href = href.partition("#")[0]
+        if _RESPELLED.search(href):
+            start = path_start(href)  # an IPv6 address keeps its brackets
+            href = href[:start] + _RESPELLED.sub(_respell, href[start:])
+        path, mark, query = href.partition("?")
+        if ";" in path and self._sessions and (found := PATH_SESSION.search(path, path_start(path))):
+            self._sessions(found[1].lower(), href)
+            bare = path[: found.start()] + PATH_SESSION.sub("", path[found.start() :])
+            path = join(None, bare) or bare  # `/.;sid=1` is a dot segment now
+        if not mark or self._drop_query:
+            return Url(path)
+        query = self._strip(query, href)
+        return Url(f"{path}?{query}") if query else Url(path)
+
+    def all(self, texts: Iterable[str], base: str) -> Iterator[Url]:
+        """The identities of links of one page, in their order. Those met before in its folder are remembered."""
+        folder = self._folder(base)
+        met = folder.met
+        for text in texts:
+            url = met.get(text, UNMET)
+            if url is UNMET:
+                rooted = text.startswith(_ROOTED)
+                url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
+                if len(met) < REMEMBERED and _is_short(text, url) and not _PAGES_OWN.match(text):
+                    met[text] = url
+            if url:
+                yield url
+
+    def _plain(self, text: str, base: str, folder: "_Folder") -> Url | None:
+        url = folder.plain(text)
+        if url is None:
+            return self(text, base)
+        return self._base.crawled(url) if self._base else url
+
+    def _rooted(self, text: str, base: str, folder: "_Folder") -> Url | None:
+        """A link that is the same in every folder of its site, also to another host."""
+        url = self._everywhere.get((folder.site, text), UNMET)
+        if url is UNMET:
+            url = self._plain(text, base, folder)
+            if len(self._everywhere) < EVERYWHERE and _is_short(text, url) and folder.site:
+                self._everywhere[folder.site, text] = url
+        return url
+
+    def _folder(self, base: str) -> "_Folder":
+        path = base.partition("?")[0].partition("#")[0].rpartition("/")[0] + "/"
+        folder = self._folders.pop(path, None) or _Folder(path)
+        if not path.startswith("http"):
+            return _Folder(path)
+        self._folders[path] = folder  # the last one used is the last one forgotten
+        if len(self._folders) > FOLDERS:
+            del self._folders[next(iter(self._folders))]
+        return folder
+
+    def _strip(self, query: str, href: str) -> str:
+        kept = [part for part in query.split("&") if not self._is_stripped(part, href)]
+        return query if len(kept) == query.count("&") + 1 else "&".join(kept)
+
+    def _is_stripped(self, part: str, href: str) -> bool:
+        name, _, value = part.partition("=")
+        name = name.lower()
+        if "%" in name or "+" in name:
+            name = unquote_plus(name)
+        if name in self._keep:
+            return False
+        if name in self._names or name.startswith(self._prefixes):
+            return True
+        if self._sessions and (
+            name in SESSIONS
+            or name.startswith("aspsessionid")
+            or (name in MAYBE_SESSIONS and SESSION_VALUE.fullmatch(value))
+            or FORUM_SESSION.fullmatch(part)
+        ):
+            self._sessions(name, href)
+            return True
+        return False
+
+
+class _Folder:
+    """What lies in one folder, by the links that its pages show."""
+
+    __slots__ = ("_levels", "met", "site")
+
+    def __init__(self, path: str) -> None:
+        """`path`: absolute, with the slash at its end."""
+        self.met: dict[str, Url | None] = {}
+        self.site = ""  # scheme and host, when there is no doubt how the folder is spelled
+        self._levels: list[str] = []  # the folders above it and itself, from the host on
+        if PLAIN_FOLDER.fullmatch(path) and join(None, path) == path:
+            self.site = origin(path)
+            ends = [at for at in range(len(self.site), len(path)) if path[at] == "/"]
+            self._levels = [path[: end + 1] for end in ends]
+
+    def plain(self, text: str) -> Url | None:
+        """The URL of a link in which nothing needs the URL Standard: letters, slashes and `../` at its start.
+
+        Nothing for every other link. A test holds these to what Ada says.
+        """
+        found = PLAIN_LINK.fullmatch(text)
+        if found is None or not self.site:
+            return None
+        site, ups, path = found.groups()
+        if site is not None:
+            return Url(text) if site == self.site else None
+        if path[:1] == "/":
+            return None if ups else Url(self.site + path)
+        up = len(ups) // 3
+        return Url(self._levels[-1 - up if up < len(self._levels) else 0] + path) if path or ups else None
+
+
+def _is_short(text: str, url: Url | None) -> bool:
+    return len(text) <= SHORT and len(url or "") <= SHORT
+
+
+def _without_credentials(href: str) -> str:
+    url = ada_url.URL(href)
+    url.username = url.password = ""
+    return url.href
+
+
+def _respell(match: re.Match[str]) -> str:
+    """One spelling by RFC 3986 6.2.2: escapes in capitals, and none for what needs none."""
+    if len(match[0]) == 1:
+        return f"%{ord(match[0]):02X}"
+    char = chr(int(match[0][1:], 16))
+    return char if char in _UNRESERVED else match[0].upper()

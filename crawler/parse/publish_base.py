@@ -1,0 +1,68 @@
+"""Where the crawled site is published (`--publish-base`): its URLs there, and in the copy that is crawled, each as the other.
+
+One rule for every reader of URLs: `Normaliser` applies it to links, canonicals, redirects and seeds, in workers as well, so
+that judge, scope and frontier meet crawled URLs only; `published` turns them back when a sitemap is written or compared.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crawler.parse.url import Url, origin
+
+_HIGHEST: Final = "\x7f"  # above every character of a URL
+
+
+class PublishBase:
+    """`base` is published, `site` crawled: the site's `/` is the base's `/`.
+
+    `site`: an origin; it changes when the start URL redirects to another one. Where both are the same, nothing is mapped.
+    """
+
+    def __init__(self, base: str, site: str) -> None:
+        """`base`: an origin, or an origin and a folder, without a slash at its end."""
+        self.base, self.site = base, site
+        self._twins = (base, *_twins(base))
+
+    @property
+    def maps(self) -> bool:
+        """Whether the two differ at all."""
+        return self.base != self.site
+
+    def crawled(self, url: Url, *, exactly: bool = False) -> Url:
+        """The URL in the copy; one that is not below the base stays as it is.
+
+        http and https, `www.` and bare, count as one for links and redirects: on the published site one leads to the other. Not
+        if `exactly`, for a canonical: which one of them is meant is what it says.
+        """
+        heads = (self.base,) if exactly else self._twins
+        if not url.startswith(heads) or not self.maps:
+            return url
+        for head in heads:
+            rest = url[len(head) :]
+            if url.startswith(head) and rest[:1] in {"/", "?", ""}:
+                return Url(self.site + (rest if rest[:1] == "/" else f"/{rest}"))
+        return url
+
+    def published(self, url: Url) -> Url:
+        """The URL on the published site; one of another origin stays as it is."""
+        return Url(self.base + url[len(self.site) :]) if self.maps and origin(url) == self.site else url
+
+    def ranges(self) -> Iterator[tuple[str, str]]:
+        """Ranges of crawled URLs, as (from, below), in the order that these have once they are published."""
+        first, behind, there = f"{self.site}/", f"{self.site}0", f"{self.base}/"
+        if not self.maps:
+            yield "", _HIGHEST
+        elif there <= first:
+            yield from (("", there), (first, behind), (there, first), (behind, _HIGHEST))
+        else:
+            yield from (("", first), (behind, there), (first, behind), (there, _HIGHEST))
+
+
+def _twins(base: str) -> Iterator[str]:
+    """The same under http or https, with `www.` or without. A port that is named belongs to one of the two."""
+    scheme, _, rest = base.partition("://")
+    host, slash, folder = rest.partition("/")
+    other = {"http": "https", "https": "http"}[scheme]
+    names = [host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"]
+    schemes = [scheme] if ":" in host else [scheme, other]
+    return (f"{s}://{name}{slash}{folder}" for s in schemes for name in names if (s, name) != (scheme, host))

@@ -1,0 +1,237 @@
+"""The log: plain lines for people, or one JSON object a line for machines, on stderr.
+
+A record says what happened in a few fixed words and carries the particulars as `extra={"fields": {...}}`. One with
+an `extra={"event": ...}` says the same twice: the text log shows its words, the JSON log its event and fields.
+What comes from the network only ever stands in fields, and is made harmless here: text by `printable`, JSON by
+escaping whatever is not plain ASCII. Credentials in URLs are masked in both.
+"""
+
+import json
+import logging
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final, TextIO
+
+from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code
+from crawler.model.settlement import Settlement
+from crawler.parse.credentials import masked
+from crawler.report.printable import printable
+from crawler.report.stats import Stats
+
+LONGEST: Final = 500  # characters of a message
+LONGEST_JSON: Final = 8_000  # characters of one text in a JSON line
+UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # shown from warnings up
+
+log = logging.getLogger("crawler.report")
+
+
+def configure(log_format: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> None:
+    """Send the logs of the program to `stream` as "text" or "json". Calling again replaces what was before.
+
+    For stderr, the default, it is whatever `sys.stderr` is at each line, so that a live display can step aside.
+    """
+    handler = LineHandler(stream)
+    handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
+    for name in ("crawler", *LIBRARIES):
+        logger = logging.getLogger(name)
+        for old in [known for known in logger.handlers if isinstance(known, LineHandler)]:
+            logger.removeHandler(old)
+        logger.addHandler(handler)
+        logger.setLevel(level if name == "crawler" else logging.WARNING)
+
+
+class LineHandler(logging.Handler):
+    """One record, one line."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__()
+        self._stream = None if stream is sys.stderr else stream
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it. A log that cannot be written stops nothing."""
+        try:
+            stream = self._stream or sys.stderr
+            stream.write(self.format(record) + "\n")
+            stream.flush()
+        except Exception:  # noqa: BLE001 - as every handler of `logging` does
+            self.handleError(record)
+
+
+class TextLines(logging.Formatter):
+    """`HH:MM:SS level message key=value`, in local time."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, and the lines of a traceback below it."""
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        words = [clock, record.levelname.lower(), printable(masked(record.getMessage()), LONGEST)]
+        if not hasattr(record, "event"):
+            words += [f"{key}={_quoted(value)}" for key, value in _fields(record).items()]
+        if record.exc_info:
+            trace = masked(self.formatException(record.exc_info)).split("\n")
+            return "\n  ".join([" ".join(words), *(printable(line, LONGEST) for line in trace)])
+        return " ".join(words)
+
+
+class JsonLines(logging.Formatter):
+    """An object a line: `time` (ISO 8601, UTC), `level`, `event`, and the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Only printable ASCII."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        said = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "event": getattr(record, "event", None) or record.getMessage(),
+        }
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        return json.dumps(_bounded({**said, **_fields(record), **said}), default=str)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    fields: Mapping[str, Any] = getattr(record, "fields", {})
+    return fields
+
+
+def _quoted(value: object) -> str:
+    """A value that ends where it seems to end."""
+    text = printable(masked(str(value)))
+    if text and " " not in text and '"' not in text:
+        return text
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _bounded(value: Any) -> Any:
+    """As JSON can say it: texts cut and without credentials, no NaN."""
+    match value:
+        case str():
+            return masked(value[:LONGEST_JSON])
+        case float() if not math.isfinite(value):
+            return None
+        case Mapping():
+            return {str(key): _bounded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_bounded(item) for item in value]
+    return value
+
+
+class LineSink:
+    """A `ports.Sink`: settled URLs as log lines.
+
+    With debug messages on (--verbose), every URL has its line, failures at level info. Otherwise the JSON log
+    still tells each failure, for whoever counts them; the text log leaves them to the closing summary.
+    """
+
+    def __init__(self, log_format: str = "text") -> None:
+        self._tells_failures = log_format == "json"
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        """See `ports.Sink.settled`. Where nobody listens, nothing is formatted."""
+        tells_all = log.isEnabledFor(logging.DEBUG)
+        if not tells_all and not self._tells_failures:
+            return
+        for settlement in group:
+            failed = isinstance(settlement.verdict.outcome, Failed)
+            if failed or tells_all:
+                level = logging.INFO if failed else logging.DEBUG
+                log.log(level, "settled", extra={"fields": settled_fields(settlement)})
+
+
+def settled_fields(settlement: Settlement) -> dict[str, Any]:
+    """What one line tells of a settled URL; what is not known is left out."""
+    visit, verdict = settlement.lease.visit, settlement.verdict
+    fields = {
+        "url": visit.url,
+        "outcome": code(verdict.outcome),
+        "status": verdict.facts.status if verdict.facts else None,
+        "detail": _detail(verdict.outcome) or None,
+        "depth": visit.depth,
+        "via": visit.via,
+        "attempt": settlement.lease.attempt if settlement.lease.attempt > 1 else None,
+        "unchanged": verdict.unchanged or None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _detail(outcome: Outcome) -> str:
+    match outcome:
+        case Moved(to):
+            return to
+        case Unlisted(_, detail) | Failed(_, detail) | Kept(_, detail) | Later(_, _, detail):
+            return detail
+        case Listed(lastmod):
+            return lastmod.at.isoformat() if lastmod else ""
+
+
+def tell_progress(stats: Stats) -> None:
+    """One line on where the run stands, where nothing can be drawn."""
+    if log.isEnabledFor(logging.INFO):
+        log.info(progress_line(stats), extra={"event": "progress", "fields": progress_fields(stats)})
+
+
+def progress_line(stats: Stats) -> str:
+    """`12 s  340 of 1,170 known pages, 28.3/s, 16 in flight, 814 queued, 2 failed, at least 30 s left`."""
+    parts = [
+        f"{stats.done:,} of {stats.known:,} known pages",
+        f"{stats.rate():,.1f}/s",
+        f"{stats.in_flight} in flight",
+        f"{stats.queued:,} queued",
+        f"{stats.failed:,} failed",
+    ]
+    if stats.stopping:
+        parts.append(f"stopping ({printable(stats.stopping)})")
+    elif stats.phase != "crawling":
+        parts.append(stats.phase)
+    elif left := remaining_words(stats):
+        parts.append(left)
+    return f"{duration(stats.elapsed)}  {', '.join(parts)}"
+
+
+def progress_fields(stats: Stats) -> dict[str, Any]:
+    """The same for machines. Times in seconds; `remaining` is null while it cannot be known."""
+    remaining = stats.remaining()
+    return {
+        "elapsed": round(stats.elapsed, 1),
+        "phase": stats.phase,
+        "known": stats.known,
+        "done": stats.done,
+        "listed": stats.listed,
+        "failed": stats.failed,
+        "in_flight": stats.in_flight,
+        "queued": stats.queued,
+        "retries": stats.retries,
+        "rate": round(stats.rate(), 2),
+        "gap": round(stats.gap, 3),
+        "remaining": round(remaining[0], 1) if remaining else None,
+        "at_least": remaining[1] if remaining else None,
+        "stopping": stats.stopping,
+    }
+
+
+def remaining_words(stats: Stats) -> str | None:
+    """`at least 30 s left`, `about 4 min left`; nothing while it cannot be known.
+
+    No more digits than the guess deserves: five seconds, then minutes.
+    """
+    remaining = stats.remaining()
+    if remaining is None:
+        return None
+    seconds, open_ended = remaining
+    step = 5 if seconds <= 60 else 60
+    shown = duration(max(step, math.ceil(seconds / step) * step))
+    return f"{'at least' if open_ended else 'about'} {shown} left"
+
+
+def duration(seconds: float) -> str:
+    """`12 s`, `4 min 5 s`, `1 h 12 min`, `2 d 3 h`: two units at most, and none that is zero."""
+    total = max(0, int(seconds))
+    for (size, unit), (part, name) in pairwise(UNITS):
+        if total >= size:
+            rest = total % size // part
+            return f"{total // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{total} s"

@@ -1,0 +1,95 @@
+"""What makes it doubtful that a run saw its site: a start page that hides it, or rules that bind most of its pages.
+
+Looked at once all is settled, over what the frontier knows, by `app`. A doubt keeps a first sitemap from being published (the
+guard compares later ones with the last); what is only worth knowing is a note. Pure: sentences from counts.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from crawler.model.facts import Look
+from crawler.model.reasons import Why
+from crawler.model.survey import Survey
+from crawler.parse.url import Url
+from crawler.rules.logout import names_login
+
+FEW: Final = 10  # pages that are listed: a login form leads to a lost password, terms, an imprint
+MANY: Final = 10  # pages that name one other origin as canonical, from which it is no oddity of a few
+ANYWAY: Final = "--min-urls 1 publishes it all the same."
+HELP: Final = {
+    Look.SHELL: "No scripts are run here: name a sitemap with --seed-sitemaps, or crawl what the server renders for search "
+    "engines. " + ANYWAY,
+    Look.LOGIN: "--auth-env or --cookie-file give a login. " + ANYWAY,
+    Look.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,
+}
+_PAGES: Final = tuple(f"unlisted:{why.value}" for why in (Why.CANONICAL, Why.NOINDEX, Why.SOFT_404, Why.TRAP))
+
+
+class Landing(NamedTuple):
+    """Where a start URL led."""
+
+    url: Url
+    look: Look | None
+    has_moved: bool = False
+
+    def looks(self) -> Look | None:
+        """What it looks like; a redirect to what is called a login is one, also without a form."""
+        return self.look or (Look.LOGIN if self.has_moved and names_login(self.url) else None)
+
+
+class Doubts(NamedTuple):
+    """`doubt` is a reason not to publish for the first time; `notes` are worth knowing."""
+
+    doubt: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
+    """What there is to doubt of a run. `landings`: where each start URL led."""
+    found = [*_hidden(landings, survey), *_elsewhere(survey)]
+    bound = tuple(_bound(survey.outcomes))
+    lone = () if found or bound else tuple(_lone(landings, survey))
+    return Doubts(" ".join(found), (*bound, *lone))
+
+
+def _listed(survey: Survey) -> int:
+    return sum(survey.looks.values())
+
+
+def _hidden(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
+    """The start page is all there is, or as good as all, and looks as if the site were behind it."""
+    looks = [landing.looks() for landing in landings]
+    listed, look = _listed(survey), looks[0] if looks else None
+    most = {Look.SHELL: survey.looks.get(Look.SHELL.value, 0), Look.LOGIN: FEW - 1, Look.NOFOLLOW: 1}
+    if look and all(looks) and listed <= most[look]:
+        yield f"{landings[0].url} {look.says}. {HELP[look]}"
+
+
+def _elsewhere(survey: Survey) -> Iterator[str]:
+    if survey.elsewhere is None:
+        return
+    name, count = survey.elsewhere
+    listed = _listed(survey)
+    pages = listed + sum(survey.outcomes.get(code, 0) for code in _PAGES)
+    if count * 2 > pages and (count >= MANY or not listed):
+        yield (
+            f"{count:,} of {max(count, pages):,} {'page names' if count == 1 else 'pages name'} {name} as canonical: if this is a copy of that site, "
+            f"--publish-base {name} publishes it there; --no-rule canonical lists its pages as they are."
+        )
+
+
+def _bound(outcomes: Mapping[str, int]) -> Iterator[str]:
+    """Most URLs of the site are out of reach by a rule that can be switched off."""
+    total = sum(outcomes.values())
+    for why, flag in (
+        (Why.NOFOLLOW, "--no-rule nofollow"),
+        (Why.ROBOTS, "--ignore-robots, on a site of your own,"),
+    ):
+        count = outcomes.get(f"unlisted:{why.value}", 0)
+        if count * 2 > total:
+            yield f"{count:,} of the {total:,} URLs of the site are {why.says}: {flag} goes to them."
+
+
+def _lone(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
+    if _listed(survey) == 1 and sum(survey.outcomes.values()) == 1 and landings:
+        yield f"The site is one page: {landings[0].url} leads to no other page of it."

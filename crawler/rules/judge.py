@@ -1,0 +1,323 @@
+"""(lease, reply, now) -> verdict: every status code, indexability rule and canonical is understood here, and only here.
+
+Pure: no socket, no clock, no state. Bodies end here; what goes on is the outcome, the facts and the links.
+Whether the links belong to the site is for `scope`; whether a retry comes is told by `Later`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from crawler.model.facts import Facts, Look, Validators
+from crawler.model.lease import Lease, Prior
+from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
+from crawler.model.protocol import REDIRECTS
+from crawler.model.reasons import Cause, Source, Why
+from crawler.model.reply import Broken, Headers, Reply, Response
+from crawler.model.settlement import Verdict
+from crawler.model.visit import Link
+from crawler.parse import fingerprint, html, robots_meta
+from crawler.parse import headers as fields
+from crawler.parse import url as urls
+from crawler.parse.html import Page, PageSource
+from crawler.parse.normalise import Normaliser
+from crawler.parse.robots_meta import Directives
+from crawler.parse.url import Url
+from crawler.rules import duplicates, lastmod, retry_after
+from crawler.rules.trap_patterns import calendar_of
+
+TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
+SCOPED: Final = frozenset(
+    {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}
+)  # reasons that the scope gives, or the other pages, not this one
+PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
+
+SHELL_TEXT: Final = 200  # characters; what is below and has no link needs scripts to say something
+LOGIN_TEXT: Final = 1_000  # characters; a page that says more has more to it than the password it asks for
+LONGEST: Final = 8_192  # characters of a canonical or a refresh that counts: longer URLs are not asked for
+LONGEST_VALIDATOR: Final = 1_024  # characters of an ETag or a Last-Modified that is kept
+
+PDF: Final = b"%PDF-"
+_HTML_STARTS: Final = tuple(
+    b"<!doctype html|<html|<head|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<body|<br|<p|<!--".split(
+        b"|"
+    )
+)
+_ROUNDS: Final = 512  # bytes that the standard looks at (MIME Sniffing, 7.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the judge goes by."""
+
+    agent: str  # our product token, lower-case
+    normalise: Normaliser
+    types: frozenset[str] = HTML  # media types that are listed
+    off: frozenset[str] = frozenset()  # rules switched off by --no-rule
+    ladder: tuple[Source, ...] = lastmod.LADDERS["auto"]  # where a date may come from
+    max_redirects: int = 10
+    retries: int = 3
+    max_wait: float = 600.0  # seconds of Retry-After that are sat out
+
+
+class Judge:
+    """`judge(lease, reply, now)`."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    @property
+    def ladder(self) -> tuple[Source, ...]:
+        """Where a date may come from."""
+        return self._rules.ladder
+
+    def applies(self, rule: str) -> bool:
+        """Whether a rule of `--no-rule` was not switched off."""
+        return rule not in self._rules.off
+
+    def wants_body(self, status: int, headers: Headers) -> bool:
+        """Whether there is anything to learn from the body."""
+        essence = fields.content_type(headers.get("content-type"))[0]
+        return status in PAGE and (essence is None or essence in HTML)
+
+    def markup(self, url: Url, reply: Reply) -> PageSource | None:
+        """What there is to be read of a reply, if it is a page."""
+        if not isinstance(reply, Response) or reply.status not in PAGE or _is_blank(reply.body):
+            return None
+        essence, charset = _type(reply)
+        if essence not in HTML or reply.body.startswith(PDF):
+            return None
+        dateless = calendar_of(url) is not None
+        return PageSource(reply.body, url, charset, Source.PAGE in self._rules.ladder, True, dateless)
+
+    def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
+        """What becomes of the URL. `page`: what its markup says, if that was read already."""
+        if isinstance(reply, Broken):
+            return Verdict(Failed(reply.cause, reply.detail))
+        if reply.status in PAGE:
+            return self._page(lease.visit.url, reply, now, page)
+        if reply.status == 304 and lease.prior:
+            return unchanged(lease.prior)
+        if reply.status in REDIRECTS:
+            return self._redirect(lease, reply)
+        return Verdict(self._refusal(lease, reply, now), Facts(reply.status))
+
+    def _redirect(self, lease: Lease, reply: Response) -> Verdict:
+        location = fields.text_of(reply.headers.get("location") or "")
+        to = self._target(location, lease.visit.url, lease.visit.url)
+        facts, shown = Facts(reply.status), location or "no Location"
+        wants = " with a cookie: see --cookie-file" if reply.headers.get("set-cookie") else ""
+        if to is None:
+            return Verdict(Failed(Cause.REDIRECT, shown), facts)
+        if to == lease.visit.url:
+            return Verdict(Failed(Cause.REDIRECT_LOOP, f"{shown}{wants}"), facts)
+        if lease.visit.hops >= self._rules.max_redirects:
+            return Verdict(Failed(Cause.REDIRECTS, to), facts)
+        return Verdict(Moved(to), facts, (Link(to),))
+
+    def _target(self, location: str, base: str, url: Url) -> Url | None:
+        """Where a redirect of `url` leads. To the same page on the published site is away from the copy, and no loop."""
+        to = self._rules.normalise(location, base) if location else None
+        return self._rules.normalise.literal(location, base) if to == url else to
+
+    def _refusal(self, lease: Lease, reply: Response, now: datetime) -> Outcome:
+        status = reply.status
+        wait = retry_after.retry_after(reply.headers, now) if status in retry_after.OVERLOADED else None
+        if wait is not None and wait > retry_after.QUICK:
+            if wait > self._rules.max_wait:
+                return Failed(Cause.RATE_LIMITED, f"{status}, Retry-After {wait:.0f} s")
+            if lease.attempt <= self._rules.retries:
+                return Later(now.timestamp() + wait, Cause.RATE_LIMITED, str(status))
+        if status in {204, 205}:
+            return Unlisted(Why.EMPTY, str(status))
+        return Failed(_cause_of(status), str(status))
+
+    def _page(self, url: Url, reply: Response, now: datetime, page: Page | None) -> Verdict:
+        validators = Validators(_short(reply.headers.get("etag")), _short(reply.headers.get("last-modified")))
+        header = lastmod.from_header(reply.headers, now)
+        fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
+        facts = Facts(reply.status, validators, header=header, fresh=fresh)
+        essence, _ = _type(reply)
+        if essence not in HTML:
+            return self._document(url, reply, self._dated(facts), essence)
+        if _is_blank(reply.body):
+            return Verdict(Unlisted(Why.EMPTY), facts)
+        if reply.body.startswith(PDF):
+            return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
+        if page is None:
+            markup = self.markup(url, reply)
+            page = markup.read() if markup else Page(url)
+        stated = lastmod.from_page(page.dates, now) if page.dates else None
+        return self._html(url, reply, self._dated(facts._replace(stated=stated, content=page.content)), page)
+
+    def _dated(self, facts: Facts) -> Facts:
+        return facts._replace(lastmod=lastmod.choose(facts, self._rules.ladder))
+
+    def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
+        """Something that is not HTML: its header fields are all that speaks."""
+        canonical = self._canonical(self._header_canonicals(url, reply))
+        links = (Link(canonical),) if canonical else ()
+        if essence not in self._rules.types:
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links)
+        return Verdict(self._indexable(url, self._header_directives(reply), canonical, facts), facts, links)
+
+    def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
+        rules = self._rules
+        refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
+        said = self._header_directives(reply)
+        for name, rule in page.robots:
+            if name in {"robots", rules.agent}:
+                said |= robots_meta.directives(rule)
+        on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
+        canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
+        links, truncated = self._links(url, reply, page, said, [canonical, refresh])
+        facts = facts._replace(unordered=_unordered(url, page, links), variant=self._variant(url, reply))
+        facts = facts._replace(look=self._look(url, page, said, links))
+        if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
+            return Verdict(Moved(refresh), facts, links, truncated=truncated)
+        essence, _ = _type(reply)
+        if essence not in rules.types:
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links, truncated=truncated)
+        return Verdict(self._indexable(url, said, canonical, facts), facts, links, truncated=truncated)
+
+    def _look(self, url: Url, page: Page, said: Directives, links: Iterable[Link]) -> Look | None:
+        """What kind of page it is, if it may hide the site behind it."""
+        if page.password and page.length is not None and page.length < LOGIN_TEXT:
+            return Look.LOGIN
+        own, avoids = _bare_host(url), said.nofollow and "nofollow" not in self._rules.off
+        for link in links:
+            if _bare_host(link.url) == own:
+                if not link.nofollow:
+                    return None
+                avoids = True
+        if avoids:
+            return Look.NOFOLLOW
+        is_short = page.length is not None and page.length < SHELL_TEXT
+        return Look.SHELL if page.scripted and is_short else None
+
+    def _indexable(self, url: Url, said: Directives, canonical: Url | None, facts: Facts) -> Outcome:
+        if said.noindex and "noindex" not in self._rules.off:
+            return Unlisted(Why.NOINDEX)
+        if canonical and canonical != url:
+            return Unlisted(Why.CANONICAL, canonical)
+        return Listed(facts.lastmod)
+
+    def _header_directives(self, reply: Response) -> Directives:
+        values = [] if "x-robots-tag" in self._rules.off else reply.headers.all("x-robots-tag")
+        return robots_meta.robots_tag(values, self._rules.agent)
+
+    def _header_canonicals(self, url: Url, reply: Response) -> list[Url | None]:
+        """A Link field is relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
+        found = fields.links(reply.headers.all("link"))
+        return [
+            self._rules.normalise.canonical(link.target, url) for link in found if "canonical" in link.rels
+        ]
+
+    def _canonical(self, named: Iterable[Url | None]) -> Url | None:
+        """The one canonical a page names. Several that differ are no answer (Google ignores them all)."""
+        if "canonical" in self._rules.off:
+            return None
+        one: Url | None = None
+        for name in filter(_usable, named):
+            if one not in {None, name}:
+                return None
+            one = name
+        return one
+
+    def _variant(self, url: Url, reply: Response) -> Url | None:
+        announced = reply.headers.get("content-location")
+        named = self._rules.normalise(fields.text_of(announced), url) if announced else None
+        return _usable(duplicates.variant(url, named)) if named else None
+
+    def _links(
+        self, url: Url, reply: Response, page: Page, said: Directives, more: Iterable[Url | None]
+    ) -> tuple[tuple[Link, ...], bool]:
+        """What the page leads to, and whether there is more than is looked at."""
+        said_beside = dict.fromkeys(filter(None, more))
+        room = html.MAX_LINK_BYTES - sum(map(len, said_beside))
+        followed, avoided, room = html.resolve(page, self._rules.normalise, room)
+        from_header, room = html.within(self._linked(url, reply), room, known=dict.fromkeys(followed))
+        if "nofollow" in self._rules.off:
+            followed, avoided = (*followed, *avoided), ()
+        elif said.nofollow:
+            followed, avoided = (), (*followed, *avoided)
+        links = dict.fromkeys((*followed, *from_header, *said_beside), False)
+        for link in avoided:
+            links.setdefault(link, True)
+        links.pop(url, None)
+        return tuple(Link(to, nofollow) for to, nofollow in links.items()), page.truncated or room < 0
+
+    def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
+        """What Link fields lead to."""
+        for link in fields.links(reply.headers.all("link")):
+            if not link.rels.isdisjoint(("next", "prev", "alternate")) and (
+                to := self._rules.normalise(link.target, url)
+            ):
+                yield to
+
+
+def unchanged(prior: Prior) -> Verdict:
+    """What a 304 says of a page."""
+    return Verdict(_unscoped(prior), prior.facts, unchanged=True)
+
+
+def _unscoped(prior: Prior) -> Outcome:
+    """The outcome of the last run, without what the scope said to it: that is asked again."""
+    if isinstance(prior.outcome, Unlisted) and prior.outcome.why in SCOPED:
+        return Listed(prior.facts.lastmod)
+    return prior.outcome
+
+
+def _unordered(url: Url, page: Page, links: Iterable[Link]) -> str | None:
+    """The fingerprint of what the page says together with where it leads, its own names aside."""
+    if page.unordered is None:
+        return None
+    led = sorted(duplicates.outside(url, (link.url for link in links)))
+    return fingerprint.digest("\n".join([page.unordered, *led]).encode())
+
+
+def _cause_of(status: int) -> Cause:
+    match status:
+        case 404 | 410:
+            return Cause.NOT_FOUND
+        case 401 | 403:
+            return Cause.FORBIDDEN
+        case 429:
+            return Cause.RATE_LIMITED
+        case 408:
+            return Cause.TIMEOUT
+    if 400 <= status < 500:
+        return Cause.CLIENT_ERROR
+    return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS
+
+
+def _bare_host(url: Url) -> str:
+    return urls.host(url).removeprefix("www.")
+
+
+def _usable(url: Url | None) -> Url | None:
+    """A URL that a page says of itself. One too long to be asked for says nothing."""
+    return url if url and len(url) <= LONGEST else None
+
+
+def _short(value: str | None) -> str | None:
+    """A validator, which is kept for each page and sent back."""
+    return value if value and len(value) <= LONGEST_VALIDATOR else None
+
+
+def _is_blank(body: bytes) -> bool:
+    return not body or body.isspace()
+
+
+def _type(reply: Response) -> tuple[str, str | None]:
+    """Media type and charset; where none is said, what the bytes look like."""
+    essence, charset = fields.content_type(reply.headers.get("content-type"))
+    if essence is None:
+        return "text/html" if _looks_like_html(reply.body) else "application/octet-stream", charset
+    return essence, charset
+
+
+def _looks_like_html(body: bytes) -> bool:
+    """An answer without a type: what the MIME Sniffing Standard (7.1) takes for HTML."""
+    return body[:_ROUNDS].lstrip(b"\t\n\x0c\r ").lower().startswith(_HTML_STARTS)

@@ -1,0 +1,94 @@
+"""Which date of a page can be believed: the ladder of `lastmod`, each rung with its source.
+
+    Last-Modified, unless it lies -> what the page states -> the run that saw its content change -> none
+
+True or absent: a date that is unreadable, in the future, or from before the web is left out, never mended and never
+replaced by a guess. Whether a server lies shows over a whole site only, so that is asked at its end. Pure.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from crawler.model.facts import Facts, Lastmod
+from crawler.model.reasons import Source
+from crawler.model.reply import Headers
+from crawler.model.survey import Evidence
+from crawler.parse.dates import http_date, read_w3c
+
+FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
+"""The day the first website was announced. Older dates are clocks that were never set."""
+
+FRESH: Final = timedelta(seconds=5)  # a date so near to the request was made for it
+LADDERS: Final[Mapping[str, tuple[Source, ...]]] = {
+    "auto": (Source.HEADER, Source.PAGE, Source.HISTORY),
+    "header": (Source.HEADER,),
+    "page": (Source.PAGE,),
+    "none": (),
+}
+
+_SPACED: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+
+
+def credible(at: datetime, now: datetime) -> bool:
+    """Whether a page can have changed at that moment."""
+    return FIRST_PAGE <= at <= now
+
+
+def from_header(headers: Headers, now: datetime) -> datetime | None:
+    """The date of Last-Modified (RFC 9110 8.8.2), if there is exactly one and it is credible."""
+    values = headers.all("last-modified")
+    if len(values) != 1:
+        return None
+    at = http_date(values[0], now)
+    return at if at and credible(at, now) else None
+
+
+def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:
+    """Whether a date is that of the request itself: by our clock, or by the server's own (Date)."""
+    server = http_date(headers.get("date") or "", now)
+    return abs(now - at) <= FRESH or (server is not None and abs(server - at) <= FRESH)
+
+
+def from_page(texts: Iterable[str], now: datetime) -> datetime | None:
+    """The newest credible one of the dates that a page states; a time without a zone is read as UTC."""
+    found = [at for text in texts if (at := _stated(text)) and credible(at, now)]
+    return max(found, default=None)
+
+
+def _stated(text: str) -> datetime | None:
+    match = _SPACED.fullmatch(text[:64])
+    if match is None:
+        return read_w3c(text)
+    zone = (match[3] or "Z").replace(":", "")
+    return read_w3c(f"{match[1]}T{match[2]}{zone if zone == 'Z' else zone[:3] + ':' + zone[3:]}")
+
+
+def choose(facts: Facts, ladder: Sequence[Source]) -> Lastmod | None:
+    """The first rung that holds, as far as one page tells. History is kept by the frontier."""
+    for source, at in ((Source.HEADER, facts.header), (Source.PAGE, facts.stated)):
+        if at is not None and source in ladder:
+            return Lastmod(at, source)
+    return None
+
+
+def lie(evidence: Evidence, before: str | None = None) -> str | None:
+    """Why an origin's headers are not believed; None when they are.
+
+    `before`: why the last run did not. That stands until most pages can be compared and show nothing.
+    """
+    if 2 * evidence.fresh > evidence.dated:
+        return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
+    if 2 * evidence.slid > evidence.compared:
+        return f"its date moved on {evidence.slid:,} of {evidence.compared:,} pages whose content did not"
+    return before if 2 * evidence.compared < evidence.dated else None
+
+
+def mass_change(evidence: Evidence) -> str | None:
+    """Why changes of content date nothing: a night in which most pages change is a new template, or a site that is ill."""
+    if 2 * evidence.changed > evidence.known:
+        return f"the content changed on {evidence.changed:,} of {evidence.known:,} pages at once"
+    return None

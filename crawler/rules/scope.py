@@ -1,0 +1,153 @@
+"""What belongs to the site: host, folder or domain, and the patterns of --include and --exclude.
+
+Pure, and the only place that knows what a site is. Whether robots.txt lets us in is another matter (`robots`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from crawler.model.protocol import MAX_LOC
+from crawler.model.reasons import Why
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.rules.logout import ends_session
+from crawler.settings import sections
+from crawler.settings.values import compile_pattern
+
+Patterns = tuple[re.Pattern[str], ...]
+
+LONGEST = 8_192  # characters of a URL that is asked for (RFC 9110 4.1: everybody should take 8,000)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Made by `of`; `admitting` gives a wider one when a start URL moved house."""
+
+    starts: tuple[Url, ...]
+    reach: str  # host, path, subdomains or domain
+    hosts: frozenset[str]  # host and explicit port
+    names: frozenset[str]  # host names whose subdomains, or domains, belong
+    folders: tuple[str, ...]
+    schemes: frozenset[str]
+    aliases: frozenset[str] = frozenset()  # origins of other names that redirect here
+    list_only: bool = False
+    max_depth: int | None = None
+    include: Patterns = field(default=())
+    exclude: Patterns = field(default=())
+    no_list: Patterns = field(default=())
+    no_fetch: Patterns = field(default=())
+    logged_in: bool = False
+
+    @classmethod
+    def of(cls, starts: Sequence[Url], chosen: sections.Scope, *, logged_in: bool = False) -> Self:
+        """The scope that the settings describe. `logged_in`: what ends a session is not gone to."""
+        name_of = urls.registrable if chosen.scope == "domain" else _without_www
+        return cls(
+            starts=tuple(starts),
+            reach=chosen.scope,
+            hosts=frozenset([*map(urls.netloc, starts), *(host.lower() for host in chosen.allow_host)]),
+            names=frozenset(name_of(urls.host(url)) for url in starts),
+            folders=tuple(_folder(url) for url in starts),
+            schemes=frozenset(url.partition(":")[0] for url in starts),
+            list_only=chosen.list_only,
+            max_depth=0 if chosen.list_only else chosen.max_depth,
+            include=_compile(chosen.include),
+            exclude=_compile(chosen.exclude),
+            no_list=_compile(chosen.no_list),
+            no_fetch=_compile(chosen.no_fetch),
+            logged_in=logged_in,
+        )
+
+    def admitting(self, start: Url, to: Url) -> Self:
+        """The scope after a start URL redirected: `www.` and bare are one site only then, and so are http and https."""
+        if _without_www(urls.host(start)) != _without_www(urls.host(to)):
+            return self
+        old, new = start.partition(":")[0], to.partition(":")[0]
+        schemes = self.schemes if old == new else (self.schemes - {old}) | {new}
+        folders = (*self.folders, _folder(to))
+        return replace(self, hosts=self.hosts | {urls.netloc(to)}, schemes=schemes, folders=folders)
+
+    def with_aliases(self, aliases: frozenset[str]) -> Self:
+        """The scope in which these origins are the site, too."""
+        return replace(self, aliases=aliases) if aliases != self.aliases else self
+
+    def on_site(self, url: Url) -> bool:
+        """Whether the URL is on a host of the site, in whatever folder."""
+        if urls.netloc(url) in self.hosts or (self.aliases and urls.origin(url) in self.aliases):
+            return True
+        if self.reach in {"host", "path"}:
+            return False
+        name = urls.host(url)
+        if self.reach == "subdomains":
+            return any(name == known or name.endswith("." + known) for known in self.names)
+        return urls.registrable(name) in self.names
+
+    def belongs(self, url: Url) -> bool:
+        """Whether the URL is on the site at all."""
+        return self.on_site(url) and (self.reach != "path" or urls.target(url).startswith(self.folders))
+
+    def filtered(self, url: Url, depth: int) -> Why | None:
+        """Why a URL that was found is not visited; None when it is."""
+        if len(url) > LONGEST:
+            return Why.TOO_LONG
+        if not self.belongs(url):
+            return Why.EXCLUDED if self.on_site(url) else Why.OFFSITE
+        if self._excluded(url):
+            return Why.EXCLUDED
+        if self.logged_in and ends_session(url):
+            return Why.LOGOUT
+        if self.max_depth is not None and depth > self.max_depth:
+            return Why.NOT_NAMED if self.list_only else Why.DEPTH
+        return None
+
+    def unlisted(self, url: Url) -> Why | None:
+        """Why a page that could be listed is not; None when it is."""
+        if self._excluded(url):  # a start URL that --include leaves out is visited all the same
+            return Why.EXCLUDED
+        if self.no_list and _matches(self.no_list, url):
+            return Why.NO_LIST
+        if url.partition(":")[0] not in self.schemes:
+            return Why.SCHEME
+        return Why.TOO_LONG if len(url) > MAX_LOC else None
+
+    def unfetched(self, url: Url) -> bool:
+        """Whether a URL is listed without asking for it."""
+        return bool(self.no_fetch) and _matches(self.no_fetch, url)
+
+    def _excluded(self, url: Url) -> bool:
+        if self.include and not _matches(self.include, url):
+            return True
+        return bool(self.exclude) and _matches(self.exclude, url)
+
+
+def aliases_of(url: Url) -> list[str]:
+    """The origins under which the same site may answer by another name: with and without `www.`, http and https.
+
+    An explicit port stays, and so does its scheme; an IP address has no alias.
+    """
+    scheme, name = url.partition(":")[0], urls.host(url)
+    port = urls.netloc(url).removeprefix(name)
+    if name.startswith("[") or name.rpartition(".")[2].isdigit():
+        return []
+    other = _without_www(name) if name.startswith("www.") else f"www.{name}"
+    return [f"{way}://{other}{port}" for way in ((scheme,) if port else ("http", "https"))]
+
+
+def _compile(patterns: Sequence[str]) -> Patterns:
+    return tuple(compile_pattern(text) for text in patterns)
+
+
+def _matches(patterns: Patterns, url: Url) -> bool:
+    target = urls.target(url)
+    return any(pattern.search(target) for pattern in patterns)
+
+
+def _without_www(name: str) -> str:
+    return name.removeprefix("www.")
+
+
+def _folder(url: Url) -> str:
+    path = urls.target(url).partition("?")[0]
+    return path[: path.rindex("/") + 1]

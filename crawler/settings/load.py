@@ -1,0 +1,161 @@
+"""Layers of settings: defaults < TOML file < environment < flags, and where each value came from.
+
+Reads the file and looks at the environment it is given; opens nothing else. An unknown key or a bad value is a
+`ConfigError` of one sentence that names the place and, where one is near, the name that was meant.
+"""
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from crawler.errors import ConfigError
+from crawler.parse.credentials import MASK, masked
+from crawler.settings.sections import DEFAULTS, Key, Settings, keys
+
+PREFIX = "SITEMAP_CRAWLER_"
+_NOT_SETTINGS = {PREFIX + "CONFIG"}  # the name of the file itself
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an effective value came from: `default`, a file, a variable or a flag."""
+
+    key: Key
+    value: Any
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One value somebody gave, unread, and the words that name the place."""
+
+    key: Key
+    value: object
+    place: str
+
+
+def resolve(
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, object] | None = None,
+) -> tuple[Settings, list[Origin]]:
+    """The effective settings and the origin of each.
+
+    `flags` maps field names (`max_depth`) to what was typed. Raises `ConfigError`.
+    """
+    known = list(keys())
+    effective = {key.field: Origin(key, key.default, "default") for key in known}
+    for given in (
+        *_from_file(file, known),
+        *_from_env(environ or {}, known),
+        *_from_flags(flags or {}, known),
+    ):
+        effective[given.key.field] = _accept(given)
+    return _assemble(effective), list(effective.values())
+
+
+def checked(settings: Settings) -> Settings:
+    """Settings that a program made, each value read as if it stood in a file. Raises `ConfigError`.
+
+    What was read already stays as it is. One text where several are wanted is one of them, and is not split.
+    """
+    if not isinstance(settings, Settings):
+        raise ConfigError("Settings: needs a crawler.Settings.")
+    return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
+
+
+def _accept(given: Given) -> Origin:
+    try:
+        value = given.key.option.kind.read(given.value)
+    except ValueError as error:
+        part = getattr(error, "part", given.value)
+        shown = MASK if given.key.option.secret else _shown(part)
+        raise ConfigError(f"{given.place}: {shown} {error}.") from None
+    return Origin(given.key, value, given.place)
+
+
+def _assemble(effective: Mapping[str, Origin]) -> Settings:
+    sections: dict[str, dict[str, Any]] = {}
+    for item in effective.values():
+        sections.setdefault(item.key.section, {})[item.key.field] = item.value
+    return Settings(
+        **{name: dataclasses.replace(getattr(DEFAULTS, name), **values) for name, values in sections.items()}
+    )
+
+
+def _from_settings(settings: Settings) -> Iterator[Given]:
+    for key in keys():
+        section, wanted = getattr(settings, key.section), type(getattr(DEFAULTS, key.section))
+        if not isinstance(section, wanted):
+            raise ConfigError(f"Settings.{key.section}: needs a {wanted.__name__} (crawler.settings).")
+        value = getattr(section, key.field)
+        if isinstance(key.default, tuple) and isinstance(value, str | PathLike):
+            value = (value,)
+        yield Given(key, value, f"Settings.{key.section}.{key.field}")
+
+
+def _from_flags(flags: Mapping[str, object], known: Iterable[Key]) -> Iterator[Given]:
+    for key in known:
+        if key.field in flags:
+            yield Given(key, flags[key.field], f"--{key.name}" if key.option.flag else "URL")
+
+
+def _from_env(environ: Mapping[str, str], known: Iterable[Key]) -> Iterator[Given]:
+    names = {key.env: key for key in known}
+    for name in sorted(n for n in environ if n.startswith(PREFIX) and n not in _NOT_SETTINGS):
+        if name not in names:
+            raise ConfigError(f"{name}: there is no such setting{nearest(name, names)}")
+        yield Given(names[name], environ[name], name)
+
+
+def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[Given]:
+    if file is None:
+        return
+    sections: dict[str, dict[str, Key]] = {}
+    for key in known:
+        sections.setdefault(key.section, {})[key.name] = key
+    for section, values in _read(file).items():
+        if section not in sections:
+            name = _shown(section).strip("'\"")
+            raise ConfigError(f"{file}: there is no section [{name}]{nearest(section, sections)}")
+        if not isinstance(values, dict):
+            raise ConfigError(f"{file}: [{section}] needs keys below it.")
+        for name, value in values.items():
+            found = sections[section].get(name.replace("_", "-"))
+            if found is None:
+                raise ConfigError(
+                    f"{file}: [{section}] has no key {_shown(name)}{_elsewhere(name, section, sections)}"
+                )
+            yield Given(found, value, f"{file} [{section}] {found.name}")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: is not valid TOML ({error}).") from error
+
+
+def _elsewhere(name: str, section: str, sections: Mapping[str, Mapping[str, Key]]) -> str:
+    for other, names in sections.items():
+        if name in names:
+            return f"; it belongs to [{other}]."
+    return nearest(name, sections[section])
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence: `; did you mean X?` when one of `names` is near."""
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {close[0]}?" if close else "."
+
+
+def _shown(value: object) -> str:
+    text = masked(repr(value) if isinstance(value, str) else str(value))
+    return text if len(text) <= 60 else text[:57] + "..."

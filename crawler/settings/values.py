@@ -1,0 +1,288 @@
+"""How the text of a setting is read, and how its value is written down again.
+
+A `Kind` takes text (a flag, an environment variable) or a TOML value and answers with the value, or raises
+`ValueError` with what was expected. A value that was read once reads to itself. It knows nothing of which setting
+it serves.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import translate
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from math import nan
+from os import PathLike, fspath
+from typing import Any, Final
+
+from crawler.parse.normalise import Normaliser
+
+_WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
+_MOST: Final = 2**53  # up to here, a float counts every one
+_SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DAY = _TIMES["d"]
+_TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
+_NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2), in small letters
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`read` takes text or a TOML value, `show` gives the text back, `metavar` names it in help."""
+
+    metavar: str
+    read: Callable[[Any], Any]
+    show: Callable[[Any], str] = str
+    many: bool = False  # may be given more than once
+    choices: tuple[str, ...] = ()
+
+
+def _text(value: object) -> str:
+    value = fspath(value) if isinstance(value, PathLike) else value
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("needs a text")
+    if any(ord(c) < 32 or ord(c) == 127 for c in value):
+        raise ValueError("must not hold control characters")
+    return value.strip()
+
+
+def _quantity(value: object, units: dict[str, Any], example: str) -> Any:
+    amount: float = -1
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        amount = value
+    elif match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower()):
+        amount = float(match[1]) * units.get(match[2], nan)
+    if not 0 <= amount <= _MOST:
+        raise ValueError(f"needs {example}")
+    return amount
+
+
+def _number(value: object, low: float, high: float | None, whole: bool) -> Any:
+    wanted = "a whole number" if whole else "a number"
+    bounds = f"{wanted} of at least {low}" if high is None else f"{wanted} from {low} to {high}"
+    try:
+        number = int(str(value)) if whole else float(str(value))
+    except ValueError:
+        raise ValueError(f"needs {bounds}") from None
+    if isinstance(value, bool) or not low <= number <= (float("inf") if high is None else high):
+        raise ValueError(f"needs {bounds}")
+    return number
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in {"1", "true", "yes", "on"}:
+        return True
+    if word in {"0", "false", "no", "off", ""}:
+        return False
+    raise ValueError("needs true or false")
+
+
+def _pattern(value: object) -> str:
+    text = _text(value)
+    compile_pattern(text)
+    return text
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """A pattern on path and query: `re:REGEX` (found anywhere), else a glob (the whole text)."""
+    try:
+        # Anchored, as it is searched for: a glob is the whole text, and is tried at one place only.
+        return re.compile(text[3:] if text.startswith("re:") else rf"\A{translate(text)}")
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is not a valid regular expression: {error}") from None
+
+
+def network_and_port(text: str) -> tuple[IPv4Network | IPv6Network, int | None]:
+    """Read `10.0.0.0/8`, `10.0.0.5:8080` or `[::1]:8080`; without a port, None. Raises `ValueError`."""
+    match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})", text)
+    if match is None:
+        return ip_network(text.removeprefix("[").removesuffix("]"), strict=False), None
+    port = int(match[3])
+    if not 0 < port < 65_536:
+        raise ValueError("no port")
+    return ip_network(match[1] or match[2], strict=False), port
+
+
+def _network(value: object) -> str:
+    try:
+        network, port = network_and_port(_text(value))
+    except ValueError:
+        raise ValueError("needs a network such as 10.0.0.0/8, or an address, or one with :port") from None
+    named = f"[{network}]" if port and network.version == 6 else str(network)
+    return f"{named}:{port}" if port else named
+
+
+def _variable(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):  # it may be the secret itself
+        raise Unfit("***", "needs the name of an environment variable, not what is in it")
+    return text
+
+
+def _host(value: object) -> str:
+    text = _text(value)
+    if re.search(r"[/\\?#@\s]", text):
+        raise ValueError("needs a host name such as blog.example.com")
+    return text
+
+
+def _file_mode(value: object) -> str:
+    text = value if isinstance(value, str) else ""  # 420 might be meant as 0o644, and 644 as 0644
+    found = re.fullmatch(r"0?o?([0-7]{3})", text.strip())
+    mode = int(found[1], 8) if found else 0
+    if mode & 0o600 != 0o600 or mode & 0o111:
+        raise ValueError("needs a mode in octal, as a text, such as 0644 or 0640")
+    return f"{mode:04o}"
+
+
+def _web_address(value: object) -> str:
+    text = _text(value)
+    if "@" in text:
+        raise Unfit(re.sub(r"(?<![^/@])[^/@]*@", "***@", text), "must not hold a user name or password")
+    url = Normaliser(strip=(), sessions=None).literal(text) if _WEB_ADDRESS.fullmatch(text) else None
+    if not url:
+        raise ValueError("needs an address such as https://www.example.com")
+    return url.rstrip("/")
+
+
+def _duration(value: object) -> float:
+    return float(_quantity(value, _TIMES, _TIME))
+
+
+def _timeout(value: object) -> float:
+    if seconds := _duration(value):
+        return seconds
+    raise ValueError(f"needs {_TIME}, above 0")
+
+
+def _show_number(value: float) -> str:
+    return str(value).removesuffix(".0")
+
+
+def _show_duration(value: float) -> str:
+    return f"{value / _DAY:g}d" if value and value % _DAY == 0 else _show_number(value)
+
+
+def _show_share(value: float) -> str:
+    return f"{value * 100:g}%"
+
+
+def _share(value: object) -> float:
+    text = str(value).strip()
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if isinstance(value, bool) or not 0 <= share <= 1:
+        raise ValueError("needs a share such as 20% or 0.2")
+    return share
+
+
+def COUNT(low: int, high: int | None = None) -> Kind:  # noqa: N802 - reads as the constants beside it
+    """A whole number."""
+    return Kind("N", lambda value: _number(value, low, high, whole=True))
+
+
+def NUMBER(low: float, high: float) -> Kind:  # noqa: N802
+    """A number."""
+    return Kind("X", lambda value: _number(value, low, high, whole=False), _show_number)
+
+
+def BYTES(low: int, high: int | None = None) -> Kind:  # noqa: N802
+    """A size in bytes."""
+
+    def read(value: object) -> int:
+        size = int(_quantity(value, _SIZES, example := "bytes, or a size such as 10MB or 512KiB"))
+        if size < low or (high is not None and size > high):
+            raise ValueError(
+                f"needs {example}, from {low} to {high}" if high else f"needs {example}, at least {low}"
+            )
+        return size
+
+    return Kind("SIZE", read)
+
+
+class Unfit(ValueError):  # noqa: N818 - a reader's error, as the others, with the part that is wrong
+    """One of several is not of its kind."""
+
+    def __init__(self, part: object, words: str) -> None:
+        super().__init__(words)
+        self.part = part
+
+
+def CHOICE(*words: str) -> Kind:  # noqa: N802
+    """One of a few words."""
+
+    def read(value: object) -> str:
+        if value not in words:
+            near = get_close_matches(str(value), words, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"needs one of {', '.join(words)}{hint}")
+        return str(value)
+
+    return Kind("|".join(words), read, choices=words)
+
+
+def MEDIA_TYPE(*names: str) -> Kind:  # noqa: N802
+    """A media type (RFC 9110 8.3.1, without parameters), or one of a few names."""
+
+    def read(value: object) -> str:
+        text = _text(value).lower()
+        if text not in names and not re.fullmatch(f"{_NAME}/{_NAME}", text):
+            raise ValueError(f"needs {', '.join(names)} or a media type such as text/plain")
+        return text
+
+    return Kind("TYPE", read)
+
+
+def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
+    """Several of a kind. As one text: split at blanks as a shell would; with a `separator`, at that and at blanks."""
+
+    def read(value: object) -> tuple[Any, ...]:
+        if isinstance(value, str):
+            parts: Any = shlex.split(value) if separator is None else [value]
+        elif isinstance(value, list | tuple):
+            parts = value
+        else:
+            raise ValueError("needs a list")  # noqa: TRY004 - the one error readers raise
+        if separator is not None:
+            parts = [piece for part in parts for piece in str(part).replace(separator, " ").split() or [part]]
+        return tuple(one(part) for part in parts)
+
+    def one(part: object) -> Any:
+        try:
+            return kind.read(part)
+        except ValueError as error:
+            raise Unfit(part, str(error)) from None
+
+    def show(value: tuple[Any, ...]) -> str:
+        return (separator or " ").join(kind.show(part) for part in value)
+
+    return Kind(kind.metavar, read, show, many=True, choices=kind.choices)
+
+
+def ABSENT(kind: Kind) -> Kind:  # noqa: N802
+    """A kind whose setting may be left out; there is no text for 'nothing'."""
+
+    def read(value: object) -> Any:
+        return None if value is None else kind.read(value)
+
+    return Kind(kind.metavar, read, lambda v: "" if v is None else kind.show(v), choices=kind.choices)
+
+
+TEXT = Kind("TEXT", _text)
+PATTERN = Kind("PATTERN", _pattern)
+NETWORK = Kind("CIDR", _network)
+HOST = Kind("HOST", _host)
+FILE_MODE = Kind("MODE", _file_mode)
+VARIABLE = Kind("VARIABLE", _variable)
+SWITCH = Kind("", _switch, lambda value: str(value).lower())
+SECONDS = Kind("SECONDS", _duration, _show_number)
+TIMEOUT = Kind("SECONDS", _timeout, _show_number)
+DURATION = Kind("TIME", _duration, _show_duration)
+WEB_ADDRESS = Kind("URL", _web_address)
+SHARE = Kind("SHARE", _share, _show_share)

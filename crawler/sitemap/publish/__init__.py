@@ -1,0 +1,1 @@
+"""Publishing: the guard, the staging folder, the atomic swap, the manifest."""

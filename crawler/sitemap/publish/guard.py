@@ -1,0 +1,163 @@
+"""The publish guard: may what a crawl lists replace what is published? Pure: counts in, a refusal or nothing out.
+
+Not the address guard of `fetch`. A crawl is compared with the publications before it, and with itself: a first crawl has
+nothing else. Each refusal names its numbers, the setting, and the way to publish all the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from crawler.errors import PublishRefused
+from crawler.model.outcome import says
+from crawler.model.reasons import Cause, Why
+from crawler.settings.sections import Guard
+
+KEPT: Final = 7  # publications that a new one is compared with
+FEWEST: Final = 5  # failures: the share that fewer make says little
+
+_NOT_ASKED: Final = frozenset(
+    f"unlisted:{why.value}"
+    for why in (
+        Why.OFFSITE,
+        Why.EXCLUDED,
+        Why.DEPTH,
+        Why.NOFOLLOW,
+        Why.ROBOTS,
+        Why.ROBOTS_DOWN,
+        Why.TRAP,
+        Why.LOGOUT,
+    )
+)
+_VERDICTS: Final = frozenset(
+    f"unlisted:{why.value}" for why in (Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE)
+)
+_NOT_FOUND: Final = f"failed:{Cause.NOT_FOUND.value}"
+_ANYWAY: Final = "the old files are kept. --force publishes anyway."
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What was published before."""
+
+    urls: int | None = 0  # now in the folder; None: something is, and cannot be counted
+    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `KEPT`, the newest last
+
+    @property
+    def largest(self) -> int:
+        """URLs of the largest of them."""
+        return max(self.urls or 0, *self.recent, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawled:
+    """What the guard is told of a crawl."""
+
+    complete: bool
+    outcomes: Mapping[str, int]  # how many URLs by outcome code
+    published: Mapping[str, int]  # the same of the pages in the last publication; "": not seen in this run
+    doubt: str = ""  # why what is listed may not be the site: a sentence for a first publication
+
+
+def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
+    """Whether `urls` pages may be published. Raises `PublishRefused` with what, why, and how to override."""
+    if urls == 0:
+        words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; the old files are kept."
+        raise PublishRefused(f"{words} {crawled.doubt}".strip())
+    if guard.force:
+        return
+    if not crawled.complete and not guard.allow_partial:
+        raise PublishRefused(
+            "The crawl is not complete; the old files are kept. --allow-partial publishes anyway."
+        )
+    _check_first(guard, before, crawled)
+    if guard.min_urls and urls < guard.min_urls:
+        raise PublishRefused(f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; {_ANYWAY}")
+    _check_failed(guard, crawled)
+    _check_verdicts(guard, crawled)
+    _check_shrink(guard, urls, before, crawled)
+
+
+def _check_first(guard: Guard, before: Before, crawled: Crawled) -> None:
+    """A first publication has nothing to be compared with: a run that may not have seen the site is refused, unless on purpose."""
+    is_first = before.urls is not None and not before.largest
+    if crawled.doubt and crawled.complete and is_first and guard.min_urls is None:
+        raise PublishRefused(crawled.doubt)
+
+
+def _check_failed(guard: Guard, crawled: Crawled) -> None:
+    failed, asked = failures(crawled.outcomes), asked_for(crawled.outcomes)
+    count = sum(failed.values())
+    if count >= FEWEST and count > asked * guard.max_failed:
+        raise PublishRefused(
+            f"Of {asked:,} pages that were asked for, {count:,} failed ({count / asked:.0%}; {_named(failed)}), and "
+            f"--max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
+        )
+
+
+def asked_for(outcomes: Mapping[str, int]) -> int:
+    """How many URLs were asked for."""
+    return sum(count for code, count in outcomes.items() if code not in _NOT_ASKED)
+
+
+def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
+    """The failures that say that the site is ill, or refuses us.
+
+    Pages that are not found are dead links of a site that is well, unless most of it is not found. Pages that are kept
+    have not left the sitemap.
+    """
+    failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
+    if 2 * failed.get(_NOT_FOUND, 0) <= asked_for(outcomes):
+        failed.pop(_NOT_FOUND, None)
+    return failed
+
+
+def _check_verdicts(guard: Guard, crawled: Crawled) -> None:
+    """A site that hides its pages by mistake answers 200 all the same."""
+    changed = _changed(crawled)
+    count, total = sum(changed.values()), sum(crawled.published.values())
+    if count > total * guard.max_verdict_change:
+        raise PublishRefused(
+            f"Of {total:,} published pages, {count:,} are not to be listed any more ({count / total:.0%}; "
+            f"{_named(changed)}), and --max-verdict-change is {guard.max_verdict_change:.0%}; {_ANYWAY}"
+        )
+
+
+def _check_shrink(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
+    if guard.max_shrink >= 1:
+        return
+    if before.urls is None:
+        raise PublishRefused(
+            "How many URLs are published cannot be told, so neither can whether they would shrink: there is no whole "
+            f"manifest.json, and the sitemap beside it cannot be read in full; {_ANYWAY}"
+        )
+    if urls < before.largest * (1 - guard.max_shrink):
+        most = before.largest
+        history = (
+            f" and {most:,} were in the largest of the last {KEPT} publications" if most > before.urls else ""
+        )
+        raise PublishRefused(
+            f"URLs listed: {urls:,}, where {before.urls:,} are published{history}: {1 - urls / most:.0%} fewer, and "
+            f"--max-shrink is {guard.max_shrink:.0%}{_of_these(crawled)}; {_ANYWAY}"
+        )
+
+
+def _changed(crawled: Crawled) -> Mapping[str, int]:
+    return {code: count for code, count in crawled.published.items() if code in _VERDICTS}
+
+
+def _of_these(crawled: Crawled) -> str:
+    """What became of the pages that were published."""
+    gone = {
+        code: count
+        for code, count in crawled.published.items()
+        if code and code != "listed" and not code.startswith("kept:")
+    }
+    return f" (of the published pages, {_named(gone)})" if gone else ""
+
+
+def _named(counts: Mapping[str, int], most: int = 3) -> str:
+    """The most frequent outcomes, each with its count and its words."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    named = [f"{count:,} {code}: {says(code)}" for code, count in ranked[:most]]
+    return "; ".join(named) + (f"; {len(ranked) - most} more kinds" if len(ranked) > most else "")

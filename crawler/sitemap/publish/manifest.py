@@ -1,0 +1,268 @@
+"""manifest.json: what lies in the output folder, written down beside it for the next publication and for people.
+
+Whatever it says is checked before it is believed: somebody may have written there. Where there is none of ours, the
+files are asked themselves. Nothing here changes the folder.
+"""
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from crawler.parse.url import Url
+from crawler.sitemap.write.shards import Shard
+from crawler.sitemap.write.writer import FORMS, INDEX, Part
+
+MANIFEST: Final = "manifest.json"
+CHUNK: Final = 65_536  # bytes
+DEEPEST: Final = 10  # folders below the output folder in which a file of an index is looked for
+
+_BEGINNING: Final = b'{\n  "run": '  # of each of ours, by which one that was cut short is known
+_KEYS: Final = frozenset({"run", "urls", "files"})
+_ENTRY_POINTS: Final = [f"sitemap.{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz")]
+_INDEXES: Final = [f"sitemap.{INDEX.suffix}{gz}" for gz in ("", ".gz")]
+_OTHERS: Final = [  # entry points of other programs
+    f"{name}.xml{gz}" for name in ("sitemap_index", "sitemap-index", "wp-sitemap") for gz in ("", ".gz")
+]
+_NUMBERED: Final = re.compile(r"sitemap-(\d{5}|[1-9]\d{5})\.(xml|txt)(?:\.gz)?", re.ASCII)
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The last publication: what its manifest says, and what the files say themselves."""
+
+    manifest: Manifest | None = None
+    urls: int | None = 0  # None: something is published, and cannot be counted
+    recent: tuple[int, ...] = ()  # URLs of the last publications, the newest last
+    indexes: Mapping[str, set[str]] = field(default_factory=dict)  # by name: the files that each names
+
+
+def last_of(folder: Path) -> Last:
+    """What lies in a folder. Files are counted where no manifest of ours says how many URLs are published."""
+    manifest = read_manifest(folder)
+    return Last(manifest, _urls_of(folder, manifest), _recent(manifest), _indexes(folder))
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """What was published last; nothing when that cannot be known."""
+    try:
+        known = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return known if _is_ours(known) else None
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether manifest.json is of another program. One of ours that was cut short or blanked is not. Raises `OSError`."""
+    try:
+        body = (folder / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        return False
+    try:
+        return not _is_ours(json.loads(body))
+    except (ValueError, RecursionError):
+        left = body.strip(b"\0\t\n\r ")
+        return not (left.startswith(_BEGINNING) or _BEGINNING.startswith(left))
+
+
+def _is_ours(known: object) -> bool:
+    return isinstance(known, dict) and known.keys() >= _KEYS
+
+
+def written(
+    run_id: str,
+    parts: Sequence[Part],
+    leaving: Sequence[str],
+    *,
+    complete: bool,
+    counts: Mapping[str, int],
+    before: Sequence[int] = (),
+) -> str:
+    """The text of a manifest.
+
+    `leaving`: files that are removed next. `counts`: the outcomes of the run by code. `before`: the URLs of the
+    publications before this one.
+    """
+    urls = sum(part.urls for part in parts)
+    facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
+    facts["publications"] = [*before, urls]
+    facts |= {"files": [_facts_of(part) for part in parts]} | ({"leaving": leaving} if leaving else {})
+    return json.dumps(facts, indent=2) + "\n"
+
+
+def _facts_of(part: Part) -> dict[str, Any]:
+    """What is written down of a file."""
+    facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
+    return facts | ({"from": part.shard.first} if part.shard else {})
+
+
+def shards_of(last: Last, form: str) -> list[Shard]:
+    """Which range of URLs each file held the last time, as far as a manifest of ours can tell."""
+    found: dict[int, Shard] = {}
+    for file in files_of(last.manifest):
+        number, first = _number(str(file.get("name")), form), file.get("from")
+        if number is not None and isinstance(first, str):
+            found[number] = Shard(number, first)
+    return list(found.values())
+
+
+def taken(last: Last, form: str) -> set[int]:
+    """Numbers of files that an entry point leads to, whether or not the manifest names them."""
+    numbers = {_number(name, form) for names in last.indexes.values() for name in names}
+    return {number for number in numbers if number is not None}
+
+
+def _number(name: str, form: str) -> int | None:
+    found = _NUMBERED.fullmatch(name)
+    return int(found[1]) if found and found[2] == FORMS[form].suffix else None
+
+
+def files_of(old: Manifest | None) -> list[dict[str, Any]]:
+    """What a manifest says of files, as far as it is ours."""
+    files = (old or {}).get("files")
+    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+
+
+def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
+    """The files of the last publication that are none of those `kept`, an entry point first.
+
+    Only what a manifest of ours names: what else has such a name may be somebody's. One that was to be removed and is
+    still there was left by a death.
+    """
+    left = (last.manifest or {}).get("leaving")
+    named = {str(file.get("name")) for file in files_of(last.manifest)}
+    named |= set(map(str, left)) if isinstance(left, list) else set()
+    ours = {name for name in named if name in _ENTRY_POINTS or _NUMBERED.fullmatch(name)}
+    gone = [name for name in ours.difference(kept) if (folder / name).is_file()]
+    return sorted(gone, key=lambda name: (name not in _ENTRY_POINTS, name))
+
+
+def publications_before(last: Last, run_id: str, parts: Sequence[Part]) -> tuple[int, ...]:
+    """The URLs of the publications before this one, which may be the last one again, after a death on its way."""
+    known = last.manifest or {}
+    sums = [file.get("sha256") for file in files_of(last.manifest)]
+    again = known.get("run") == run_id and sums == [part.sha256 for part in parts]
+    return last.recent[:-1] if again else last.recent
+
+
+def _recent(manifest: Manifest | None) -> tuple[int, ...]:
+    recent = (manifest or {}).get("publications")
+    return (
+        tuple(urls for urls in recent if type(urls) is int and urls > 0) if isinstance(recent, list) else ()
+    )
+
+
+def _urls_of(folder: Path, manifest: Manifest | None) -> int | None:
+    """How many URLs are published: by our manifest, unless another program wrote over what that names."""
+    stated = _stated(manifest)
+    if stated is None:
+        return _counted(folder)
+    return max(stated, _counted(folder) or 0) if _is_overwritten(folder, manifest) else stated
+
+
+def _is_overwritten(folder: Path, manifest: Manifest | None) -> bool:
+    """Whether an entry point that the manifest names is another file now."""
+    for file in files_of(manifest):
+        if file.get("name") in _ENTRY_POINTS:
+            with suppress(OSError), open(folder / str(file["name"]), "rb") as there:
+                return hashlib.file_digest(there, "sha256").hexdigest() != file.get("sha256")
+    return False
+
+
+def _stated(manifest: Manifest | None) -> int | None:
+    urls = (manifest or {}).get("urls")
+    return urls if isinstance(urls, int) and urls > 0 else None  # a sitemap of none is never published
+
+
+def _counted(folder: Path) -> int | None:
+    """How many URLs stand in the largest of the sitemaps in a folder; None when one of them cannot be read in full."""
+    counts = [_urls_in(folder / name) for name in (*_ENTRY_POINTS, *_OTHERS) if (folder / name).exists()]
+    known = [count for count in counts if count is not None]
+    return max(known, default=0) if len(known) == len(counts) else None
+
+
+def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
+    """The URLs in a sitemap, or in all files beside an index that it names; None when one cannot be read in full."""
+    try:
+        if ".jsonl" in path.suffixes:
+            return _lines_in(path)
+        with open(path, "rb") as file:
+            pages, locs, whole = _read(file)
+    except (OSError, EOFError, zlib.error):
+        return None
+    if not whole or (is_part and locs):
+        return None
+    counts = [_urls_in(_beside(path.parent, loc), is_part=True) for loc in locs]
+    known = [count for count in counts if count is not None]
+    return pages + sum(known) if len(known) == len(counts) else None
+
+
+def _beside(folder: Path, loc: str) -> Path:
+    """Where a file that an index names lies: in the same folder, or in one below it."""
+    parts = [part for part in loc.partition("?")[0].split("/") if part not in {"", ".", ".."}]
+    below = (folder.joinpath(*parts[at:]) for at in range(len(parts) - 1, max(0, len(parts) - DEEPEST), -1))
+    return next((path for path in below if path.is_file()), folder / (parts[-1] if parts else ""))
+
+
+def _lines_in(path: Path) -> int:
+    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
+    """How many pages a sitemap lists, the URLs of the files that an index lists, and whether that is all of it."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - lxml takes long to import, and few have use for it
+
+    reading, pages, locs = read(_chunks(file)), 0, set()
+    for found in reading:
+        if found.kind == "page":
+            pages += 1
+        else:
+            locs.add(found.loc)
+    return pages, locs, reading.malformed is None
+
+
+def _indexes(folder: Path) -> dict[str, set[str]]:
+    """The indexes in a folder, and the names of the files that each names."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - as above
+
+    indexes: dict[str, set[str]] = {}
+    for entry in _INDEXES:
+        with suppress(OSError), open(folder / entry, "rb") as file:
+            for found in read(_chunks(file)):
+                if found.kind == "page":
+                    break
+                indexes.setdefault(entry, set()).add(found.loc.rpartition("/")[2])
+    return indexes
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(CHUNK), b"")
+
+
+def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
+    """In which published file a URL stands, and as the how-manieth entry from 1. Reads that file, and no other."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - a crawl asks for no place
+
+    known = read_manifest(folder)
+    files = sorted(files_of(known), key=lambda file: str(file.get("from") or ""))
+    below = [file for file in files if file.get("urls") and str(file.get("from") or "") <= url]
+    if not below:
+        return None
+    path = folder / Path(str(below[-1].get("name"))).name
+    try:
+        with open(path, "rb") as file:
+            for number, found in enumerate(read(_chunks(file)), 1):
+                if found.loc == url:
+                    return path.name, number
+    except OSError:
+        return None
+    return None

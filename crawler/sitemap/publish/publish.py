@@ -1,0 +1,273 @@
+"""Publication: entries become files, the guard looks at them, and they replace the old ones in one quick step.
+
+All is written into a hidden folder beside the old files first. What the guard refuses, or a disk that is full, costs
+that folder and nothing else. Files then move in by rename, the entry point last, so that a reader never meets half
+a file, nor misses a URL that stays; what is the same as before is left untouched. One run at a time has the folder.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from crawler.errors import OutputError, PublishRefused
+from crawler.model.facts import Entry
+from crawler.model.failpoints import failpoint
+from crawler.parse.url import Url, origin
+from crawler.settings.sections import Dates, Guard, Output
+from crawler.sitemap.publish import staging
+from crawler.sitemap.publish.guard import KEPT, Before, Crawled
+from crawler.sitemap.publish.guard import check as check_guard
+from crawler.sitemap.publish.manifest import (
+    MANIFEST,
+    Last,
+    files_of,
+    is_foreign,
+    last_of,
+    left_over,
+    publications_before,
+    shards_of,
+    taken,
+    written,
+)
+from crawler.sitemap.validate.file import Check
+from crawler.sitemap.validate.findings import Code
+from crawler.sitemap.write.writer import Part, Style, Writer
+
+STDOUT: Final = "-"
+SETTLED: Final = "settled.json"  # the manifest once nothing is left to be removed
+CHUNK: Final = 65_536  # bytes
+VALIDATED: Final = frozenset({"xml", "txt"})
+BETWEEN: Final = "the old entry point still leads to every page that stays: run again"
+DONE: Final = "the new sitemap is in place, and old files may lie beside it: run again"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A published file. `size` in bytes, as it lies on the disk."""
+
+    name: str
+    urls: int
+    size: int
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What came of it."""
+
+    files: tuple[File, ...]
+    urls: int
+    folder: str
+    robots_line: str  # empty for a form that no search engine reads
+    refused: int = 0  # URLs that no sitemap may hold
+
+
+async def publish(
+    entries: AsyncIterator[Sequence[Entry]],
+    output: Output,
+    dates: Dates,
+    guard: Guard,
+    site: str,
+    *,
+    crawled: Crawled,
+    run_id: str,
+) -> Published:
+    """Write the sitemap of `entries`, which come in order of their URL.
+
+    `site` is the origin that was crawled; URLs below it are published below `publish_base`, if one is set.
+    `crawled` is for the guard, and its outcomes go into the manifest. Raises `PublishRefused` when the guard keeps the old files, `OutputError` when the new ones cannot be written.
+    """
+    base = (output.publish_base or site).rstrip("/")
+    style = Style(
+        form=output.format,
+        gzip=output.gzip,
+        max_urls=output.max_urls,
+        max_bytes=output.max_bytes,
+        changefreq=dates.changefreq,
+        priority=dates.priority,
+    )
+
+    async def draft(place: Path, style: Style, last: Last, folder: str) -> tuple[list[Part], Published]:
+        writer = Writer(place, base, style, shards_of(last, style.form), taken(last, style.form))
+        async for chunk in entries:
+            await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
+        parts = await anyio.to_thread.run_sync(writer.finish)
+        urls = sum(part.urls for part in parts)
+        check_guard(guard, urls, Before(last.urls, last.recent), crawled)
+        if not guard.force and style.form in VALIDATED:
+            await anyio.to_thread.run_sync(_validate, place, parts, last)
+        return parts, Published((), urls, folder, _robots_line(style, base, parts), writer.refused)
+
+    if output.output == STDOUT:
+        with _temporary() as place:
+            parts, published = await draft(place, replace(style, gzip=False), Last(), "")
+            if not guard.dry_run:
+                _print(place, parts)
+            return published
+    folder = Path(output.output)
+    with staging.translated(folder) as truth:
+        _check_manifest(folder)
+        mode = int(output.file_mode, 8)
+        async with staging.alone(folder, mode) as place:
+            last = await anyio.to_thread.run_sync(last_of, folder)
+            parts, published = await draft(place, style, last, str(folder))
+            if guard.dry_run:
+                return published
+            # Who publishes by force has looked: what is compared begins anew.
+            before = () if guard.force else publications_before(last, run_id, parts)[-KEPT + 1 :]
+            gone = left_over(folder, last, [part.name for part in parts])
+            for name, leaving in (MANIFEST, gone), (SETTLED, ()):
+                manifest = written(
+                    run_id,
+                    parts,
+                    leaving,
+                    complete=crawled.complete,
+                    counts=crawled.outcomes,
+                    before=before,
+                )
+                (place / name).write_text(manifest, encoding="utf-8")
+            files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth, mode)
+            return replace(published, files=files)
+
+
+def _robots_line(style: Style, base: str, parts: Sequence[Part]) -> str:
+    return f"Sitemap: {base}/{parts[-1].name}" if style.form in VALIDATED else ""
+
+
+def check_folder(output: Output) -> None:
+    """Whether files can be written where they shall go: told before a long crawl, not after. Raises `OutputError`."""
+    folder = Path(output.output)
+    if output.output != STDOUT:
+        with staging.translated(folder):
+            _check_manifest(folder)
+            staging.check(folder, int(output.file_mode, 8))
+
+
+def _check_manifest(folder: Path) -> None:
+    if is_foreign(folder):
+        raise OutputError(
+            f"{folder / MANIFEST} is of another program and would be overwritten: choose another folder with --output, "
+            "or move that file away."
+        )
+
+
+def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
+    """The crawled origin replaced by the published one. URLs of other origins stay as they are."""
+    if site == base:
+        return entries
+    return [
+        Entry(Url(base + entry.url[len(site) :]), entry.lastmod) if origin(entry.url) == site else entry
+        for entry in entries
+    ]
+
+
+def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
+    """No file is published that our own validator finds an error in. Those published before were looked at then.
+
+    On which hosts its URLs may be is for the scope of the crawl. Raises `PublishRefused`.
+    """
+    known = {file.get("sha256") for file in files_of(last.manifest)}
+    for part in parts:
+        if part.sha256 in known:
+            continue
+        with open(place / part.name, "rb") as file:
+            chunks = iter(lambda: file.read(CHUNK), b"")
+            for found in Check(part.name, home=None, now=datetime.now(UTC)).run(chunks):
+                if found.severity == "error" and found.code is not Code.LOC_HOST:
+                    raise PublishRefused(
+                        f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the old files "
+                        "are kept. This is a bug: please report it. --force publishes anyway."
+                    )
+
+
+def _swap(
+    place: Path,
+    folder: Path,
+    parts: Sequence[Part],
+    gone: Sequence[str],
+    truth: staging.Truth,
+    mode: int,
+) -> tuple[File, ...]:
+    """Move the files in, the entry point last; then remove what is `gone` from it.
+
+    The manifest goes before the entry point: who finds it next, after a death in between, gives the same names again.
+    """
+    names = [part.name for part in parts]
+    for name in [*names, MANIFEST, SETTLED]:
+        with failpoint(f"fsync of {name}"):
+            (place / name).chmod(mode)
+            _sync(place / name)
+    files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
+    unchanged = {file.name for file in files if file.unchanged}
+    for name in [*names[:-1], MANIFEST, names[-1]]:
+        if name in unchanged:
+            with suppress(OSError):  # it may be another user's
+                (folder / name).chmod(mode)
+            continue
+        with failpoint(f"rename of {name}"):
+            (place / name).replace(folder / name)
+        truth.says = BETWEEN
+    truth.says = DONE
+    with failpoint("fsync of the folder"):
+        _sync(folder)
+    for name in gone:
+        with failpoint(f"removal of {name}"):
+            (folder / name).unlink(missing_ok=True)
+    if gone:
+        with failpoint(f"rename of {SETTLED}"):
+            (place / SETTLED).replace(folder / MANIFEST)
+    return files
+
+
+def _is_there(path: Path, part: Part) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == part.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _sync(path: Path) -> None:
+    """To the disk, so that a rename never outlives the bytes it names."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _print(place: Path, parts: Sequence[Part]) -> None:
+    if len(parts) > 1:
+        raise OutputError(f"{len(parts) - 1:,} files do not fit stdout: name a folder with --output.")
+    try:
+        sys.stdout.flush()
+        # A buffer of our own: what an error leaves in that of sys.stdout would be tried again at the very end.
+        with (
+            open(place / parts[0].name, "rb") as file,
+            open(sys.stdout.fileno(), "wb", closefd=False) as out,
+        ):
+            shutil.copyfileobj(file, out)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"The sitemap cannot be written to standard output: {staging.reason(error)}."
+        ) from error
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    """A folder for what goes to stdout."""
+    folder = Path(tempfile.gettempdir())
+    with staging.translated(folder, "nothing was printed"), staging.beside(folder) as place:
+        yield place

@@ -1,0 +1,205 @@
+"""Holds a sitemap against the protocol (sitemaps.org), as a stream: bytes in, findings out, memory flat.
+
+Strict where `read` is forgiving. One file at a time: which files there are, and where from, is for the caller, who
+finds what an index names in `children`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from itertools import chain
+from typing import Any, Final
+
+from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
+from crawler.parse import content_coding
+from crawler.sitemap.sniff import SNIFFED, is_json, is_web_page, read_json
+from crawler.sitemap.validate import values
+from crawler.sitemap.validate.findings import Code, Finding, finding
+from crawler.sitemap.validate.xml import LONGEST, Ended, PageSource
+
+SEEN: Final = 1_000_000  # URLs that are remembered to find duplicates
+MOST: Final = (
+    4 * MAX_BYTES
+)  # bytes that are read of a file that is too large, so that its other faults are told
+
+_ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass
+class Seen:
+    """What several files have in common: the URLs met so far, as digests."""
+
+    urls: set[bytes] = field(default_factory=set)
+
+    def is_new(self, loc: str) -> bool:
+        """Whether it was not met yet. With very many, no more are remembered."""
+        digest = blake2b(loc.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        if digest in self.urls:
+            return False
+        if len(self.urls) < SEEN:
+            self.urls.add(digest)
+        return True
+
+
+class Check:
+    """The check of one file: iterate over `run`; then `kind`, `entries`, `size` and `children` tell what it was."""
+
+    def __init__(self, place: str, *, home: str | None, now: datetime, seen: Seen | None = None) -> None:
+        """`place` names the file in findings; `home` is its URL, where known; `seen` is shared by the files of an index."""
+        self._place, self._home, self._now = place, home, now
+        self._seen = seen or Seen()
+        self._first: str | None = None  # the first URL, whose host the others share when there is no home
+        self._prefix = home[: home.rindex("/") + 1] if home else ""
+        self.kind = ""
+        self.is_web_page = False
+        self.entries = self.size = 0
+        self.children: list[str] = []
+        self._out: list[Finding] = []
+
+    def run(self, chunks: Iterable[bytes]) -> Iterator[Finding]:
+        """Read the file to its end, or to what makes the rest unreadable."""
+        try:
+            yield from self._read(self._plain(chunks))
+        except content_coding.BrokenCoding as error:
+            self.say(Code.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
+        except content_coding.TooLarge:
+            self.size = max(self.size, MOST + 1)
+        except Ended:
+            pass
+        if self.size > (MOST if self.kind == "json" else MAX_BYTES):
+            self.say(Code.TOO_LARGE, 0)
+        if self.kind and not self.entries:
+            self.say(Code.EMPTY, 0)
+        yield from self._flush()
+
+    # -- bytes --------------------------------------------------------------------------------------------
+
+    def _plain(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Undone of gzip, if it is; counted."""
+        rest = iter(chunks)
+        first = next(rest, b"")
+        while len(first) < 2 and (more := next(rest, b"")):
+            first += more
+        zipped, named = first.startswith(content_coding.MAGIC), self._place.partition("?")[0].endswith(".gz")
+        if zipped != named:
+            self.say(Code.GZIP_NAME if zipped else Code.NOT_GZIP, 0)
+        undone = content_coding.decoder(["gzip"] if zipped else [], MOST)
+        for chunk in chain([first], rest):
+            for piece in undone.feed(chunk):
+                self.size += len(piece)
+                yield piece
+        undone.finish()
+
+    def _read(self, chunks: Iterator[bytes]) -> Iterator[Finding]:
+        head = b""
+        for chunk in chunks:
+            head += chunk
+            if len(head.lstrip()) > SNIFFED:
+                break
+        if not head.strip():
+            self.say(Code.EMPTY, 0)
+            return
+        if head.startswith(_BOM):
+            self.say(Code.BYTE_ORDER_MARK, 1)
+            head = head[len(_BOM) :]
+        if is_web_page(head):
+            self.is_web_page = True
+            self.say(Code.WEB_PAGE, 0)
+        elif _ABSOLUTE.match(head):
+            yield from self._lines(head, chunks, "text", self._line)
+        elif is_json(head):
+            yield from self._lines(head, chunks, "json", self._json)
+        else:
+            yield from self._xml(head, chunks)
+
+    # -- text ---------------------------------------------------------------------------------------------
+
+    def _lines(
+        self, head: bytes, chunks: Iterator[bytes], kind: str, check: Callable[[bytes, int], None]
+    ) -> Iterator[Finding]:
+        self.kind = kind
+        number, kept = 0, head
+        for chunk in chunks:
+            *whole, kept = kept.split(b"\n")
+            for line in whole:
+                number += 1
+                check(line, number)
+            kept = kept[:LONGEST] + chunk
+            yield from self._flush()
+        for line in kept.split(b"\n"):
+            number += 1
+            check(line, number)
+
+    def _line(self, line: bytes, number: int) -> None:
+        try:
+            loc = line.decode("utf-8").rstrip("\r")
+        except UnicodeDecodeError:
+            self.say(Code.ENCODING, number, "another encoding")
+            return
+        if loc.strip():
+            self.count(number)
+            self.loc(loc, number)
+
+    def _json(self, line: bytes, number: int) -> None:
+        if not line.strip():
+            return
+        self.count(number)
+        found = read_json(line)
+        if found is None:
+            self.say(Code.NOT_JSON, number)
+            return
+        loc, lastmod = found
+        self.loc(loc, number)
+        if lastmod is not None:
+            self.say_all(values.check_lastmod(lastmod, self._now), number)
+
+    def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
+        markup = PageSource(self, self._now)
+        try:
+            for chunk in chain([head], chunks):
+                markup.feed(chunk)
+                yield from self._flush()
+        except (content_coding.BrokenCoding, content_coding.TooLarge):
+            markup.break_off()
+            raise
+        else:
+            markup.close()
+        finally:
+            markup.forget()
+
+    # -- told by the parts --------------------------------------------------------------------------------
+
+    def loc(self, loc: str, line: int) -> None:
+        if not values.is_plainly_good(loc, self._prefix):
+            self._look_closely(loc, line)
+        if not self._seen.is_new(loc):
+            self.say(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
+        elif self.kind == "index":
+            self.children.append(loc)
+
+    def _look_closely(self, loc: str, line: int) -> None:
+        self.say_all(values.check_loc(loc, self._home), line)
+        if self._home is None:
+            if self._first is None:
+                self._first, self._prefix = loc, values.site_of(loc)
+            if not values.same_host(loc, self._first):
+                self.say(Code.LOC_HOST, line, loc)
+
+    def count(self, line: int) -> None:
+        self.entries += 1
+        if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # no form of the protocol: no limit
+            self.say(Code.TOO_MANY, line)
+
+    def say_all(self, faults: Iterable[values.Fault], line: int) -> None:
+        for code, details in faults:
+            self.say(code, line, *details)
+
+    def say(self, code: Code, line: int, *details: Any) -> None:
+        self._out.append(finding(self._place, line, code, *details))
+
+    def _flush(self) -> Iterator[Finding]:
+        found, self._out = self._out, []
+        yield from found

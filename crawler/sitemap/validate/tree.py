@@ -1,0 +1,108 @@
+"""Checks sitemaps where they lie, files and URLs, and follows an index to what it names. Each file by itself is `sitemap.check`.
+
+Where the files are is for `sitemap.tree`.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from crawler.sitemap.tree import Places, Unreadable, is_web, resolve
+from crawler.sitemap.validate.file import Check, Seen
+from crawler.sitemap.validate.findings import Code, Finding, finding
+
+GROUP: Final = 500  # findings that are handed over at a time
+
+
+@dataclass
+class Totals:
+    """What was looked at."""
+
+    files: int = 0
+    sitemaps: int = 0  # rows of indexes
+    urls: int = 0
+    errors: int = 0
+    warnings: int = 0
+
+
+@dataclass
+class Validation:
+    """`check` one target after the other; `totals` adds up. `base`: where files on disk are served, if known."""
+
+    places: Places
+    now: datetime
+    base: str | None = None
+    totals: Totals = field(default_factory=Totals)
+    met_web_page: bool = False  # among the targets: whoever named it meant something else
+
+    async def check(self, place: str) -> AsyncIterator[Finding]:
+        """All findings on a file, folder or URL and, if it is an index, on what it names."""
+        seen = Seen()
+        try:
+            place = resolve(place)
+        except Unreadable as error:
+            self.totals.files += 1
+            yield self._counted(finding(place, 0, Code.UNREADABLE, str(error)))
+            return
+        home = place if is_web(place) else self._served(Path(place).name)
+        check = Check(place, home=home, now=self.now, seen=seen)
+        async for found in self._one(check, place):
+            yield found
+        self.met_web_page |= check.is_web_page
+        if check.kind != "index":
+            return
+        for child in check.children:
+            try:
+                where = self.places.child(place, child)
+            except Unreadable as reason:
+                yield self._counted(finding(place, 0, Code.CHILD_ELSEWHERE, str(reason)))
+                continue
+            inner = Check(where, home=child, now=self.now, seen=seen)
+            async for found in self._one(inner, where):
+                yield found
+            if inner.kind == "index":
+                yield self._counted(finding(where, 0, Code.INDEX_NESTED))
+
+    def _served(self, name: str) -> str | None:
+        return f"{self.base.rstrip('/')}/{name}" if self.base else None
+
+    async def _one(self, check: Check, place: str) -> AsyncIterator[Finding]:
+        self.totals.files += 1
+        try:
+            chunks = await self.places.open(place)
+        except Unreadable as error:
+            code = Code.TOO_LARGE if error.too_large else Code.UNREADABLE
+            yield self._counted(finding(place, 0, code, str(error)))
+            return
+        run = check.run(chunks)
+        while group := await anyio.to_thread.run_sync(_some, run, place):
+            for found in group:
+                yield self._counted(found)
+        if check.kind == "index":
+            self.totals.sitemaps += check.entries
+        else:
+            self.totals.urls += check.entries
+
+    def _counted(self, found: Finding) -> Finding:
+        if found.severity == "error":
+            self.totals.errors += 1
+        else:
+            self.totals.warnings += 1
+        return found
+
+
+def _some(run: Iterator[Finding], place: str) -> list[Finding]:
+    """The next findings; what the disk says is one, too."""
+    found: list[Finding] = []
+    try:
+        for item in run:
+            found.append(item)
+            if len(found) >= GROUP:
+                break
+    except OSError as error:
+        found.append(finding(place, 0, Code.UNREADABLE, error.strerror or str(error)))
+    return found

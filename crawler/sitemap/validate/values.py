@@ -1,0 +1,183 @@
+"""The values of a sitemap's fields: URLs, dates, frequencies, and the extensions that search engines read.
+
+Each check answers with the codes of what is wrong. Where a field may stand is for `check`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from crawler.model.protocol import MAX_LOC
+from crawler.parse.dates import read_w3c
+from crawler.parse.url import host, join, origin
+from crawler.sitemap.validate.findings import Code
+
+FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+
+_SPELLED: Final = re.compile(
+    r"(?=.)[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*+)*+"
+)
+
+Fault = tuple[Code, tuple[Any, ...]]
+
+
+def check_loc(loc: str, home: str | None) -> Iterator[Fault]:
+    """A URL; `home` is the URL of the sitemap, as far as that is known."""
+    if len(loc) > MAX_LOC:
+        yield Code.LOC_TOO_LONG, (len(loc),)
+    url = join(None, loc)
+    if url is None or not url.startswith(("http://", "https://")) or "://" not in loc:
+        yield Code.LOC_INVALID, (loc,)
+        return
+    if not _SPELLED.fullmatch(loc):
+        yield Code.LOC_SPELLING, (loc,)
+    if "#" in loc:
+        yield Code.LOC_FRAGMENT, (loc,)
+    if home is None:
+        return
+    if origin(url) != origin(home):
+        yield Code.LOC_HOST, (loc,)
+    elif not url.startswith(home[: home.rindex("/") + 1]):
+        yield Code.LOC_FOLDER, (loc,)
+
+
+def is_plainly_good(loc: str, prefix: str) -> bool:
+    """What nearly every URL is: below `prefix`, short, well spelled, and so valid. The others are looked at closely."""
+    return (
+        prefix != ""
+        and loc.startswith(prefix)
+        and len(loc) <= MAX_LOC
+        and "#" not in loc
+        and _SPELLED.fullmatch(loc) is not None
+    )
+
+
+def site_of(loc: str) -> str:
+    """What the URLs of the same site begin with; nothing when it is no URL."""
+    url = join(None, loc)
+    return (
+        f"{origin(url)}/"
+        if url and url.startswith(("http://", "https://")) and loc.startswith(origin(url) + "/")
+        else ""
+    )
+
+
+def same_host(loc: str, home: str) -> bool:
+    """Whether two URLs are on one host. A text that is no URL is on every host."""
+    url, other = join(None, loc), join(None, home)
+    return url is None or other is None or "//" not in url or "//" not in other or host(url) == host(other)
+
+
+def check_lastmod(text: str, now: datetime) -> Iterator[Fault]:
+    """A W3C datetime (https://www.w3.org/TR/NOTE-datetime) that is not in the future."""
+    at = read_w3c(text)
+    if at is None:
+        yield Code.LASTMOD_FORM, (text,)
+    elif at > now:
+        yield Code.LASTMOD_FUTURE, (text,)
+
+
+def is_plainly_past(text: str, now: datetime) -> bool:
+    """What nearly every date is: one to the second in UTC, and past. The others are looked at closely."""
+    if len(text) != len("2026-01-31T23:59:59+00:00") or text[4] != "-" or text[10] != "T":
+        return False
+    try:
+        return text.endswith("+00:00") and datetime.fromisoformat(text) <= now
+    except ValueError:
+        return False
+
+
+def check_changefreq(text: str) -> Iterator[Fault]:
+    """One of seven words."""
+    if text not in FREQUENCIES:
+        yield Code.CHANGEFREQ, (text,)
+
+
+def check_priority(text: str) -> Iterator[Fault]:
+    """A decimal from 0 to 1."""
+    if not re.fullmatch(r"\d*\.?\d+|\d+\.", text, re.ASCII) or float(text) > 1:
+        yield Code.PRIORITY, (text,)
+
+
+# -- extensions ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """The elements that an extension puts into an entry, with their fields."""
+
+    prefix: str
+    fields: Mapping[str, frozenset[str]]  # element -> fields that may stand in it
+    required: Mapping[str, tuple[str, ...]]  # element -> fields of which `a|b` means either
+    most: Mapping[str, int]  # element -> how often in one entry
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+EXTENSIONS: Final[Mapping[str, Extension]] = {
+    "http://www.google.com/schemas/sitemap-image/1.1": Extension(
+        "image",
+        {"image": _words("loc caption geo_location title license")},
+        {"image": ("loc",)},
+        {"image": 1_000},
+    ),
+    "http://www.google.com/schemas/sitemap-video/1.1": Extension(
+        "video",
+        {
+            "video": _words(
+                "thumbnail_loc title description content_loc player_loc duration expiration_date rating view_count "
+                "publication_date family_friendly restriction platform price requires_subscription uploader live tag "
+                "category gallery_loc id content_segment_loc tvshow"
+            )
+        },
+        {"video": ("thumbnail_loc", "title", "description", "content_loc|player_loc")},
+        {},
+    ),
+    "http://www.google.com/schemas/sitemap-news/0.9": Extension(
+        "news",
+        {
+            "news": _words("publication publication_date title keywords stock_tickers genres access"),
+            "publication": _words("name language"),
+        },
+        {"news": ("publication", "publication_date", "title"), "publication": ("name", "language")},
+        {"news": 1},
+    ),
+    "http://www.w3.org/1999/xhtml": Extension("xhtml", {"link": frozenset()}, {}, {}),
+    "http://www.google.com/schemas/sitemap-mobile/1.0": Extension("mobile", {"mobile": frozenset()}, {}, {}),
+    "http://www.google.com/schemas/sitemap-pagemap/1.0": Extension("pagemap", {}, {}, {}),
+}
+_DATED: Final = frozenset({"publication_date", "expiration_date"})
+_LINKED: Final = frozenset({"thumbnail_loc", "content_loc", "player_loc", "loc"})
+
+
+def check_value(prefix: str, name: str, text: str) -> Iterator[Fault]:
+    """The value of a field of an extension."""
+    good = True
+    if name in _LINKED:
+        good = (join(None, text) or "").startswith(("http://", "https://"))
+    elif name in _DATED:
+        good = read_w3c(text) is not None
+    elif name == "duration":
+        good = bool(re.fullmatch(r"\d{1,9}", text, re.ASCII)) and 1 <= int(text) <= 28_800
+    elif name == "rating":
+        good = bool(re.fullmatch(r"\d(\.\d{1,9})?", text, re.ASCII)) and float(text) <= 5
+    elif name == "title":
+        good = bool(text)
+    if not good:
+        yield Code.EXTENSION_VALUE, (f"{prefix}:{name}", repr(text))
+
+
+def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:
+    """An xhtml:link: an alternate with a language and an absolute URL."""
+    if attributes.get("rel") != "alternate":
+        return
+    for name in ("hreflang", "href"):
+        if not attributes.get(name):
+            yield Code.EXTENSION_MISSING, ("xhtml:link", name)
+    href = attributes.get("href")
+    if href and not (join(None, href) or "").startswith(("http://", "https://")):
+        yield Code.EXTENSION_VALUE, ("xhtml:link", repr(href))

@@ -1,0 +1,353 @@
+"""The XML form of a sitemap, element by element: what may stand where, by sitemaps.org and its schemas.
+
+Expat reads strictly, as a stream, and knows lines; a document type ends the reading before any entity is looked at.
+What the values of fields may be is in `values`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Protocol
+from xml.parsers import expat
+
+from crawler.model.protocol import NAMESPACE
+from crawler.sitemap.validate import values
+from crawler.sitemap.validate.ampersands import Ampersands, whole
+from crawler.sitemap.validate.findings import Code
+from crawler.sitemap.validate.values import EXTENSIONS, Extension
+
+LONGEST: Final = 100_000  # characters of one field that are kept
+ORDER: Final = {"url": ("loc", "lastmod", "changefreq", "priority"), "sitemap": ("loc", "lastmod")}
+ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
+
+MISSED: Final = 16  # lines of one piece that the parser takes one by one
+NEVER: Final = 1 << 60
+
+# An entry on a line of its own, with nothing in it but a URL and a date: most are written so, and need no parser.
+_PLAIN: Final = re.compile(
+    rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
+)
+_UNKNOWN: Final = Extension("", {}, {}, {})
+
+
+class Ended(Exception):  # noqa: N818 - it ends the reading, and is caught by `check`
+    """Nothing of the rest can be understood."""
+
+
+class Report(Protocol):
+    """Who is told (`check.Check`)."""
+
+    kind: str
+
+    def say(self, code: Code, line: int, *details: Any) -> None:
+        """Something is wrong."""
+        ...
+
+    def say_all(self, faults: Iterable[values.Fault], line: int) -> None:
+        """Several things are."""
+        ...
+
+    def loc(self, loc: str, line: int) -> None:
+        """A URL of an entry."""
+        ...
+
+    def count(self, line: int) -> None:
+        """An entry."""
+        ...
+
+
+@dataclass
+class _Entry:
+    """One url or sitemap element while it is read."""
+
+    line: int
+    has: set[str] = field(default_factory=set)
+    last: str = ""  # the field that stands last by the order of the schema
+    extras: dict[str, int] = field(default_factory=dict)  # elements of extensions, and how often
+
+
+@dataclass
+class _Extra:
+    """An element of an extension while it is read."""
+
+    extension: Extension
+    name: str
+    line: int
+    has: set[str] = field(default_factory=set)
+
+
+class PageSource:
+    """Feed it the bytes of one file, then `close` it. Raises `Ended`."""
+
+    def __init__(self, report: Report, now: datetime) -> None:
+        self._report, self._now = report, now
+        self._path: list[str] = []  # names of the open elements
+        self._astray = 0  # the depth of an element that has no place; what is in it is not looked at
+        self._space = NAMESPACE  # the namespace that counts as that of sitemaps here
+        self._entry: _Entry | None = None
+        self._extras: list[_Extra] = []
+        self._text: list[str] = []
+        self._chars = 0
+        self._rest = b""
+        self._begun = False
+        self._escape = Ampersands()
+        self._skipped = 0  # lines that the parser did not see
+        self._passed = 0  # lines that it saw, or will see
+        self._ends_in_tag = False  # with a line break behind it, and no text
+        self._open = 0  # tags that were passed on, and not reported yet
+        parser = self._parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.XmlDeclHandler = self._declaration
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+
+    def feed(self, chunk: bytes) -> None:
+        """Some bytes."""
+        self._rest += chunk
+        end = self._rest.rfind(b"\n") + 1
+        at = missed = 0
+        while at < end:
+            if self._is_between():
+                at = self._plain(at)
+            if at < end:
+                # A file in another form has no plain entries: its lines go on together.
+                line = end if missed > MISSED else self._rest.find(b"\n", at) + 1
+                self._pass_on(self._rest[at:line])
+                at, missed = line, missed + 1
+        self._rest = self._rest[at:]
+        if len(self._rest) > LONGEST:  # a line that long is no plain one
+            cut = whole(self._rest)
+            self._pass_on(self._rest[:cut])
+            self._rest = self._rest[cut:]
+
+    def close(self) -> None:
+        """That was all."""
+        self.break_off()
+        self._parse(b"", last=True)
+
+    def forget(self) -> None:
+        """Let go of the parser: the two know each other, and all that was read would stay until somebody looks."""
+        parser = self._parser
+        parser.XmlDeclHandler = parser.StartDoctypeDeclHandler = parser.CharacterDataHandler = None
+        parser.StartElementHandler = parser.EndElementHandler = None
+
+    def _is_between(self) -> bool:
+        """Whether the next line begins between two entries, beyond doubt: all tags that came were reported."""
+        return (
+            self._open == 0
+            and len(self._path) == 1
+            and self._path[0] == "urlset"
+            and self._space == NAMESPACE
+            and not self._astray
+            and self._ends_in_tag
+        )
+
+    def _plain(self, at: int) -> int:
+        """Take as many plain entries as follow, and say where the first other line begins."""
+        report, now = self._report, self._now
+        line = self._line
+        while found := _PLAIN.match(self._rest, at):
+            loc, date = found.groups()
+            report.count(line)
+            report.loc(loc.decode("ascii"), line)
+            if date is not None and not values.is_plainly_past(said := date.decode("ascii"), now):
+                report.say_all(values.check_lastmod(said, now), line)
+            at, line = found.end(), line + 1
+        self._skipped += line - self._line
+        return at
+
+    def break_off(self) -> None:
+        """The rest cannot be had: what came of it counts."""
+        self._pass_on(self._rest)
+        self._rest = b""
+
+    def _pass_on(self, data: bytes) -> None:
+        if not data:
+            return
+        tags = data if self._begun else data.removeprefix(b"<?xml ")
+        self._begun = True
+        # A comment may hold what looks like entries: from there on all goes through the parser.
+        self._open += NEVER if b"<!" in tags or b"<?" in tags else tags.count(b"<") + tags.count(b"/>")
+        tag = data.rfind(b"<")
+        self._ends_in_tag = tag >= 0 and data.endswith(b">\n") and data.count(b">", tag) == 1
+        line = 1 + self._passed + self._skipped
+        self._passed += data.count(b"\n")
+        data, bare = self._escape(data)
+        for lines in bare:
+            self._report.say(Code.ESCAPING, line + lines)
+        self._parse(data, last=False)
+
+    @property
+    def _line(self) -> int:
+        """Of the file: the parser has not seen the plain ones."""
+        return self._parser.CurrentLineNumber + self._skipped
+
+    def _parse(self, chunk: bytes, *, last: bool) -> None:
+        try:
+            self._parser.Parse(chunk, last)
+        except expat.ExpatError as error:
+            words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
+            self._report.say(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
+            raise Ended from error
+
+    def _declaration(self, _version: str, encoding: str | None, _alone: int) -> None:
+        if encoding and encoding.lower() not in {"utf-8", "us-ascii"}:
+            self._report.say(Code.ENCODING, 1, encoding)
+
+    def _doctype(self, *_: object) -> None:
+        self._report.say(Code.DOCTYPE, self._line)
+        raise Ended
+
+    def _characters(self, text: str) -> None:
+        if self._chars < LONGEST:
+            self._text.append(text)
+        self._chars += len(text)
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        space, _, local = name.rpartition(" ")
+        self._open -= 1
+        line = self._line
+        depth = len(self._path)
+        self._path.append(local)
+        if self._astray:
+            return
+        self._stray(line)
+        if depth == 0:
+            self._root(space, local, line)
+        elif depth == 1:
+            self._begin(space, local, line)
+        elif self._entry and (space != self._space or self._extras):
+            self._extra(space, local, attributes, line)
+        elif self._entry and depth == 2:
+            self._field(local, line)
+        else:
+            self._misplaced(line, local, self._path[-2])
+
+    def _end(self, name: str) -> None:
+        local = name.rpartition(" ")[2]
+        self._open -= 1
+        text, self._text, self._chars = "".join(self._text), [], 0
+        line = self._line
+        self._path.pop()
+        depth = len(self._path)
+        if self._astray:
+            self._astray = 0 if depth < self._astray else self._astray
+            return
+        if depth == 1:
+            self._stray_text(text, line)
+            self._close()
+        elif self._extras:
+            self._extra_end(local, text.strip(), line)
+        elif depth == 2 and self._entry:
+            self._value(local, text, line)
+        else:
+            self._stray_text(text, line)
+
+    def _stray(self, line: int) -> None:
+        """Text before a child element: blanks, or out of place."""
+        text, self._text, self._chars = "".join(self._text), [], 0
+        if not self._extras:
+            self._stray_text(text, line)
+
+    def _stray_text(self, text: str, line: int) -> None:
+        if text.strip():
+            self._report.say(Code.TEXT, line, text.strip())
+
+    def _root(self, space: str, local: str, line: int) -> None:
+        if local not in ROOTS:
+            self._report.say(Code.ROOT, line, local)
+            raise Ended
+        self._report.kind = "index" if local == "sitemapindex" else "urlset"
+        if space != NAMESPACE:
+            self._report.say(Code.NAMESPACE, line, space or "none")
+            self._space = space
+
+    def _misplaced(self, line: int, local: str, outer: str) -> None:
+        self._report.say(Code.ELEMENT, line, local, outer)
+        self._astray = len(self._path)
+
+    def _begin(self, space: str, local: str, line: int) -> None:
+        if space == self._space and local == ROOTS[self._path[0]]:
+            self._entry = _Entry(line)
+            self._report.count(line)
+        elif space == self._space or space not in EXTENSIONS:
+            self._misplaced(line, local, self._path[0])
+
+    def _field(self, local: str, line: int) -> None:
+        entry = self._entry
+        assert entry is not None  # noqa: S101 - the caller looked
+        order = ORDER[self._path[1]]
+        if local not in order:
+            self._misplaced(line, local, self._path[1])
+            return
+        if local in entry.has:
+            self._report.say(Code.REPEATED, line, local)
+        elif entry.last and order.index(local) < order.index(entry.last):
+            self._report.say(Code.ORDER, line, local, entry.last)
+        else:
+            entry.last = local
+        entry.has.add(local)
+
+    def _value(self, local: str, text: str, line: int) -> None:
+        match local:
+            case "loc":
+                self._report.loc(text.strip(), line)
+            case "lastmod":
+                self._report.say_all(values.check_lastmod(text.strip(), self._now), line)
+            case "changefreq":
+                self._report.say_all(values.check_changefreq(text.strip()), line)
+            case "priority":
+                self._report.say_all(values.check_priority(text.strip()), line)
+
+    def _close(self) -> None:
+        entry, self._entry = self._entry, None
+        if entry and "loc" not in entry.has:
+            self._report.say(Code.LOC_MISSING, entry.line)
+
+    # -- extensions ---------------------------------------------------------------------------------------
+
+    def _extra(self, space: str, local: str, attributes: Mapping[str, str], line: int) -> None:
+        extension = EXTENSIONS.get(space)
+        outer = self._extras[-1] if self._extras else None
+        if extension is None and outer is None:
+            self._report.say(Code.EXTENSION, line, space or f"<{local}> without a namespace")
+            extension = _UNKNOWN
+        elif extension is None:
+            extension = _UNKNOWN
+        name = f"{extension.prefix}:{local}"
+        if outer is None:
+            self._count_extra(extension, local, name, line)
+        elif outer.extension is not _UNKNOWN and outer.name in outer.extension.fields:
+            outer.has.add(local)
+            if local not in outer.extension.fields[outer.name]:
+                self._report.say(Code.EXTENSION_FIELD, line, name, f"{outer.extension.prefix}:{outer.name}")
+        if extension.prefix == "xhtml" and local == "link":
+            self._report.say_all(values.check_link(attributes), line)
+        self._extras.append(_Extra(extension, local, line))
+
+    def _count_extra(self, extension: Extension, local: str, name: str, line: int) -> None:
+        entry = self._entry
+        assert entry is not None  # noqa: S101 - the caller looked
+        if extension.fields and local not in extension.fields:
+            self._report.say(Code.EXTENSION_FIELD, line, name, self._path[1])
+        entry.extras[name] = entry.extras.get(name, 0) + 1
+        most = extension.most.get(local)
+        if most is not None and entry.extras[name] == most + 1:
+            self._report.say(Code.EXTENSION_MANY, line, most, name)
+
+    def _extra_end(self, local: str, text: str, line: int) -> None:
+        extra = self._extras.pop()
+        prefix = extra.extension.prefix
+        for wanted in extra.extension.required.get(local, ()):
+            if not extra.has.intersection(wanted.split("|")):
+                self._report.say(
+                    Code.EXTENSION_MISSING,
+                    extra.line,
+                    f"{prefix}:{local}",
+                    f"{prefix}:{wanted.replace('|', ' or ')}",
+                )
+        if self._extras and extra.extension is not _UNKNOWN:
+            self._report.say_all(values.check_value(prefix, local, text), line)

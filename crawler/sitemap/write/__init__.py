@@ -1,0 +1,1 @@
+"""Writing: entries in, compressed XML out, split by the limits of the protocol."""

@@ -1,0 +1,163 @@
+"""Leases and what they brought, as JSON: what goes to a worker, and what comes back. Pure.
+
+A 304 comes back as such: what it stands for is with the lease, which stays at home.
+"""
+
+import re
+from typing import Any, Final
+
+from crawler.model.facts import Facts, Validators
+from crawler.model.lease import Lease, Prior
+from crawler.model.outcome import Kept, Later, Listed, Moved, Outcome, code
+from crawler.model.reasons import Cause
+from crawler.model.serialise import detail_of, facts_of, outcome_of, plain_facts
+from crawler.model.settlement import Seen, Verdict
+from crawler.model.visit import Link, Visit
+from crawler.parse import headers
+from crawler.parse.html import MAX_LINKS
+from crawler.parse.url import Url
+from crawler.rules.judge import LONGEST_VALIDATOR, unchanged
+
+# What reading may raise: a process that read hostile markup may say anything.
+NONSENSE: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    OSError,
+    RecursionError,
+)
+MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # and a canonical, and a refresh
+# As much of a URL as every room of ours relies on: a host, and nothing that could end a line, a header or an attribute.
+_URL: Final = re.compile(
+    r"https?://(?:\[[0-9a-f:.]+\]|[!\"$-.0-9;<=>A-Z^-~]+)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
+)
+LATEST: Final = 253_402_300_799  # the last second of the year 9999
+LONGEST_DETAIL: Final = 1_000_000  # characters: as many as a Location may take when it is spelled out
+_CONTROLS: Final = frozenset(map(chr, (*range(9), *range(10, 32), 127)))
+JSON = Any
+
+
+def written_lease(lease: Lease) -> JSON:
+    """What a worker needs of a lease."""
+    known = lease.prior.facts.validators if lease.prior else None
+    visit = lease.visit
+    return [
+        visit.url,
+        visit.depth,
+        visit.hops,
+        lease.attempt,
+        [known.etag, known.modified] if known else None,
+    ]
+
+
+def read_lease(said: JSON) -> Lease:
+    """The lease, as far as a worker needs it."""
+    url, depth, hops, attempt, validators = said
+    prior = Prior(Listed(), Facts(200, Validators(*validators))) if validators else None
+    return Lease(0, 0, Visit(Url(url), depth, None, hops), attempt, prior=prior)
+
+
+def written(seen: Seen) -> JSON:
+    """What a visit brought."""
+    verdict, outcome = seen.verdict, seen.verdict.outcome
+    if verdict.unchanged:
+        return None
+    ended = [code(outcome), detail_of(outcome), outcome.until if isinstance(outcome, Later) else None]
+    follow = [link.url for link in verdict.links if not link.nofollow]
+    avoid = [link.url for link in verdict.links if link.nofollow]
+    return [ended, plain_facts(verdict.facts), follow, avoid, seen.truncated]
+
+
+def read(said: JSON, lease: Lease) -> Seen:
+    """The same, of the lease that was sent. Raises one of `NONSENSE` for what none of us wrote."""
+    if said is None:
+        if lease.prior is None:
+            raise ValueError("unchanged, of a page that was never seen")
+        return Seen(unchanged(lease.prior))
+    ended, facts, follow, avoid, truncated = said
+    known = _facts(*facts)
+    return Seen(Verdict(_outcome(known, *ended), known, _links(follow, avoid)), _flag(truncated))
+
+
+def _links(follow: JSON, avoid: JSON) -> tuple[Link, ...]:
+    if not isinstance(follow, list) or not isinstance(avoid, list) or len(follow) + len(avoid) > MOST_LINKS:
+        raise ValueError("no links of one page")
+    return (*(Link(url_of(text)) for text in follow), *(Link(url_of(text), nofollow=True) for text in avoid))
+
+
+def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Outcome:
+    said, beside = _text(ended, LONGEST_VALIDATOR), _text(detail, LONGEST_DETAIL)
+    kind, _, reason = said.partition(":")
+    if kind == "later":
+        return Later(float(_number(until, 0, LATEST)), Cause.of(reason), beside)
+    outcome = outcome_of(said, beside, facts.lastmod if facts else None)
+    if isinstance(outcome, Moved):
+        url_of(outcome.to)
+    if outcome is None or isinstance(outcome, Kept):
+        raise ValueError("no outcome of a visit")
+    return outcome
+
+
+def _facts(
+    status: JSON,
+    etag: JSON,
+    modified: JSON,
+    at: JSON,
+    source: JSON,
+    header: JSON,
+    fresh: JSON,
+    stated: JSON,
+    content: JSON,
+    unordered: JSON,
+    variant: JSON,
+    look: JSON,
+) -> Facts | None:
+    texts = (
+        None if text is None else text_of(text) for text in (etag, modified, source, content, unordered, look)
+    )
+    asked, changed, rung, print_, loose, seen = texts
+    moments = (None if time is None else int(_number(time, -LATEST, LATEST)) for time in (at, header, stated))
+    dated, sent, says = moments
+    known = None if status is None else int(_number(status, 100, 999))
+    named = None if variant is None else url_of(variant)
+    is_fresh = known is not None and _flag(fresh)
+    return facts_of(known, asked, changed, dated, rung, sent, is_fresh, says, print_, loose, named, seen)
+
+
+def url_of(text: JSON) -> Url:
+    """A URL. Raises `ValueError`."""
+    if not isinstance(text, str) or not _URL.fullmatch(text):
+        raise ValueError("no URL")
+    return Url(text)
+
+
+def text_of(text: JSON) -> str:
+    """A short text, fit for a header field. Raises `ValueError`."""
+    if not _CONTROLS.isdisjoint(_text(text, LONGEST_VALIDATOR)):
+        raise ValueError("no text of one line")
+    return str(text)
+
+
+def _text(text: JSON, most: int) -> str:
+    if not isinstance(text, str) or len(text) > most:
+        raise ValueError("no text")
+    return text
+
+
+def moment_of(value: JSON) -> float:
+    """Seconds since the epoch. Raises `ValueError`."""
+    return float(_number(value, 0, LATEST))
+
+
+def _number(value: JSON, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError("no such number")
+    return value
+
+
+def _flag(value: JSON) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")  # noqa: TRY004 - all nonsense is one
+    return value

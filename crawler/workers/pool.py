@@ -1,0 +1,318 @@
+"""Worker processes, supervised: each lease goes to the one with the least to do, and what it brought comes back.
+
+Workers are expendable. One that dies or sticks is replaced, and the pages that it had are visited again, each alone with
+a worker of its own, so that no page pays for another: a page that three workers died on has failed. Pace, slots and
+state stay with the process that leases; a worker asks it for the slots of its further tries.
+"""
+
+import json
+import logging
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count
+from subprocess import DEVNULL
+from typing import Any, Final
+
+import anyio
+from anyio.abc import Process, TaskGroup
+
+from crawler.errors import ConfigError, first_of
+from crawler.model.lease import Lease
+from crawler.model.outcome import Failed
+from crawler.model.reasons import Cause
+from crawler.model.settlement import Seen, Verdict
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import origin
+from crawler.ports import Pacer, Turn
+from crawler.settings.sections import Settings
+from crawler.workers import messages as letters
+from crawler.workers.channel import Channel
+
+DEATHS: Final = 3  # of workers, that one page may cause
+AHEAD: Final = (
+    3  # visits in hand for each request in flight: a worker has its next page before it asks for one
+)
+STARTING: Final = 30.0  # seconds that a worker may take until it is ready
+STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
+LEAVING: Final = 1.0  # seconds that one may take to end by itself, and with it what it started
+LINGER: Final = 0.005  # seconds between two looks at what a worker says: it has other pages in hand
+# The child finds the program where we do, wherever it was started from.
+_CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.app.worker import main; main(int(sys.argv[2]))"
+
+log = logging.getLogger("crawler.workers")
+
+
+@dataclass(slots=True)
+class Coordinator:
+    """What workers ask, and tell, the process that leases."""
+
+    pacer: Pacer
+    turn: Turn
+    strained: Callable[[float], None]
+    session: Callable[[str, str], None]
+    ended: anyio.Event  # no page that is in hand is to be asked for any more
+    base: PublishBase | None = None
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    process: Process
+    channel: Channel
+    heard: float  # seconds, by our own clock
+    share: int  # of the requests in flight
+    waiting: dict[int, "_Waiting"] = field(default_factory=dict)
+    is_ready: bool = False
+    site: str | None = None  # of `PublishBase`, as the worker knows it
+
+    async def tell(self, *message: Any) -> None:
+        """Nothing happens when it is gone: whoever listens to it sees that, too."""
+        with suppress(OSError):
+            await self.channel.send(message)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    lease: Lease
+    done: anyio.Event = field(default_factory=anyio.Event)
+    seen: Seen | Lease | None = None  # the lease: not asked for; None, once it is done: the worker died
+
+    def came(self, seen: Seen | Lease) -> None:
+        """The worker said what became of it."""
+        self.seen = seen
+        self.done.set()
+
+
+class WorkerPool:
+    """A `ports.Visitor`: up to `size` processes, for as long as `running`. Each has its share of the requests in flight."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        size: int,
+        home: Coordinator,
+        *,
+        command: list[str] | None = None,
+        stuck: float = STUCK,
+    ) -> None:
+        """`command` starts a worker, but for the number of its socket; `stuck` is in seconds: for tests."""
+        self._settings, self._home, self._stuck = settings, home, stuck
+        self._size = size
+        self.prefetch = AHEAD if settings.pace.concurrency > 1 else 1
+        self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
+        self._workers: list[_Worker] = []
+        self._single: _Worker | None = None  # for pages that a worker may have died of
+        self._alone = anyio.Lock()
+        self._numbers = count()
+        self._all_ready = anyio.Event()  # for the first time
+        self._stillborn = 0  # workers in a row that ended before they were ready
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["WorkerPool"]:
+        """Leaves no process behind. Raises `ConfigError` when workers cannot be started."""
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                for share in shares(self._settings.pace.concurrency, self._size):
+                    self._workers.append(await self._start(share))
+                self._tasks.start_soon(self._watch)
+                self._tasks.start_soon(self._call_back)
+                # A page that waits for its worker to start would go late, and the next on its heels.
+                with anyio.move_on_after(STARTING):
+                    await self._all_ready.wait()
+                yield self
+                self._tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+        finally:
+            with anyio.CancelScope(shield=True):
+                for worker in self._all():
+                    worker.channel.close()
+                for worker in self._all():
+                    with anyio.move_on_after(LEAVING):
+                        await worker.process.wait()
+                    await _end(worker)
+
+    async def visit(self, lease: Lease) -> Seen | Lease:
+        """See `ports.Visitor.visit`."""
+        seen = await self._ask(min(self._workers, key=_burden), lease)
+        for _ in range(DEATHS - 1):
+            if seen is not None:
+                break
+            async with self._alone:
+                if self._home.ended.is_set():
+                    return lease
+                if self._single is None:
+                    self._single = await self._start(1)
+                site = origin(lease.visit.url)
+                await self._home.turn(site, await self._home.pacer.slot(site))
+                seen = await self._ask(self._single, lease)
+        return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} workers died on it")))
+
+    async def _ask(self, worker: _Worker, lease: Lease) -> Seen | Lease | None:
+        """What it saw, or the lease that it had not used when the crawl ended; nothing when it died."""
+        number, waiting = next(self._numbers), _Waiting(lease)
+        if not worker.waiting:
+            worker.heard = time.monotonic()
+        worker.waiting[number] = waiting
+        try:
+            if (base := self._home.base) and worker.site != base.site:
+                await worker.tell("site", base.site)
+                worker.site = base.site
+            await worker.tell("visit", number, letters.written_lease(lease))
+            await waiting.done.wait()
+        finally:
+            worker.waiting.pop(number, None)
+        return waiting.seen
+
+    # -- supervision ---------------------------------------------------------------------------------------
+
+    def _all(self) -> list[_Worker]:
+        return [*self._workers, self._single] if self._single else [*self._workers]
+
+    async def _start(self, share: int) -> _Worker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            channel = Channel(ours)
+            try:
+                process = await self._spawn(theirs.fileno())
+            except BaseException:
+                channel.close()
+                raise
+        worker = _Worker(process, channel, time.monotonic(), share)
+        pace = replace(self._settings.pace, concurrency=share)
+        try:
+            with suppress(OSError):  # it is gone already: whoever listens to it sees that, too
+                await channel.send(asdict(replace(self._settings, pace=pace)))
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await _end(worker)
+            raise
+        if self._tasks is not None:
+            self._tasks.start_soon(self._listen, worker)
+        return worker
+
+    async def _spawn(self, end: int) -> Process:
+        """In a session of its own: Ctrl-C is for us to answer. Raises `ConfigError`."""
+        try:
+            return await anyio.open_process(
+                [*self._command, str(end)],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,
+                pass_fds=[end],
+            )
+        except OSError as error:
+            raise ConfigError(
+                f"--processes: no worker process can be started ({error.strerror}); use --processes 1."
+            ) from error
+
+    async def _listen(self, worker: _Worker) -> None:
+        """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
+        try:
+            while messages := await worker.channel.receive():
+                worker.heard = time.monotonic()
+                for message in messages:
+                    self._heard(worker, message)
+                await anyio.sleep(LINGER)
+        except letters.NONSENSE:
+            pass
+        await _end(worker)
+        self._stillborn = 0 if worker.is_ready else self._stillborn + 1
+        if self._stillborn >= DEATHS:
+            raise ConfigError("--processes: worker processes end as they start; use --processes 1.")
+        log.warning("a worker process died and is replaced", extra={"fields": {"pages": len(worker.waiting)}})
+        if worker is self._single:
+            self._single = None
+        else:
+            # One of the requests in flight is, from the first death on, for the pages that are visited alone.
+            is_first = sum(other.share for other in self._workers) == self._settings.pace.concurrency > 1
+            place = self._workers.index(worker)
+            self._workers[place] = await self._start(worker.share - is_first)
+        for waiting in worker.waiting.values():
+            waiting.done.set()
+
+    def _heard(self, worker: _Worker, message: Any) -> None:
+        match message:
+            case ["seen", int() as number, said]:
+                if waiting := worker.waiting.get(number):
+                    waiting.came(letters.read(said, waiting.lease))
+            case ["unused", int() as number] if self._home.ended.is_set():
+                if waiting := worker.waiting.get(number):
+                    waiting.came(waiting.lease)
+            case ["slot", int() as number, site] if self._tasks:
+                if _has_page_of(worker, letters.url_of(site)):
+                    self._tasks.start_soon(self._slot, worker, number, site)
+            case ["slow", site, until] if self._tasks:
+                if _has_page_of(worker, letters.url_of(site)):
+                    self._tasks.start_soon(self._slow, worker, site, letters.moment_of(until))
+            case ["strained", wait]:
+                self._home.strained(letters.moment_of(wait))
+            case ["session", name, example]:
+                self._home.session(letters.text_of(name), letters.url_of(example))
+            case ["ready"]:
+                worker.is_ready = True
+                if all(worker.is_ready for worker in self._workers):
+                    self._all_ready.set()
+            case ["here"]:
+                pass
+            case _:
+                raise ValueError("no message")
+
+    async def _slow(self, told_by: _Worker, origin: str, until: float) -> None:
+        """A host asks for patience: of here, and of the others who may have pages of it in hand."""
+        await self._home.pacer.slow(origin, until)
+        for worker in self._all():
+            if worker is not told_by:
+                await worker.tell("slow", origin, until)
+
+    async def _slot(self, worker: _Worker, number: int, origin: str) -> None:
+        """Wait for a slot of a host, and tell the worker once it is there."""
+        await self._home.turn(origin, await self._home.pacer.slot(origin))
+        await worker.tell("slot", number)
+
+    async def _call_back(self) -> None:
+        """Once the crawl ends, workers hand back what they have not asked for."""
+        await self._home.ended.wait()
+        if self._tasks is not None:
+            for worker in self._all():
+                self._tasks.start_soon(worker.tell, "end")
+
+    async def _watch(self) -> None:
+        """Ask those for a word who have something to do and say nothing; end those who do not answer."""
+        while True:
+            await anyio.sleep(self._stuck / 2)
+            for worker in self._all():
+                silent = time.monotonic() - worker.heard if worker.waiting else 0.0
+                if silent > (2 * self._stuck if worker.is_ready else max(STARTING, self._stuck)):
+                    worker.process.kill()
+                elif silent > self._stuck and worker.is_ready:
+                    with anyio.move_on_after(self._stuck / 2):
+                        await worker.tell("where")
+
+
+def _has_page_of(worker: _Worker, site: str) -> bool:
+    """Whether it has anything to do with that origin. It may ask for a page that was taken back meanwhile."""
+    return any(origin(waiting.lease.visit.url) == site for waiting in worker.waiting.values())
+
+
+def _burden(worker: _Worker) -> tuple[bool, int]:
+    """Who has the least to do; whoever has just replaced another comes last."""
+    return not worker.is_ready, len(worker.waiting)
+
+
+def shares(concurrency: int, size: int) -> list[int]:
+    """How many requests each of up to `size` workers may have in flight: two at least, so that each can spare one."""
+    size = max(1, min(size, concurrency // 2))
+    return [concurrency // size + (place < concurrency % size) for place in range(size)]
+
+
+async def _end(worker: _Worker) -> None:
+    with suppress(ProcessLookupError):
+        worker.process.kill()
+    worker.channel.close()
+    await worker.process.aclose()

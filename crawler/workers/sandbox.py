@@ -1,0 +1,205 @@
+"""Pages that may stall or crash the HTML parser, read in a process of their own: `child` is what runs there.
+
+Lexbor is quick on what people write and quadratic, or worse, on what some write to hurt. A page that `parse.html`
+calls risky goes to a child, which is killed when it takes too long and replaced when it dies: that costs the page,
+not the crawl. What comes back is plain JSON, as a process that parsed hostile bytes is not trusted either.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from dataclasses import fields
+from typing import Any, Final
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken
+from crawler.parse import strict_json
+from crawler.parse.html import MAX_CANONICALS, MAX_LINKS, Page, PageSource
+from crawler.parse.url import Url
+from crawler.workers.sandbox_child import SIZE, give_back
+
+DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
+SHORTEST: Final = 1.0
+TRIES: Final = 3  # of a page that the parser dies on
+CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
+LARGE: Final = 1_000_000  # bytes of a page that is worth giving memory back for
+LONGEST_DETAIL: Final = 200  # characters of its reason for giving up
+LONGEST_PRINT: Final = 200  # characters of a fingerprint
+MAX_FRAME: Final = 64_000_000  # bytes of an answer
+
+_QUESTION: Final = tuple(name.name for name in fields(PageSource) if name.name != "body")
+# The child finds the program where we do, wherever it was started from.
+_CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.workers.sandbox_child import serve; serve()"
+
+
+class Sandbox:
+    """A `ports.Reader`. Children are started when they are first needed, and end with `running`."""
+
+    def __init__(
+        self,
+        command: list[str] | None = None,
+        *,
+        deadline: float = DEADLINE,
+        children: int = CHILDREN,
+        reading: Callable[[Url], AbstractContextManager[None]] = lambda _: nullcontext(),
+    ) -> None:
+        """`children`: at most; within `reading` one of them has the page with that URL.
+
+        `command` starts one, `deadline` is in seconds: for tests.
+        """
+        self._reading = reading
+        self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
+        self._deadline, self._stuck = deadline, 0
+        self._free: list[_Child] = []
+        self._places = anyio.CapacityLimiter(children)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Sandbox"]:
+        """Leaves no process behind."""
+        try:
+            yield self
+        finally:
+            with anyio.CancelScope(shield=True):
+                while self._free:
+                    await self._free.pop().end()
+
+    async def read(self, markup: PageSource) -> Page | Broken:
+        """What the page says, or why that cannot be told. Never raises for what the page does."""
+        async with self._places:
+            with self._reading(Url(markup.url)):
+                return await self._read(markup)
+
+    async def _read(self, markup: PageSource) -> Page | Broken:
+        for _ in range(TRIES):
+            patience = max(SHORTEST, self._deadline / (1 + self._stuck))
+            with anyio.move_on_after(patience):
+                page = await self._once(markup)
+                if page is not None:
+                    return page
+                continue
+            self._stuck += 1
+            return Broken(Cause.PARSE, f"the parser was not done after {patience:.0f} s")
+        return Broken(Cause.CRASHED, f"the parser died on it {TRIES} times")
+
+    async def _once(self, markup: PageSource) -> Page | Broken | None:
+        """Nothing, if the child died."""
+        try:
+            child = self._free.pop() if self._free else await _Child.start(self._command)
+        except OSError as error:
+            return Broken(Cause.PARSE, f"no process to read it in could be started ({error.strerror})")
+        if len(markup.body) > LARGE:
+            give_back()  # what it took to fetch it: the child takes ten times as much now
+        try:
+            answer = await child.ask(markup)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await child.end()
+            raise
+        if answer is None:
+            await child.end()
+            return None
+        self._free.append(child)
+        return answer
+
+
+class _Child:
+    def __init__(self, process: Process, said: BufferedByteReceiveStream) -> None:
+        self._process, self._said = process, said
+
+    @classmethod
+    async def start(cls, command: list[str]) -> "_Child":
+        # In a session of its own: Ctrl-C is for us to answer.
+        process = await anyio.open_process(command, stderr=subprocess.DEVNULL, start_new_session=True)
+        if process.stdout is None:
+            raise RuntimeError("a process without the pipe that was asked for")
+        return cls(process, BufferedByteReceiveStream(process.stdout))
+
+    async def ask(self, markup: PageSource) -> Page | Broken | None:
+        question = {name: getattr(markup, name) for name in _QUESTION}
+        head, body = json.dumps(question).encode(), markup.body
+        if self._process.stdin is None:
+            return None
+        try:
+            await self._process.stdin.send(SIZE.pack(len(head)) + head + SIZE.pack(len(body)))
+            await self._process.stdin.send(body)
+            (size,) = SIZE.unpack(await self._said.receive_exactly(SIZE.size))
+            if size > MAX_FRAME:
+                return None
+            return _page(strict_json.loads(await self._said.receive_exactly(size)))
+        except (
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+            anyio.IncompleteRead,
+            anyio.EndOfStream,
+        ):
+            return None
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            ArithmeticError,
+            AttributeError,
+            RecursionError,
+            MemoryError,
+        ):  # it lost its mind
+            return None
+
+    async def end(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.aclose()
+
+
+def _page(said: dict[str, Any]) -> Page | Broken:
+    """What the child said. Raises `ValueError` and its like for what none of us wrote."""
+    if "failed" in said:
+        return Broken(Cause.PARSE, _text(said["failed"])[:LONGEST_DETAIL])
+    texts = {
+        name: tuple(map(_text, _list(said[name]))) for name in ("followed", "avoided", "canonicals", "dates")
+    }
+    if (
+        len(texts["followed"]) + len(texts["avoided"]) > MAX_LINKS
+        or len(texts["canonicals"]) > MAX_CANONICALS
+    ):
+        raise ValueError("more than a page may have")
+    refresh = said["refresh"]
+    return Page(
+        base=_text(said["base"]),
+        **texts,
+        robots=tuple((_text(name), _text(content)) for name, content in _list(said["robots"])),
+        refresh=None if refresh is None else (float(refresh[0]), _text(refresh[1])),
+        encoding=_text(said["encoding"]),
+        truncated=bool(said["truncated"]),
+        content=_short(said["content"]),
+        unordered=_short(said["unordered"]),
+        scripted=bool(said["scripted"]),
+        password=bool(said["password"]),
+        length=None if said["length"] is None else int(said["length"]),
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _short(value: Any) -> str | None:
+    """A fingerprint, if there is one."""
+    if value is None:
+        return None
+    if len(_text(value)) > LONGEST_PRINT:
+        raise ValueError("no fingerprint")
+    return str(value)

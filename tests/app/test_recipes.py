@@ -1,0 +1,180 @@
+"""The recipes as they stand in docs/recipes.md, each run against a little site of the shape that it is for."""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from crawler.cli.commands import cli
+from crawler.cli.demo.site import Site
+from tests.cli.test_cli import locs, run  # noqa: F401 - a fixture
+
+Run = Callable[..., tuple[int, str, str]]
+RECIPES = (Path(__file__).parents[2] / "docs/recipes.md").read_text()
+PROSE = "<p>" + "A page that says what it has to say. " * 10 + "</p>"
+
+
+def commands(heading: str) -> list[list[str]]:
+    """The commands below a heading, as words, without the program's own."""
+    text = RECIPES.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return [shlex.split(line)[1:] for line in re.findall(r"^    (sitemap-crawler .+)$", text, re.MULTILINE)]
+
+
+def site_of(pages: Sequence[str], start: str = "/", **more: Sequence[str]) -> Site:
+    """Every page links to all pages."""
+    site = Site()
+    for page in pages:
+        site.page(page, text=PROSE, links=pages, nofollow=more.get("nofollow", ()))
+    if start not in pages:
+        site.page(start, text=PROSE, links=pages)
+    return site
+
+
+def wordpress() -> tuple[Site, list[str]]:
+    listed = ["/", "/2024/05/17/hello/", "/2024/05/hello/", "/about/", "/hello-world/", "/news/2024/"]
+    lists = [
+        "/category/a/",
+        "/category/a/page/2/",
+        "/tag/b/",
+        "/author/me/",
+        "/2024/",
+        "/2024/05/",
+        "/2024/05/17/",
+        "/page/2/",
+    ]
+    avoided = ["/hello-world/?replytocom=5", "/wp-json/wp/v2/posts", "/wp-json/"]
+    site = site_of([*listed, *lists, *avoided])
+    site.page("/page/2/", links=["/only-there/"])
+    site.page("/only-there/")
+    site.raw("/feed/", body=b"<rss/>", headers=[("Content-Type", "application/rss+xml")])
+    return site, sorted([*listed, "/only-there/"])
+
+
+def mediawiki() -> tuple[Site, list[str]]:
+    listed = [
+        "/wiki/Main_Page",
+        "/wiki/Cat",
+        "/wiki/Category:Animals",
+        "/wiki/Star_Trek:_The_Next_Generation",
+    ]
+    others = [
+        "/wiki/Special:RecentChanges", "/wiki/Talk:Cat", "/wiki/User_talk:Me", "/wiki/User:Me", "/wiki/File:Cat.jpg",
+        "/wiki/Template:Box", "/wiki/Help:Contents",
+    ]  # fmt: skip
+    queries = [
+        "/index.php?title=Cat&action=edit",
+        "/w/index.php?title=Cat&oldid=12",
+        "/index.php?title=Cat&action=history",
+    ]
+    return site_of([*listed, *others, *queries], "/wiki/Main_Page"), sorted(listed)
+
+
+def dokuwiki() -> tuple[Site, list[str]]:
+    listed = ["/doku.php?id=start", "/doku.php?id=wiki:syntax"]
+    others = [
+        "/doku.php?id=start&do=edit", "/doku.php?id=start&rev=17", "/doku.php?do=media&ns=wiki", "/doku.php?id=start&idx=wiki",
+        "/lib/exe/detail.php?id=start&media=a.png", "/lib/exe/fetch.php?media=a.png", "/feed.php", "/feed.php?mode=recent",
+    ]  # fmt: skip
+    site = site_of([*listed, *others])
+    site.page("/doku.php", links=listed, canonical="/doku.php?id=start")
+    return site, listed
+
+
+def hugo() -> tuple[Site, list[str]]:
+    listed = ["/", "/posts/", "/posts/a/", "/about/"]
+    others = ["/tags/", "/tags/x/", "/categories/y/", "/page/2/", "/posts/page/2/", "/page2/", "/series/z/"]
+    site = site_of([*listed, *others])
+    site.page("/posts/page/2/", links=["/posts/old/"])
+    site.page("/posts/old/")
+    return site, sorted([*listed, "/posts/old/"])
+
+
+def sphinx() -> tuple[Site, list[str]]:
+    listed = ["/", "/library/os.html", "/library/generic.html"]
+    others = [
+        "/genindex.html",
+        "/genindex-A.html",
+        "/py-modindex.html",
+        "/search.html",
+        "/_modules/os.html",
+        "/print.html",
+    ]
+    site = site_of([*listed, *others])
+    site.raw("/_sources/index.rst.txt", body=b"x", headers=[("Content-Type", "text/plain")])
+    return site, sorted(listed)
+
+
+def documents() -> tuple[Site, list[str]]:
+    site = site_of(["/", "/a"], nofollow=())
+    site.page("/a", links=["/one.pdf"])
+    site.raw("/one.pdf", body=b"%PDF-1.7", headers=[("Content-Type", "application/pdf")])
+    return site, ["/one.pdf"]
+
+
+def members() -> tuple[Site, list[str]]:
+    site = Site()
+
+    def home(request: object) -> object:
+        given = getattr(request, "headers", {})
+        inside = given.get("Authorization") == "Bearer abc" or given.get("Cookie") == "sid=42"
+        return site.answer(200, b"<a href=/a>a</a><a href=/logout>out</a>") if inside else site.answer(403)
+
+    site.respond("/", home)
+    site.page("/a")
+    return site, ["/", "/a"]
+
+
+def rendered() -> tuple[Site, list[str]]:
+    site = Site()
+    site.raw(
+        "/",
+        body=b"<title>x</title><div></div><script src=/a.js></script>",
+        headers=[("Content-Type", "text/html")],
+    )
+    site.sitemap("/sitemap.xml", ["/", "/a"])
+    site.page("/a", text=PROSE)
+    return site, ["/", "/a"]
+
+
+SHAPES: dict[str, Callable[[], tuple[Site, list[str]]]] = {
+    "WordPress": wordpress,
+    "MediaWiki": mediawiki,
+    "DokuWiki": dokuwiki,
+    "Hugo, Jekyll, Eleventy": hugo,
+    "Sphinx, MkDocs, mdBook": sphinx,
+    "Documents": documents,
+    "A site behind a login": members,
+    "A site that is rendered by scripts": rendered,
+}
+
+
+def test_every_recipe_is_tried() -> None:
+    assert re.findall(r"^## (.+)$", RECIPES, re.MULTILINE) == list(SHAPES)
+    assert all(commands(heading) for heading in SHAPES)
+
+
+@pytest.mark.parametrize("heading", SHAPES)
+def test_a_recipe_does_what_it_says(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    heading: str,
+) -> None:
+    monkeypatch.setenv("SITE_LOGIN", "Bearer abc")
+    (tmp_path / "cookies.txt").write_text(
+        "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\t42\n"
+    )
+    for name, *words in commands(heading):
+        site, listed = SHAPES[heading]()
+        cli.commands[name].make_context(name, list(words))
+        with site.serve() as origin:
+            there = [word.replace("https://example.com", origin) for word in words]
+            code, _, err = run(name, *there, "--rate", "0", "--retries", "0", "--fresh")
+            assert code == 0, err
+            published = [loc.removeprefix(origin) for loc in locs(tmp_path / "sitemaps/sitemap.xml.gz")]
+            assert published == listed
+            assert not [asked for asked in site.log if "logout" in asked.target]
+        for file in (tmp_path / "sitemaps").iterdir():
+            file.unlink()

@@ -1,0 +1,360 @@
+import io
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from crawler.cli.run_summary import Closing, FileLine, as_json, complaint
+from crawler.cli.summary import closing, size
+from crawler.model.outcome import says
+from crawler.model.reasons import Cause, Why
+from crawler.model.survey import Balance
+from crawler.model.trap import Trap
+
+HOSTILE = "https://example.com/\x1b[31m\u202e[red]x[/red]\n:boom:"
+OUTCOMES = {
+    "listed": 1_024,
+    "unlisted:noindex": 31,
+    "unlisted:canonical": 80,
+    "moved": 44,
+    "failed:not-found": 9,
+    "failed:tls": 2,
+}
+DONE = Closing(
+    balance=Balance(1_190, OUTCOMES),
+    files=(FileLine("sitemap.xml.gz", 14_213, 1_024),),
+    folder="./sitemaps",
+    robots_line="Sitemap: https://example.com/sitemap.xml.gz",
+    elapsed=251.3,
+    asked=1_166,
+    examples={"failed:not-found": ["https://example.com/old", "https://example.com/b?x=1&y=2"]},
+    dated={"header": 970, "page": 10},
+    state=".sitemap-crawler/example.com.db",
+)
+
+
+def shown(told: Closing, width: int = 80, *, terminal: bool = False, quiet: bool = False) -> str:
+    stream = io.StringIO()
+    closing(Console(file=stream, width=width, force_terminal=terminal, color_system=None, quiet=quiet), told)
+    return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
+
+
+def balanced(outcomes: Mapping[str, int], open_urls: int = 0) -> Closing:
+    return Closing(balance=Balance(sum(outcomes.values()) + open_urls, outcomes, open_urls))
+
+
+def test_every_outcome_stands_with_its_words_and_count() -> None:
+    rows = [tuple(line.split("  ")) for line in shown(DONE).splitlines()]
+    told = [tuple(part.strip() for part in row if part) for row in rows]
+    assert told[3:8] == [
+        ("listed", "in the sitemap", "1,024"),
+        ("not listed", "names another page as canonical", "80"),
+        ("says noindex", "31"),
+        ("moved", "redirects to another URL", "44"),
+        ("failed", "not found (404, 410)", "9"),
+    ]
+    assert ("the certificate or the TLS handshake failed", "2") in told
+
+
+def test_counts_end_in_one_column() -> None:
+    lines = shown(DONE).splitlines()
+    assert {len(line) for line in lines if line.endswith((" 1,024", " 31", " 44", " 9"))} == {80}
+
+
+def test_the_balance_is_said_to_hold() -> None:
+    assert "\n1,190 URLs discovered, each accounted for\n" in shown(DONE)
+
+
+def test_a_balance_that_does_not_hold_is_a_loud_warning() -> None:
+    text = shown(replace(DONE, balance=Balance(1_200, OUTCOMES, open=3)))
+    assert "each accounted for" not in text
+    assert "The balance does not hold: 1,200 URLs discovered, 1,193 accounted for." in text
+
+
+def test_what_is_open_is_part_of_the_balance() -> None:
+    text = shown(balanced({"listed": 2}, open_urls=7))
+    assert "\n9 URLs discovered, each accounted for\n" in text
+    assert "open         not visited yet" in text
+
+
+@pytest.mark.parametrize(
+    "code", [*(f"unlisted:{w.value}" for w in Why), *(f"failed:{c.value}" for c in Cause)]
+)
+def test_every_reason_has_its_row(code: str) -> None:
+    assert says(code)[:40] in shown(balanced({code: 5}))
+
+
+def test_a_code_from_a_newer_version_does_not_break_the_summary() -> None:
+    assert "failed:gremlins" in shown(balanced({"failed:gremlins": 3}))
+
+
+def test_dates_files_and_state_are_told() -> None:
+    text = shown(DONE)
+    assert "dates        980 of 1,024 listed pages with a lastmod (95 %)" in text
+    assert "files        sitemap.xml.gz  1,024 URLs  14.2 kB  written" in text
+    assert "folder       ./sitemaps" in text
+    assert "state        .sitemap-crawler/example.com.db" in text
+
+
+def test_many_files_become_one_line() -> None:
+    files = [FileLine(f"sitemap-{n:05}.xml.gz", 1_000_000, 50_000, n % 2 == 0) for n in range(1, 41)]
+    text = shown(replace(DONE, files=files))
+    assert "sitemap-00005.xml.gz" in text
+    assert "sitemap-00006.xml.gz" not in text
+    assert "and 35 more           1,750,000 URLs  35.0 MB  18 unchanged" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "Published  1,166 pages asked for in 4 min 11 s"),
+        ({"files": (FileLine("sitemap.xml.gz", 1, 1, unchanged=True),)}, "Nothing changed  1,166"),
+        ({"files": (), "folder": None, "robots_line": None, "unfinished": "x"}, "Not finished  1,166"),
+        (
+            {"files": (), "folder": None, "robots_line": None, "unfinished": "x", "dry_run": True},
+            "Not finished  1,166",
+        ),
+        ({"unfinished": "x"}, "Published in part  1,166"),
+        ({"files": (), "folder": "-", "robots_line": None}, "Written to stdout  1,166"),
+        (
+            {"files": (), "folder": "-", "robots_line": None, "unfinished": "x"},
+            "Written to stdout in part  1,166",
+        ),
+        ({"refused": "too small"}, "Not published  1,166"),
+        ({"dry_run": True}, "Dry run, nothing written  1,166"),
+        ({"files": ()}, "Nothing published  1,166"),
+        ({"asked": 0}, "Published\n"),
+    ],
+)
+def test_the_first_line_says_how_it_ended(change: dict[str, object], words: str) -> None:
+    assert shown(replace(DONE, **change)).startswith(f"\n{words}")  # type: ignore[arg-type]
+
+
+def test_pages_that_are_kept_are_counted_as_listed_and_said() -> None:
+    told = replace(balanced({"listed": 60, "kept:server-error": 40}), dated={"header": 50})
+    words = shown(told)
+    assert "50 of 100 listed pages with a lastmod (50 %)" in words
+    assert "40 of 100 listed pages failed and stay in the sitemap for now" in " ".join(words.split())
+    assert complaint(told) == "", "a few are not worth waking anybody"
+    assert complaint(replace(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
+    assert as_json(told)["kept"] == 40
+
+
+def test_a_run_that_comes_no_further_says_so() -> None:
+    told = replace(balanced({"listed": 60}, 40), unfinished="the host only fails", stalled=True)
+    assert "No progress" in shown(told)
+    assert "40 of 100 URLs are still open" in complaint(told)
+
+
+def test_the_robots_line_is_never_broken() -> None:
+    line = "Sitemap: https://example.com/" + "long/" * 60 + "sitemap.xml.gz"
+    assert f"\n  {line}\n" in shown(replace(DONE, robots_line=line), 60)
+    assert "robots.txt;" not in shown(replace(DONE, robots_line=None))
+
+
+def test_an_interrupted_run_says_how_to_go_on() -> None:
+    assert "To go on: run the same command again" in shown(replace(DONE, resume="run the same command again"))
+
+
+@pytest.mark.parametrize(
+    ("change", "promised"),
+    [({}, True), ({"folder": None, "unfinished": "x"}, False), ({"refused": "x", "folder": None}, False)],
+)
+def test_a_dry_run_promises_publication_only_where_it_would_come(
+    change: dict[str, object], promised: bool
+) -> None:
+    told = replace(DONE, dry_run=True, files=(), **change)  # type: ignore[arg-type]
+    assert ("Without --dry-run this is published." in shown(told)) is promised
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, ""),
+        ({"refused": "Too few."}, "Not published: Too few."),
+        ({"unfinished": "interrupted"}, "Not finished: interrupted."),
+        (
+            {"unfinished": "stopped at --max-pages", "resume": "run it again"},
+            "Not finished: stopped at --max-pages. To go on: run it again.",
+        ),
+    ],
+)
+def test_what_went_wrong_is_one_line_and_nothing_when_all_is_well(
+    change: dict[str, object], words: str
+) -> None:
+    assert complaint(replace(DONE, **change)) == words  # type: ignore[arg-type]
+
+
+def test_one_is_not_many() -> None:
+    text = shown(replace(balanced({"listed": 1}), files=(FileLine("sitemap.xml.gz", 1, 1),)))
+    assert "\n1 URL discovered, each accounted for\n" in text
+    assert "1 URLs" not in text
+
+
+def test_stdout_is_no_folder() -> None:
+    assert "folder" not in shown(replace(DONE, files=(), folder="-", robots_line=None))
+
+
+def test_a_refusal_says_why() -> None:
+    assert "the published one 1,200" in shown(replace(DONE, refused="20 URLs, the published one 1,200."))
+
+
+def test_failures_lead_to_a_command_that_can_be_pasted() -> None:
+    text = shown(DONE, 60)
+    assert "11 URLs failed." in text
+    assert "\n    sitemap-crawler explain https://example.com/old\n" in text
+
+
+@pytest.mark.parametrize(
+    ("url", "state", "arguments"),
+    [
+        ("https://example.com/$(reboot);`id`'&x", DONE.state, ["https://example.com/$(reboot);`id`'&x"]),
+        ("https://example.com/" + "long/" * 60, DONE.state, ["--state", DONE.state, "URL"]),
+        (HOSTILE, DONE.state, ["--state", DONE.state, "URL"]),
+        ("https://example.com/", "a b.db", ["--state", "a b.db", "https://example.com/"]),
+    ],
+)
+def test_no_url_escapes_from_the_command(url: str, state: str, arguments: list[str]) -> None:
+    text = shown(replace(DONE, examples={"failed:tls": [url]}, state=state))
+    (command,) = (line for line in text.splitlines() if "sitemap-crawler explain" in line)
+    assert shlex.split(command) == ["sitemap-crawler", "explain", *arguments]
+
+
+def test_without_state_there_is_no_story_to_tell() -> None:
+    assert "explain" not in shown(replace(DONE, state=None))
+
+
+def test_the_two_most_frequent_troubles_get_advice() -> None:
+    text = shown(balanced({"failed:timeout": 3, "failed:tls": 9, "failed:rate-limited": 5}), 110)
+    assert "--ca-file" in text
+    assert "--rate " in text
+    assert "raise --timeout" not in text
+
+
+def test_a_site_without_dates_is_told_of_it() -> None:
+    assert "Last-Modified" in shown(replace(DONE, dated={}))
+    assert "No page gave a date" not in shown(DONE)
+
+
+def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
+    lying = replace(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
+    assert "970 by the Last-Modified header" in shown(lying)
+    assert "10 by the date that the page states" in shown(lying)
+    assert "is not believed: it sends the time of the request on 9 of 9 pages" in " ".join(
+        shown(lying).split()
+    )
+
+
+def test_traps_are_named_with_the_way_in() -> None:
+    traps = [
+        Trap("query", f"https://example.com/{n}?…", f"https://example.com/{n}?a=\x1b[2J") for n in range(20)
+    ]
+    text = " ".join(shown(replace(DONE, traps=traps)).split())
+    assert "queries without end: https://example.com/0?…" in text
+    assert "(--allow-trap query crawls it)" in text
+    assert "and 12 more" in text
+    assert "\x1b[2J" not in text
+    assert as_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"
+
+
+def test_three_examples_stand_below_each_failure() -> None:
+    examples = {"failed:tls": [f"https://example.com/{n}" for n in range(9)]}
+    text = shown(replace(DONE, examples=examples, state=None))
+    assert [n for n in range(9) if f"https://example.com/{n}\n" in text] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_hostile_text_is_shown_and_does_nothing(terminal: bool) -> None:
+    told = Closing(
+        balance=Balance(3, {"failed:tls": 3}),
+        files=(FileLine(HOSTILE, 1, 1),),
+        folder=HOSTILE,
+        robots_line=HOSTILE,
+        examples={"failed:tls": [HOSTILE]},
+        state=HOSTILE,
+        resume=HOSTILE,
+        refused=HOSTILE,
+    )
+    text = shown(told, 120, terminal=terminal)
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert text.count(r"\x1b[31m\u202e[red]x[/red]\n:boom:") >= 6
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_it_fits_the_terminal(width: int) -> None:
+    told = replace(
+        DONE, examples={"failed:tls": ["https://example.com/" + "x" * 500]}, robots_line=None, state=None
+    )
+    assert max(map(len, shown(told, width, terminal=True).splitlines())) <= width
+
+
+def test_a_pipe_gets_no_lines_drawn() -> None:
+    assert "─" in shown(DONE, terminal=True)
+    assert not set(shown(DONE)) & set("─━│┃\x1b")
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    closing(Console(file=stream, width=80, force_terminal=True), DONE)
+    stream.flush()
+
+
+def test_a_quiet_console_prints_nothing() -> None:
+    assert shown(DONE, quiet=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (14_213, "14.2 kB"),
+        (999_960, "1.0 MB"),
+        (5 * 10**13, "50.0 TB"),
+    ],
+)
+def test_sizes_are_powers_of_ten(count: int, words: str) -> None:
+    assert size(count) == words
+
+
+def test_the_json_form_holds_everything_as_plain_values() -> None:
+    said = json.loads(json.dumps(as_json(DONE)))
+    assert said["outcomes"] == OUTCOMES
+    assert (said["discovered"], said["open"], said["balanced"], said["dated"]) == (
+        1_190,
+        0,
+        True,
+        {"header": 970, "page": 10},
+    )
+    assert said["files"] == [{"name": "sitemap.xml.gz", "size": 14_213, "urls": 1_024, "unchanged": False}]
+    assert (said["elapsed"], said["asked"], said["dry_run"], said["resume"]) == (251.3, 1_166, False, None)
+    assert said["examples"] == {key: list(value) for key, value in DONE.examples.items()}
+
+
+def test_a_limit_says_which_one_that_nothing_was_published_and_the_way_out() -> None:
+    told = replace(balanced({"listed": 6}, 4), unfinished="stopped at --max-pages 10", unpublished=True)
+    for words in (shown(told), complaint(told)):
+        text = " ".join(words.split())
+        assert "stopped at --max-pages 10." in text
+        assert "Nothing was published; --allow-partial publishes what is known so far." in text
+
+
+def test_orphans_sitemaps_and_patterns_that_matched_nothing_are_told() -> None:
+    orphans = {f"https://a.example/{n}.xml": 5 - n for n in range(5)}
+    told = replace(
+        balanced({"listed": 60, "unlisted:depth": 3}),
+        orphans=orphans,
+        sitemaps={"read": 4, "failed": 1, "passed": 2_000},
+        unmatched=("--exclude /typo/*",),
+    )
+    text = " ".join(shown(told).split())
+    assert "15 listed pages that no page links to 5 named by https://a.example/0.xml" in text
+    assert "and 2 sitemaps more" in text
+    assert "4 read, 1 could not be read, 2,000 too many to be read" in text
+    assert "--exclude /typo/* matched no URL of this crawl." in text
+    assert "--max-depth ended the crawl there: 3 URLs lie deeper" in text
+    assert as_json(told)["orphans"] == orphans

@@ -1,0 +1,621 @@
+"""Whole crawls of little sites on loopback: what is listed, what is not and why, and that the balance holds."""
+
+import gzip
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Site
+from crawler.engine.crawl import Ending
+from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
+from crawler.model.settlement import Settlement
+from crawler.parse import url as urls
+from crawler.settings.sections import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+def settings(origin: str, folder: Path, **chosen: object) -> Settings:
+    """Unpaced, one try, output into `folder`, state in memory: what a test wants unless it says otherwise."""
+    defaults: dict[str, object] = {
+        "start": (origin + "/",), "rate": 0.0, "retries": 0, "output": str(folder / "out"), "state": ":memory:",
+        "concurrency": 8,
+    }  # fmt: skip
+    base = Settings()
+    sections: dict[str, object] = {}
+    for name in base.__slots__:
+        section = getattr(base, name)
+        own = {key: value for key, value in (defaults | chosen).items() if key in section.__slots__}
+        sections[name] = replace(section, **own)
+    return Settings(**sections)  # type: ignore[arg-type]
+
+
+@dataclass
+class Result:
+    """What came out of a crawl."""
+
+    ending: Ending
+    origin: str
+    outcomes: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    listed: list[str] = field(default_factory=list)
+    dates: dict[str, str | None] = field(default_factory=dict)
+    discovered: int = 0
+
+
+class Seen:
+    """A sink that keeps what settled."""
+
+    def __init__(self) -> None:
+        self.settled_: list[Settlement] = []
+
+    async def settled(self, group: list[Settlement]) -> None:
+        self.settled_ += group
+
+
+async def crawl(chosen: Settings) -> Result:
+    async with open_job(chosen) as job:
+        ending = await job.crawl()
+        origin = job.starts[0].rstrip("/")
+        balance = await job.frontier.balance()
+        assert balance.balanced, balance
+        result = Result(ending, origin, counts=dict(balance.outcomes), discovered=balance.discovered)
+        async for chunk in job.frontier.entries():
+            for entry in chunk:
+                path = entry.url.removeprefix(origin)
+                result.listed.append(path)
+                result.dates[path] = entry.lastmod.isoformat() if entry.lastmod else None
+        return result
+
+
+@contextmanager
+def serving(build: Callable[[Site], None]) -> Iterator[tuple[Site, str]]:
+    site = Site()
+    build(site)
+    with site.serve() as origin:
+        yield site, origin
+
+
+async def test_a_small_site_is_listed_whole_and_in_order(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/b", "/a", "/missing", "https://elsewhere.example/"])
+    site.page("/a", links=["/a/deep", "/b#frag", "/b?utm_source=x"])
+    site.page("/b", lastmod=datetime(2024, 2, 29, 12, tzinfo=UTC))
+    site.page("/a/deep", noindex=True, links=["/end"])
+    site.page("/end")
+    site.page("/island")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.listed == ["/", "/a", "/b", "/end"]
+    assert result.dates == {"/": None, "/a": None, "/b": "2024-02-29T12:00:00+00:00", "/end": None}
+    assert result.counts == {"listed": 4, "unlisted:noindex": 1, "failed:not-found": 1, "unlisted:offsite": 1}
+    assert site.requests("/robots.txt") == 1
+    assert site.requests("/b") == 1
+    assert site.log[0].target == "/robots.txt", "robots.txt is the first request"
+
+
+async def test_redirects_are_visits_of_their_own(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/old", "/loop1", "/self", "/away"])
+    site.redirect("/old", "/older", status=302)
+    site.redirect("/older", "/new", status=308)
+    site.page("/new")
+    site.redirect("/loop1", "/loop2")
+    site.redirect("/loop2", "/loop1")
+    site.redirect("/self", "/self")
+    site.redirect("/away", "http://elsewhere.example/")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.listed == ["/", "/new"]
+    assert result.counts == {"listed": 2, "moved": 5, "failed:redirect-loop": 1, "unlisted:offsite": 1}
+    assert all(site.requests(path) == 1 for path in ("/loop1", "/loop2", "/self"))
+
+
+async def test_too_many_redirects_end(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/r0"])
+    for number in range(30):
+        site.redirect(f"/r{number}", f"/r{number + 1}")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, max_redirects=10))
+    assert result.counts == {"listed": 1, "moved": 10, "failed:redirects": 1}
+    assert site.requests("/r11") == 0
+
+
+async def test_robots_txt_is_obeyed_and_its_sitemaps_are_seeds(tmp_path: Path) -> None:
+    site = Site()
+    site.robots("User-agent: *\nDisallow: /private\nSitemap: {origin}/map.xml\n")
+    site.sitemap("/map.xml", ["/orphan", "/private/b", "https://elsewhere.example/"])
+    site.page("/", links=["/private/a"])
+    site.page("/orphan")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.listed == ["/", "/orphan"]
+    assert result.counts == {"listed": 2, "unlisted:robots": 2, "unlisted:offsite": 1}
+    assert site.requests("/private/a") == 0
+
+
+async def test_seed_sitemaps_can_be_switched_off(tmp_path: Path) -> None:
+    site = Site()
+    site.robots("Sitemap: {origin}/map.xml\n")
+    site.sitemap("/map.xml", ["/orphan"])
+    site.page("/")
+    with site.serve() as origin:
+        await crawl(settings(origin, tmp_path, seed_sitemaps="off"))
+    assert site.requests("/map.xml") == 0
+
+
+async def test_input_adds_seeds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    site = Site()
+    site.page("/")
+    site.page("/orphan")
+    with site.serve() as origin:
+        lines = tmp_path / "seeds.txt"
+        lines.write_text(f"\ufeff# seeds\n\n{origin}/orphan\nnonsense\n", encoding="utf-8")
+        result = await crawl(settings(origin, tmp_path, input=(str(lines),)))
+    assert result.listed == ["/", "/orphan"]
+    assert "a line is no URL" in caplog.text
+
+
+async def test_canonicals_list_one_page_of_many(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/item?sort=up", "/item?sort=down"])
+    site.page("/item", canonical="/item")
+    site.page("/item?sort=up", canonical="/item")
+    site.page("/item?sort=down", canonical="/item")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.listed == ["/", "/item"]
+    assert result.counts == {"listed": 2, "unlisted:canonical": 2}
+
+
+async def test_nofollow_links_are_known_and_not_visited(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", nofollow=["/avoided", "/both"], links=["/a"])
+    site.page("/a", links=["/both"])
+    site.page("/both")
+    site.page("/avoided")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.listed == ["/", "/a", "/both"]
+    assert result.counts == {"listed": 3, "unlisted:nofollow": 1}
+
+
+async def test_the_scope_is_kept(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/docs/", links=["/docs/a", "/blog", "/docs/secret/x", "/docs/print/a", "/docs/file.pdf"])
+    site.page("/docs/a")
+    site.page("/docs/print/a")
+    with site.serve() as origin:
+        chosen = settings(
+            origin, tmp_path, start=(origin + "/docs/",), scope="path", exclude=("/docs/secret/*",),
+            no_list=("*/print/*",), no_fetch=("*.pdf",),
+        )  # fmt: skip
+        result = await crawl(chosen)
+    paths = [path.rpartition(origin)[2].removeprefix("/docs") for path in result.listed]
+    assert [path.rpartition("/")[2] for path in paths] == ["", "a", "file.pdf"]
+    assert result.counts == {"listed": 3, "unlisted:excluded": 2, "unlisted:no-list": 1}
+    assert site.requests("/docs/file.pdf") == 0
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+async def test_depth_does_not_depend_on_who_answers_first(tmp_path: Path, concurrency: int) -> None:
+    site = Site()
+    site.page("/", links=["/slow", "/chain1"])
+    site.page("/slow", links=["/target"])
+    site.page("/chain1", links=["/chain2"])
+    site.page("/chain2", links=["/target", "/edge"])
+    site.page("/edge", links=["/too-deep"])
+    site.page("/target", links=["/below"])
+    site.page("/below", links=["/last"])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, max_depth=3, concurrency=concurrency))
+    assert result.listed == ["/", "/below", "/chain1", "/chain2", "/edge", "/slow", "/target"]
+    assert result.counts["unlisted:depth"] == 2
+
+
+async def test_a_failure_that_passes_is_listed(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/flaky"])
+    answers = iter([503, 500])
+
+    def flaky(_: object) -> object:
+        return site.answer(next(answers, 200), b"<p>at last")
+
+    site.respond("/flaky", flaky)
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, retries=3))
+    assert result.listed == ["/", "/flaky"]
+    assert site.requests("/flaky") == 3
+
+
+async def test_a_page_limit_ends_the_crawl_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(20)])
+    for number in range(20):
+        site.page(f"/{number}")
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, max_pages=8, state=str(tmp_path / "s.db"))
+        endings, listed = [], []
+        for _ in range(3):
+            result = await crawl(chosen)
+            endings.append(result.ending)
+            listed.append(len(result.listed))
+    assert endings == [Ending.LIMIT, Ending.LIMIT, Ending.COMPLETE]
+    assert listed == [8, 16, 21]
+    assert all(site.requests(f"/{n}") == 1 for n in range(20)), "nothing is fetched twice"
+
+
+async def test_a_time_limit_ends_the_crawl(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/a"])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, max_time=0.0))
+    assert result.ending is Ending.LIMIT
+
+
+async def test_a_stop_drains_and_the_next_run_ends_the_work(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(50)])
+    for number in range(50):
+        site.page(f"/{number}")
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), concurrency=2)
+        async with open_job(chosen) as job, job.outcomes() as outcomes:
+            async for _ in outcomes:
+                job.stop("test")
+        assert job.ending is Ending.STOPPED
+        result = await crawl(chosen)
+    assert result.ending is Ending.COMPLETE
+    assert len(result.listed) == 51
+    assert site.requests("/") == 1
+
+
+async def published(chosen: Settings) -> list[str]:
+    """Crawl and publish; the paths that are listed."""
+    async with open_job(chosen) as job:
+        await job.crawl()
+        await job.publish()
+        return [urls.target(entry.url) async for chunk in job.frontier.entries() for entry in chunk]
+
+
+async def test_settings_invalidate_what_they_must_and_nothing_else(tmp_path: Path) -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    site = Site()
+    site.page("/", links=["/a", "/b"], lastmod=when)
+    site.page("/a", lastmod=when, noindex=True)
+    site.page("/b", lastmod=when)
+    state = str(tmp_path / "s.db")
+    with site.serve() as origin:
+        for chosen, listed, statuses in (
+            ({"no_list": ("/b",)}, ["/"], [200, 200, 200]),
+            ({}, ["/", "/b"], [304, 304, 304]),
+            ({"exclude": ("/b",)}, ["/"], [304, 304]),
+            ({"no_rule": ("noindex",)}, ["/", "/a", "/b"], [200, 200, 200]),
+            ({"no_rule": ("noindex",), "rate": 500.0}, ["/", "/a", "/b"], [304, 304, 304]),
+        ):
+            site.log.clear()
+            assert await published(settings(origin, tmp_path, state=state, force=True, **chosen)) == listed, (
+                chosen
+            )
+            assert [asked.status for asked in site.log if asked.target in {"/", "/a", "/b"}] == statuses, (
+                chosen
+            )
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "<h1>Please log in</h1><form><input name=user><input type=password name=word></form>",
+        "<h1>Something went wrong</h1>",
+        "<div id=root></div><script src=/app.js></script>",
+    ],
+)
+async def test_a_start_page_that_suddenly_answers_something_else_replaces_no_sitemap(
+    tmp_path: Path, shell: str
+) -> None:
+    site = Site()
+    site.page("/", links=[f"/{number}" for number in range(9)])
+    for number in range(9):
+        site.page(f"/{number}")
+    chosen = {"state": str(tmp_path / "s.db"), "output": str(tmp_path / "out")}
+    with site.serve() as origin:
+        await published(settings(origin, tmp_path, **chosen))
+        before = (tmp_path / "out/sitemap.xml.gz").read_bytes()
+        site.page("/", text=shell)
+        with pytest.raises(PublishRefused, match=r"URLs listed: 1, where 10 are published: 90% fewer"):
+            await published(settings(origin, tmp_path, **chosen))
+    assert (tmp_path / "out/sitemap.xml.gz").read_bytes() == before
+
+
+async def test_a_second_run_asks_what_changed(tmp_path: Path) -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    site = Site()
+    site.page("/", links=["/a", "/gone"], lastmod=when)
+    site.page("/a", links=["/b"], lastmod=when)
+    site.page("/b", lastmod=when, noindex=True)
+    site.page("/gone", lastmod=when)
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        for _ in range(2):
+            async with open_job(chosen) as job:
+                await job.crawl()
+                await job.publish()
+        second = [request for request in site.log if request.target == "/b"][-1]
+        assert second.status == 304
+        result = await crawl(chosen)
+    assert result.listed == ["/", "/a", "/gone"]
+    assert result.dates["/a"] == "2024-01-01T00:00:00+00:00", "a 304 keeps the date"
+    assert result.counts == {"listed": 3, "unlisted:noindex": 1}, "a 304 keeps verdict and links"
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "sentence"),
+    [
+        (lambda _: None, StartUnreachable, "not found"),
+        (
+            lambda site: site.redirect("/", "http://elsewhere.example/x"),
+            StartUnreachable,
+            "--allow-host elsewhere.example",
+        ),
+        (
+            lambda site: site.robots("User-agent: *\nDisallow: /"),
+            StartForbidden,
+            "forbidden by robots.txt.*Disallow: /",
+        ),
+        (
+            lambda site: site.raw("/robots.txt", body=b"", status=503),
+            StartForbidden,
+            "robots.txt could not be read",
+        ),
+        (lambda site: site.redirect("/", "/"), StartUnreachable, "redirects to itself"),
+    ],
+)
+async def test_a_start_that_cannot_be_crawled_is_one_sentence(
+    tmp_path: Path, build: Callable[[Site], None], error: type[Exception], sentence: str
+) -> None:
+    with serving(build) as (_, origin), pytest.raises(error, match=sentence) as caught:
+        await crawl(settings(origin, tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_start_that_failed_is_asked_again_next_time(tmp_path: Path) -> None:
+    site = Site()
+    up = False
+    site.respond("/", lambda _: site.answer(200 if up else 500, b"<p>up"))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        with pytest.raises(StartUnreachable):
+            await crawl(chosen)
+        up = True
+        assert (await crawl(chosen)).listed == ["/"]
+
+
+async def test_robots_txt_that_failed_is_asked_again_next_time(tmp_path: Path) -> None:
+    site, up = Site(), False
+    site.page("/")
+    site.respond("/robots.txt", lambda _: site.answer(404 if up else 503))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        with pytest.raises(StartForbidden):
+            await crawl(chosen)
+        up = True
+        assert (await crawl(chosen)).listed == ["/"]
+
+
+async def test_robots_txt_that_fails_when_it_is_a_day_old_leaves_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, up = Site(), True
+    site.page("/", links=[f"/{number}" for number in range(9)] + ["/no"])
+    for number in range(9):
+        site.page(f"/{number}")
+    rules = b"User-agent: *\nDisallow: /no"
+    site.respond("/robots.txt", lambda _: site.answer(200, rules) if up else site.answer(500))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), max_pages=3)
+        assert (await crawl(chosen)).ending is Ending.LIMIT
+        up, clock = False, time.time
+        monkeypatch.setattr(time, "time", lambda: clock() + 90_000)
+        result = await crawl(replace(chosen, scope=replace(chosen.scope, max_pages=None)))
+    assert result.counts == {"listed": 10, "unlisted:robots": 1}
+    assert site.requests("/robots.txt") > 1
+
+
+async def test_a_night_of_error_pages_that_was_refused_gives_no_date_to_what_came_back(
+    tmp_path: Path,
+) -> None:
+    site, up = Site(), True
+    paths = [f"/{number}" for number in range(20)]
+
+    def page(path: str) -> Callable[[object], object]:
+        def answer(_: object) -> object:
+            links = (paths if up else paths[:5]) if path == "/" else []
+            text = f"page {path}" if up else "back soon"
+            return site.answer(200, (text + "".join(f"<a href={link}>" for link in links)).encode())
+
+        return answer
+
+    for path in ("/", *paths):
+        site.respond(path, page(path))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        await published(chosen)
+        up = False
+        with pytest.raises(PublishRefused):
+            await published(chosen)
+        up = True
+        result = await crawl(chosen)
+    assert len(result.listed) == 21
+    assert set(result.dates.values()) == {None}
+
+
+async def test_ignoring_robots_is_possible(tmp_path: Path) -> None:
+    site = Site()
+    site.robots("User-agent: *\nDisallow: /")
+    site.page("/")
+    with site.serve() as origin:
+        assert (await crawl(settings(origin, tmp_path, ignore_robots=True))).listed == ["/"]
+
+
+async def test_the_same_bytes_at_any_number_of_tasks(tmp_path: Path) -> None:
+    site = Site()
+    for number in range(60):
+        site.page(
+            "/" if number == 0 else f"/{number}",
+            links=[f"/{(number * 7 + step) % 60 or ''}" for step in range(1, 6)],
+            lastmod=datetime(2024, 1, 1 + number % 28, tzinfo=UTC) if number % 3 else None,
+            noindex=number % 11 == 5,
+        )
+    outputs = []
+    with site.serve() as origin:
+        for concurrency in (1, 4, 32):
+            chosen = settings(origin, tmp_path / str(concurrency), concurrency=concurrency)
+            async with open_job(chosen) as job:
+                await job.crawl()
+                await job.publish()
+            outputs.append((tmp_path / str(concurrency) / "out" / "sitemap.xml.gz").read_bytes())
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert gzip.decompress(outputs[0]).count(b"<url>") == 60 - 5
+
+
+async def test_the_pace_is_kept_at_the_server(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(6)])
+    for number in range(6):
+        site.page(f"/{number}")
+    with site.serve() as origin:
+        await crawl(settings(origin, tmp_path, rate=10.0))
+    times = [request.time for request in site.log]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert len(times) == 8
+    assert min(gaps) >= 0.95 / 10
+
+
+async def test_a_crawl_delay_is_kept_when_it_is_longer(tmp_path: Path) -> None:
+    site = Site()
+    site.robots("User-agent: *\nCrawl-delay: 0.2\n")
+    site.page("/", links=["/a", "/b"])
+    site.page("/a")
+    site.page("/b")
+    with site.serve() as origin:
+        await crawl(settings(origin, tmp_path, rate=100.0))
+    times = [request.time for request in site.log]
+    assert min(b - a for a, b in pairwise(times)) >= 0.19
+
+
+async def test_never_more_in_flight_than_configured(tmp_path: Path) -> None:
+    site = Site()
+    now, most = 0, 0
+
+    def slow(_: object) -> object:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        time.sleep(0.01)
+        now -= 1
+        return site.answer(200, b"<p>x")
+
+    site.page("/", links=[f"/s{n}" for n in range(30)])
+    for number in range(30):
+        site.respond(f"/s{number}", slow)
+    with site.serve() as origin:
+        await crawl(settings(origin, tmp_path, concurrency=3))
+    assert 1 < most <= 3
+
+
+async def test_an_address_that_is_not_public_is_never_contacted(tmp_path: Path) -> None:
+    secret = Site()
+    secret.page("/")
+    site = Site()
+    with secret.serve("127.0.0.2") as forbidden:
+        port = forbidden.rpartition(":")[2]
+        hidden = [
+            f"http://127.0.0.2:{port}/",
+            f"http://2130706434:{port}/",
+            f"http://[::ffff:127.0.0.2]:{port}/",
+        ]
+        site.page("/", links=hidden)
+        with site.serve() as origin:
+            chosen = settings(
+                origin, tmp_path, allow_host=tuple(re.sub("^http://|/$", "", url) for url in hidden)
+            )
+            result = await crawl(chosen)
+        assert secret.log == []
+    assert result.counts["unlisted:robots-down"] >= 1
+    assert result.listed == ["/"]
+
+
+async def test_a_state_of_a_killed_run_is_published_without_crawling_again(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/")
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        async with open_job(chosen) as job:
+            await job.crawl()
+        asked = len(site.log)
+        async with open_job(chosen) as job:
+            assert await job.crawl() is Ending.COMPLETE
+            await job.publish()
+        assert len(site.log) == asked
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest
+
+
+async def test_a_start_page_that_include_leaves_out_still_leads_on(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/blog/a", "/other"])
+    site.page("/blog/a")
+    site.page("/other")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, include=("/blog/*",)))
+    assert result.listed == ["/blog/a"]
+    assert site.requests("/other") == 0
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Path, processes: int) -> None:
+    """Also by what was leased before it asked."""
+    site = Site()
+    site.page("/", links=[f"/{n}" for n in range(60)])
+    refusals: list[float] = []
+
+    def answer(_: object) -> object:
+        time.sleep(0.03)
+        if len(site.log) < 20 or refusals:
+            return site.answer(200, b"<p>x")
+        refusals.append(time.monotonic())
+        return site.answer(429, headers=[("Retry-After", "1")])
+
+    for number in range(60):
+        site.respond(f"/{number}", answer)
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, retries=1, concurrency=4, processes=processes))
+    assert len(result.listed) == 61
+    early = [asked for asked in site.log if 0.1 < asked.time - refusals[0] < 0.95]
+    assert not early, "what was in flight may come, not what waited"
+
+
+async def test_other_ports_of_a_private_start_host_are_not_asked_unless_they_are_named(
+    tmp_path: Path,
+) -> None:
+    """Links, redirects, sitemaps and robots.txt of a site on the intranet do not reach the services beside it."""
+    beside, site = Site(), Site()
+    beside.page("/secret")
+    with beside.serve() as other, site.serve() as origin:
+        site.page("/", links=["/moves", f"{other}/secret"])
+        site.redirect("/moves", f"{other}/secret")
+        site.robots(f"User-agent: *\nAllow: /\nSitemap: {other}/sitemap.xml")
+        await crawl(settings(origin, tmp_path, scope="domain"))
+        assert beside.log == []
+        named = await crawl(settings(origin, tmp_path, allow_host=(other.removeprefix("http://"),)))
+    assert f"{other}/secret" in named.listed

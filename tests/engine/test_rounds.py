@@ -1,0 +1,464 @@
+"""Crawler traps in whole crawls: what is asked for and listed is a function of the site, whatever arrives first."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from crawler.__main__ import main
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Answer, Site
+from crawler.engine.crawl import Ending
+from crawler.model.trap import Trap
+from tests.engine.test_crawl import settings
+from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Whole crawls: what depends on the event loop is tested with the transport."""
+    return "asyncio"
+
+
+def html(said: str, *links: str, head: str = "") -> Answer:
+    """A page that says something and leads somewhere."""
+    anchors = "".join(f'<a href="{link}">x</a>' for link in links)
+    return Site.answer(200, f"<title>{said}</title>{head}<main><p>{said}</p>{anchors}</main>".encode())
+
+
+Page = Callable[[str, dict[str, str]], Answer]
+
+
+class Pages(dict[str, Any]):
+    """The answers of a `Site` by path: a function from path and query, and the fixed delay that each target has."""
+
+    def __init__(self, pages: dict[str, Page], delay: float) -> None:
+        super().__init__(pages)
+        self.delay = delay
+
+    def get(self, target: str, missing: Any = None) -> Any:
+        parts = urlsplit(target)
+        page = super().get(parts.path) or super().get(parts.path.rpartition("/")[0] + "/*")
+        if page is None:
+            return missing
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        time.sleep(self.delay * blake2b(target.encode(), digest_size=1).digest()[0] / 255)
+        return lambda _: page(parts.path, query)
+
+
+@contextmanager
+def served(pages: dict[str, Page], *, delay: float = 0.0) -> Iterator[tuple[Site, str]]:
+    """A site; `delay`: seconds that its slowest page takes."""
+    site = Site(answers=Pages(pages, delay))
+    with site.serve() as origin:
+        yield site, origin
+
+
+def start(*links: str) -> Page:
+    return lambda *_: html("the start page", *links)
+
+
+# -- sites ------------------------------------------------------------------------------------------------
+
+
+def calendar(path: str, _: dict[str, str]) -> Answer:
+    """A month that leads to the next, the one before, and the days; one has an event."""
+    year, month = (int(part) for part in path.split("/")[2:4])
+    after, before = divmod(year * 12 + month, 12), divmod(year * 12 + month - 2, 12)
+    links = [f"/cal/{y}/{m + 1:02}" for y, m in (after, before) if 2010 <= y < 2029]
+    event = f"/event/{year}-{month}-story" if (year, month) == (2020, 3) else "/"
+    return html("no events here", *links, event)
+
+
+def facets(_: str, query: dict[str, str]) -> Answer:
+    """600 URLs with 23 texts that lead to each other."""
+    number = int(query["n"])
+    return html(
+        f"text {number * 7 % 23:x}{'z' * (number * 7 % 23)}",
+        *(f"/f?n={number * 3 % 600 + k}" for k in range(3)),
+    )
+
+
+def topic(_: str, query: dict[str, str]) -> Answer:
+    """A forum: each topic has its own content and leads to some others."""
+    number = int(query["t"])
+    words = blake2b(str(number).encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
+    return html(words, *(f"/topic?t={n}" for n in (number + 1, number + 7, number * 2) if n < 400))
+
+
+MIXED: dict[str, Page] = {
+    "/": start("/cal/2020/01", *(f"/f?n={n * 50}" for n in range(12)), "/topic?t=0", "/plain"),
+    "/cal/*": calendar,
+    "/cal/2020/*": calendar,
+    **{f"/cal/{year}/*": calendar for year in range(2009, 2031)},
+    "/event/*": lambda path, _: html(f"the story of {path} is long", "/plain"),
+    "/f": facets,
+    "/topic": topic,
+    "/plain": lambda *_: html("a plain page", "/", "/f?n=1"),
+}
+
+
+# -- one crawl ----------------------------------------------------------------------------------------------
+
+
+class Result:
+    """What a crawl listed, asked for, and told of traps."""
+
+    ending: Ending
+    listed: list[str]
+    traps: list[Trap]
+    outcomes: dict[str, int]
+
+
+async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
+    result = Result()
+    async with open_job(settings(origin, folder, **chosen)) as job:
+        result.ending = await job.crawl()
+        result.listed = [
+            entry.url.removeprefix(origin) async for chunk in job.frontier.entries() for entry in chunk
+        ]
+        balance = await job.frontier.balance()
+        assert balance.balanced
+        result.outcomes = dict(balance.outcomes)
+        result.traps = list(await job.frontier.traps())
+        if result.ending is Ending.COMPLETE:
+            await job.frontier.conclude()
+    return result
+
+
+def asked(site: Site, since: int = 0) -> list[str]:
+    """What was asked for, without robots.txt and what is asked to find soft 404s."""
+    targets = [one.target for one in site.log[since:]]
+    return sorted(target for target in targets if target != "/robots.txt" and "no-such-page" not in target)
+
+
+# -- the order of arrival -----------------------------------------------------------------------------------
+
+
+async def test_neither_tasks_nor_delays_change_what_is_asked_for_and_listed(tmp_path: Path) -> None:
+    seen = set()
+    for delay, tasks in [(0.0, 1), (0.0, 16), (0.03, 4), (0.03, 16), (0.03, 64)]:
+        with served(MIXED, delay=delay) as (site, origin):
+            result = await crawl(origin, tmp_path, concurrency=tasks)
+            seen.add((tuple(result.listed), tuple(asked(site)), tuple(sorted(result.outcomes.items()))))
+    assert len(seen) == 1
+    listed = result.listed
+    assert sum(path.startswith("/topic") for path in listed) == 400, "a forum is crawled whole"
+    assert sum(path.startswith("/f?") for path in listed) == 23, "each text once"
+    assert sum(path.startswith("/cal") for path in listed) == 1
+    assert {trap.kind for trap in result.traps} == {"calendar", "query"}
+
+
+@pytest.mark.parametrize("tasks", [1, 16])
+async def test_a_crawl_in_portions_lists_what_one_at_a_time_lists(tmp_path: Path, tasks: int) -> None:
+    with served(MIXED, delay=0.002) as (site, origin):
+        whole = await crawl(origin, tmp_path, concurrency=1)
+        once = asked(site)
+        begun, runs = len(site.log), 0
+        while True:
+            part = await crawl(
+                origin, tmp_path, concurrency=tasks, max_pages=97, state=str(tmp_path / "s.db")
+            )
+            runs += 1
+            if part.ending is Ending.COMPLETE:
+                break
+        assert asked(site, begun) == once
+    assert runs > 5
+    assert part.listed == whole.listed
+
+
+def command(origin: str, folder: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-c", MAIN, "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
+        str(folder / "s.db"), "-o", str(folder / "out"), *more,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tasks", "processes"), [("1", "1"), ("4", "2"), ("16", "1"), ("16", "2")])
+def test_a_kill_changes_nothing(tmp_path: Path, tasks: str, processes: str) -> None:
+    with served(MIXED, delay=0.004) as (site, origin):
+        assert subprocess.run(command(origin, tmp_path / "calm"), cwd=ROOT, check=False).returncode == 0
+        words = command(origin, tmp_path / "killed", "--concurrency", tasks, "--processes", processes)
+        # By what the site saw and not by the clock.
+        for enough in (14, 200, 500):
+            begun = len(site.log)
+            running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
+            while len(site.log) - begun < enough and running.poll() is None:
+                time.sleep(0.002)
+            running.kill()
+            running.wait()
+        assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
+    assert sitemaps(tmp_path / "killed") == sitemaps(tmp_path / "calm")
+
+
+async def test_a_depth_limit_is_exact_where_redirects_and_patterns_meet(tmp_path: Path) -> None:
+    """What lies within the limit is told by the shortest way, whichever answers first."""
+    pages: dict[str, Page] = {
+        "/": start("/far", "/hop", "/q?a=1"),
+        "/far": lambda *_: html("far", "/x"),
+        "/hop": lambda *_: Site.answer(302, b"", [("Location", "/x")]),
+        "/x": lambda *_: html("x", "/y"),
+        "/y": lambda *_: html("y", "/z"),
+        "/z": lambda *_: html("z"),
+        "/q": lambda _, query: html(f"q {'i' * int(query['a'])}", f"/q?a={int(query['a']) + 1}", "/x"),
+    }
+    seen = set()
+    for delay, tasks in [(0.0, 1), (0.02, 8), (0.05, 8)]:
+        with served(pages, delay=delay) as (site, origin):
+            result = await crawl(origin, tmp_path, concurrency=tasks, max_depth=2)
+            seen.add((tuple(result.listed), tuple(asked(site))))
+    assert [paths for paths, _ in seen] == [("/", "/far", "/q?a=1", "/q?a=2", "/x", "/y")]
+
+
+# -- what others leave on a site ----------------------------------------------------------------------------
+
+
+def product(*, canonical: bool) -> Page:
+    """A product by its id; what else is in the query changes nothing. Ids that are none show the same."""
+
+    def answer(_: str, query: dict[str, str]) -> Answer:
+        number = int(query["id"]) if query.get("id", "").isdecimal() else 0
+        if not 1 <= number <= 200:
+            return html("There is no such product.")
+        head = f'<link rel="canonical" href="/product?id={number}">' if canonical else ""
+        return html(f"{blake2b(b'%d' % number).hexdigest()} is a product", head=head)
+
+    return answer
+
+
+OWN = [f"/product?id={number}" for number in range(1, 201)]
+LEFT = {
+    "another parameter": [f"/product?id=1&x={number}" for number in range(300)],
+    "many parameters": [f"/product?id=1&{'xyz'[n % 3]}{chr(97 + n // 3 % 26)}={n}" for n in range(700)],
+    "names before its own": [f"/product?{chr(97 + n % 8)}{chr(97 + n // 8 % 26)}=1" for n in range(208)],
+    "ids that are none": [f"/product?id=0{number:05}x" for number in range(1_000)],
+}
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+@pytest.mark.parametrize("left", LEFT)
+async def test_links_in_a_comment_unlist_nothing(tmp_path: Path, left: str, canonical: bool) -> None:
+    pages = {
+        "/": start("/post", *(f"/list/{page}" for page in range(10))),
+        "/post": lambda *_: html("a post with a comment", *LEFT[left]),
+        "/list/*": lambda path, _: html(f"list {'i' * int(path[6:])}", *OWN[int(path[6:]) :: 10]),
+        "/product": product(canonical=canonical),
+    }
+    with served(pages) as (site, origin):
+        result = await crawl(origin, tmp_path)
+    assert set(OWN) <= set(result.listed)
+    assert len(asked(site)) < 2_000
+
+
+async def test_what_the_site_vouches_for_is_looked_at_in_a_closed_pattern(tmp_path: Path) -> None:
+    """30,000 links in comments, and a few pages of the site: named by a sitemap, as canonical, by the last publication."""
+    fakes = [f"/product?id=0{number:05}x" for number in range(30_000)]
+    comments: list[str] = []
+    home: list[str] = []
+    pages: dict[str, Page] = {
+        "/": start("/post", "/copy", *OWN[:20]),
+        "/post": lambda *_: html("a post with comments", *comments),
+        "/copy": lambda *_: html("a copy", head='<link rel="canonical" href="/product?id=21">'),
+        "/product": product(canonical=False),
+        "/map.xml": lambda *_: Site.answer(
+            200,
+            f"<urlset>{''.join(f'<url><loc>{home[0]}{path}</loc></url>' for path in OWN[21:30])}</urlset>".encode(),
+            [("Content-Type", "application/xml")],
+        ),
+    }
+    with served(pages) as (_, origin):
+        home.append(origin)
+        chosen: dict[str, object] = {"state": str(tmp_path / "s.db"), "seed_sitemaps": origin + "/map.xml"}
+        first = await published(origin, tmp_path, **chosen)
+        comments += fakes
+        second = await published(origin, tmp_path, **chosen)
+    assert set(OWN[:30]) <= set(first.listed)
+    assert set(first.listed) <= set(second.listed)
+    assert sum(path in fakes for path in second.listed) <= 1
+
+
+async def published(origin: str, folder: Path, **chosen: object) -> Result:
+    """A crawl that was published."""
+    result = Result()
+    async with open_job(settings(origin, folder, **chosen)) as job:
+        result.ending = await job.crawl()
+        result.listed = [
+            entry.url.removeprefix(origin) async for chunk in job.frontier.entries() for entry in chunk
+        ]
+        result.traps = list(await job.frontier.traps())
+        await job.publish()
+    return result
+
+
+async def test_a_second_night_lists_what_the_first_did(tmp_path: Path) -> None:
+    """Of a site that did not change, with and without conditional requests, and with runs that were given up between."""
+
+    def stamped(page: Page) -> Page:
+        def answer(path: str, query: dict[str, str]) -> Answer:
+            said = page(path, query)
+            tag = f'"{blake2b(said.body, digest_size=8).hexdigest()}"'
+            return Answer(said.status, said.body, (*said.headers, ("ETag", tag)))
+
+        return answer
+
+    for pages in (MIXED, {path: stamped(page) for path, page in MIXED.items()}):
+        folder = tmp_path / str(pages is MIXED)
+        with served(pages) as (site, origin):
+            once = await published(origin, folder, state=str(folder / "s.db"))
+            first = asked(site)
+            begun = len(site.log)
+            again = await published(origin, folder, state=str(folder / "s.db"))
+            second = asked(site, begun)
+            await crawl(origin, folder, state=str(folder / "s.db"), max_pages=300, allow_trap=("depth",))
+            third = await published(origin, folder, state=str(folder / "s.db"))
+        assert again.listed == third.listed == once.listed
+        assert first == second
+        assert set(again.traps) == set(once.traps)
+
+
+# -- traps end ------------------------------------------------------------------------------------------------
+
+
+def number_in(query: dict[str, str]) -> int:
+    return next((int("".join(filter(str.isdecimal, value)) or 0) for value in query.values()), 0)
+
+
+TRAPS: dict[str, tuple[dict[str, Page], int]] = {
+    "pages that say the same": ({"/t": lambda _, q: html("same", *(f"/t?n={number_in(q) * 2 + k}" for k in (1, 2)))}, 155),
+    "a chain": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}")}, 155),
+    "two that lead to each other": (
+        {
+            "/t": lambda _, q: html("one", f"/u?m={number_in(q) + 1}"),
+            "/u": lambda _, q: html("two", f"/t?n={number_in(q) + 1}"),
+        },
+        320,
+    ),
+    "names without end": (
+        {"/t": lambda _, q: html("same", *(f"/t?{'abcdefghij'[int(d)]}{next(iter(q))}=1" for d in "0123456789"))},
+        650,
+    ),
+    "links to itself elsewhere": (
+        {"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"https://share.example/?u={number_in(q)}")},
+        155,
+    ),
+    "a form for each": (
+        {
+            "/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"/form/{number_in(q)}"),
+            "/form/*": lambda *_: html("a form"),
+        },
+        310,
+    ),
+    "dead links": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"/gone/{number_in(q)}")}, 310),
+    "a copy of a copy": (
+        {
+            "/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", head=f'<link rel=canonical href="/t?c={number_in(q)}">'),
+        },
+        400,
+    ),
+    "copies of what is not there": (
+        {"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", head=f'<link rel=canonical href="/u?c={number_in(q)}">')},
+        310,
+    ),
+    "a value that grows": ({"/t": lambda _, q: html(f"new {'i' * len(q['n'])}", f"/t?n={q['n']}x")}, 50),
+    "months and days": (
+        {
+            "/t": start("/m?month=2020-01"),
+            "/m": lambda _, q: html("no events", f"/m?month={_next(q['month'])}", f"/d?date={q['month']}-05"),
+            "/d": lambda _, q: html("no events today", f"/m?month={_next(q['date'][:7])}"),
+        },
+        320,
+    ),
+}  # fmt: skip
+
+
+def _next(month: str) -> str:
+    number = int(month[:4]) * 12 + int(month[5:])
+    return f"{number // 12}-{number % 12 + 1:02}"
+
+
+@pytest.mark.parametrize("name", TRAPS)
+async def test_a_trap_ends(tmp_path: Path, name: str) -> None:
+    pages, most = TRAPS[name]
+    with served({"/": start("/t?n=1", "/real"), "/real": start("/t?n=2"), **pages}) as (site, origin):
+        result = await crawl(origin, tmp_path, max_pages=2_000)
+        assert result.ending is Ending.COMPLETE
+        assert len(asked(site)) <= most
+        assert result.traps
+        assert {"/", "/real"} <= set(result.listed)
+
+
+async def test_a_list_of_lists_is_gone_through(tmp_path: Path) -> None:
+    """Pages of a list that are not listed, to items that wait in a pattern of their own."""
+    pages: dict[str, Page] = {
+        "/": start("/list?page=0"),
+        "/list": lambda _, q: html(
+            "a list", f"/list?page={number_in(q) + 1}", f"/item?id={number_in(q)}",
+            head="<meta name=robots content=noindex>",
+        ) if number_in(q) < 500 else html("the end"),
+        "/item": topic_of,
+    }  # fmt: skip
+    with served(pages) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sum(path.startswith("/item") for path in result.listed) == 500
+    assert result.traps == []
+
+
+def topic_of(_: str, query: dict[str, str]) -> Answer:
+    return topic("", {"t": str(1_000 + number_in(query))})
+
+
+async def test_a_start_in_a_pattern_is_crawled(tmp_path: Path) -> None:
+    """And so is where it redirects to."""
+    pages: dict[str, Page] = {
+        "/": lambda *_: Site.answer(302, b"", [("Location", "/?lang=en")]),
+        "/page": lambda _, q: html(f"page {'i' * number_in(q)}"),
+    }
+
+    def home(path: str, query: dict[str, str]) -> Answer:
+        return html("home", "/page?n=1", "/page?n=2") if query else pages["redirect"](path, query)
+
+    pages["redirect"] = pages["/"]
+    pages["/"] = home
+    with served(pages) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert result.listed == ["/?lang=en", "/page?n=1", "/page?n=2"]
+
+
+def test_explain_tells_the_pattern_and_the_page_that_shows_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(MIXED) as (_, origin):
+        assert subprocess.run(command(origin, tmp_path), cwd=ROOT, check=False).returncode == 0
+    told = ""
+    for number in range(600):
+        with pytest.raises(SystemExit):
+            main(
+                [
+                    "explain",
+                    f"{origin}/f?n={number}",
+                    "--state",
+                    str(tmp_path / "s.db"),
+                    "-o",
+                    str(tmp_path / "out"),
+                ]
+            )
+        said = capsys.readouterr().out
+        told += said if "shows what" in said or "not asked for" in said else ""
+        if "shows what" in told and "not asked for" in told:
+            break
+    assert re.search(r"because +shows what http://\S+ shows", told)
+    assert re.search(r"because +http://\S+/f\?n=…", told)
+    assert re.search(
+        r"pattern +http://\S+/f\?n=… \(\d+ pages asked for in its rounds; closed, as too little was new\)",
+        told,
+    )

@@ -1,0 +1,293 @@
+"""Whole crawls that begin with more than links: sitemaps, lists of URLs, both; what is asked, listed and said."""
+
+import gzip
+import signal
+import socket
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Site
+from crawler.engine.crawl import Ending
+from crawler.errors import ConfigError
+from crawler.model.reasons import SeedKind
+from crawler.model.seed import Seed
+from crawler.parse.url import Url
+from tests.engine.test_crawl import crawl, settings
+from tests.frontier.test_nothing_lost import DYING, ROOT, process, sitemaps, words
+
+pytestmark = pytest.mark.anyio
+
+
+def index(site: Site, target: str, locs: list[str]) -> None:
+    items = "".join(f"<sitemap><loc>{{origin}}{loc}</loc></sitemap>" for loc in locs)
+    site.raw(
+        target, body=f"<sitemapindex>{items}</sitemapindex>".encode(), headers=[("Content-Type", "text/xml")]
+    )
+
+
+def site_of_sitemaps(count: int = 8, pages: int = 5) -> Site:
+    """Pages that sitemaps name, some of them twice; half of them are linked in a chain from the start page."""
+    site = Site()
+    names = [f"/{number}-{page}" for number in range(count) for page in range(pages)]
+    site.page("/", links=names[:1])
+    for place, name in enumerate(names):
+        site.page(name, links=names[place + 1 : place + 2] if place < len(names) // 2 else [])
+    site.robots("Sitemap: {origin}/index.xml\nSitemap: {origin}/gone.xml")
+    index(site, "/index.xml", [f"/map-{number}.xml" for number in range(count)])
+    for number in range(count):
+        site.sitemap(f"/map-{number}.xml", [*(f"/{number}-{page}" for page in range(pages)), "/0-0"])
+    return site
+
+
+def asked(site: Site, word: str) -> list[int]:
+    """When it was asked for what has `word` in its path, counted in requests."""
+    return [place for place, request in enumerate(site.log) if word in request.target]
+
+
+@pytest.mark.parametrize("rate", [0.0, 100.0])
+async def test_pages_are_visited_while_sitemaps_are_read(tmp_path: Path, rate: float) -> None:
+    site = site_of_sitemaps(30, 2)
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, rate=rate, concurrency=1))
+    assert len(result.listed) == 61
+    maps, pages = asked(site, "/map-"), [*asked(site, "/0-"), *asked(site, "/1-")]
+    assert len(maps) == 30
+    assert min(pages) < maps[5]
+
+
+async def test_where_slots_are_rare_pages_and_sitemaps_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.frontier.sqlite.ledger.HORIZON", 0.001)  # as far ahead as leases book slots
+    site = site_of_sitemaps(6, 1)
+    site.page("/", links=[f"/p{number}" for number in range(12)])
+    for number in range(12):
+        site.page(f"/p{number}")
+    with site.serve() as origin:
+        await crawl(settings(origin, tmp_path, rate=50.0))
+    maps = asked(site, "/map-")
+    assert len(maps) == 6
+    assert all(later - earlier >= 2 for earlier, later in pairwise(maps)), [r.target for r in site.log]
+
+
+async def test_a_run_in_portions_reads_each_sitemap_once_and_lists_the_same(tmp_path: Path) -> None:
+    site = site_of_sitemaps()
+    with site.serve() as origin:
+        calm = await crawl(settings(origin, tmp_path))
+        del site.log[:]
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), max_pages=3)
+        runs, result = 0, None
+        while result is None or result.ending is Ending.LIMIT:
+            before = len(site.log)
+            result = await crawl(chosen)
+            assert len(site.log) > before, "each run makes progress"
+            runs += 1
+    assert runs > 5
+    assert result.listed == calm.listed
+    assert [site.requests(f"/map-{number}.xml") for number in range(8)] == [1] * 8
+    assert site.requests("/gone.xml") == site.requests("/index.xml") == 1
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+async def test_with_a_depth_limit_it_makes_no_difference_when_sitemaps_are_read(
+    tmp_path: Path, depth: int
+) -> None:
+    site = Site()
+    site.page("/", links=["/a"])
+    for page, link in ("ab", "bc", "cd", "de"):
+        site.page(f"/{page}", links=[f"/{link}"])
+    site.page("/e")
+    site.robots("Sitemap: {origin}/map.xml")
+    site.sitemap("/map.xml", ["/b"])
+    found = []
+    for concurrency in (1, 4):
+        with site.serve() as origin:
+            found.append(
+                (await crawl(settings(origin, tmp_path, concurrency=concurrency, max_depth=depth))).listed
+            )
+    assert (
+        found
+        == [["/", *["/b", "/a", "/b", "/c", "/a", "/b", "/c", "/d"][[0, 1, 4][depth] : [1, 4, 8][depth]]]] * 2
+    )
+
+
+def test_death_at_every_moment_of_a_sitemap_loses_nothing(tmp_path: Path) -> None:
+    site = site_of_sitemaps(4, 4)
+    with site.serve() as origin:
+        log = tmp_path / "log"
+        assert process(DYING, str(log), "", "0", *words(origin, tmp_path / "calm")).returncode == 0
+        moments = log.read_text().splitlines()
+        for moment in (
+            "commit of name_seeds",
+            "commit of add",
+            "commit of settle_seed",
+            "commit of next_seed",
+        ):
+            for side in ("before", "after"):
+                folder = tmp_path / f"{side}-{moment.rpartition(' ')[2]}"
+                name = f"{side} {moment}"
+                turn = (moments.count(name) + 1) // 2
+                died = process(DYING, str(log), name, str(turn), *words(origin, folder))
+                assert died.returncode == -signal.SIGKILL, (name, died.stderr)
+                del site.log[:]
+                again = process(DYING, str(log), "", "0", *words(origin, folder))
+                assert again.returncode == 0, (name, again.stderr)
+                assert sitemaps(folder) == sitemaps(tmp_path / "calm"), name
+                assert max(site.requests(f"/map-{number}.xml") for number in range(4)) <= 1
+
+
+def paths(site: Site) -> list[str]:
+    """What was asked for, without robots.txt, in the order of its text."""
+    return sorted({request.target for request in site.log} - {"/robots.txt"})
+
+
+async def test_list_only_asks_for_what_is_named_and_where_that_redirects(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/a", "/linked"])
+    site.page("/a", links=["/b", "/linked"])
+    site.redirect("/old", "/new")
+    for name in ("/b", "/linked", "/new"):
+        site.page(name)
+    site.robots("Sitemap: {origin}/map.xml")
+    site.sitemap("/map.xml", ["/a", "/old"])
+    with site.serve() as origin:
+        (tmp_path / "list.txt").write_text(f"{origin}/b\n")
+        result = await crawl(settings(origin, tmp_path, list_only=True, input=(str(tmp_path / "list.txt"),)))
+    assert result.listed == ["/", "/a", "/b", "/new"]
+    assert result.counts["unlisted:not-named"] == 1
+    assert paths(site) == ["/", "/a", "/b", "/map.xml", "/new", "/old"]
+
+
+async def test_a_list_alone_starts_a_crawl_of_each_host_that_it_names(tmp_path: Path) -> None:
+    sites = Site(), Site()
+    for site in sites:
+        site.page("/b", links=["/c"])
+        site.page("/c")
+    with sites[0].serve() as one, sites[1].serve() as two:
+        (tmp_path / "list.txt").write_text(f"# a list\n\n{one}/gone\n{one}/b\n{two}/b\n")
+        chosen = settings(one, tmp_path, start=(), input=(str(tmp_path / "list.txt"),))
+        async with open_job(chosen) as job:
+            assert job.starts == (Url(f"{one}/gone"), Url(f"{two}/b"))
+            assert await job.crawl() is Ending.COMPLETE
+            listed = [entry.url async for chunk in job.frontier.entries() for entry in chunk]
+            record = await job.frontier.record(Url(f"{one}/b"))
+    assert sorted(listed) == sorted([f"{one}/b", f"{one}/c", f"{two}/b", f"{two}/c"])
+    assert record
+    assert record.seed == Seed(SeedKind.INPUT, str(tmp_path / "list.txt"))
+
+
+@pytest.mark.parametrize(
+    ("content", "chosen", "said"),
+    [
+        ("# nothing\nmailto:x\n", {}, "no line of"),
+        ("http://a.example/x/\n", {"scope": "path"}, "--scope path needs a start URL"),
+        ("".join(f"http://{n}.example/\n" for n in range(1_001)), {}, "more than 1,000 hosts"),
+    ],
+)
+async def test_a_list_that_starts_nothing_is_one_sentence(
+    tmp_path: Path, content: str, chosen: dict[str, object], said: str
+) -> None:
+    (tmp_path / "list.txt").write_text(content)
+    with pytest.raises(ConfigError, match=said):
+        async with open_job(settings("", tmp_path, start=(), input=(str(tmp_path / "list.txt"),), **chosen)):
+            pass
+
+
+async def test_a_sitemap_may_be_a_file(tmp_path: Path) -> None:
+    site = Site()
+    for name in ("/", "/a", "/b"):
+        site.page(name)
+    with site.serve() as origin:
+        (tmp_path / "map.txt.gz").write_bytes(
+            gzip.compress(f"{origin}/a\n/b\nhttps://other.example/\n".encode())
+        )
+        result = await crawl(settings(origin, tmp_path, seed_sitemaps=str(tmp_path / "map.txt.gz")))
+        with pytest.raises(ConfigError, match="there is no file"):
+            await crawl(settings(origin, tmp_path, seed_sitemaps=str(tmp_path / "map.txt")))
+    assert result.listed == ["/", "/a", "/b"]
+
+
+async def test_a_sitemap_outside_the_start_folder_is_read_and_its_entries_are_filtered(
+    tmp_path: Path,
+) -> None:
+    site = Site()
+    for name in ("/docs/", "/docs/a", "/blog/b"):
+        site.page(name)
+    site.robots("Sitemap: {origin}/sitemap.xml")
+    site.sitemap("/sitemap.xml", ["/docs/a", "/blog/b"])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, start=(f"{origin}/docs/",), scope="path"))
+    assert result.listed == ["/", "/a"], "below the start folder"
+    assert result.counts["unlisted:excluded"] == 1
+    assert site.requests("/blog/b") == 0
+
+
+@pytest.mark.parametrize("redirects", [True, False])
+async def test_an_alias_of_the_host_is_asked_once_and_is_the_site_if_it_redirects_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redirects: bool
+) -> None:
+    real: Any = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *rest, **more: real("127.0.0.1" if "site.test" in str(host) else host, *rest, **more)
+    )  # fmt: skip
+    site = Site()
+    with site.serve() as served:
+        port = served.rpartition(":")[2]
+        www, bare = f"http://www.site.test:{port}", f"http://site.test:{port}"
+
+        def answer(name: str, links: str) -> None:
+            def respond(request: Any) -> Any:
+                if redirects and not request.headers["Host"].startswith("www."):
+                    return site.answer(301, headers=[("Location", www + request.path)])
+                return site.answer(200, f"<p>{name}{links}".encode())
+
+            site.respond(name, respond)
+
+        answer("/", "".join(f'<a href="{bare}/{n}">x</a>' for n in "abc"))
+        for name in ["/a", "/b", "/c"]:
+            answer(name, "")
+        chosen = settings(
+            www, tmp_path, allow_address=("127.0.0.0/8",), state=str(tmp_path / "s.db"), max_pages=1
+        )
+        result = await crawl(chosen)
+        assert result.ending is Ending.LIMIT
+        while result.ending is Ending.LIMIT:
+            result = await crawl(chosen)
+    asked = [
+        r.target for r in site.log if r.headers["Host"].startswith("site.test") and r.target != "/robots.txt"
+    ]
+    assert result.listed == (["/", "/a", "/b", "/c"] if redirects else ["/"])
+    assert sorted(asked) == (["/", "/a", "/b", "/c"] if redirects else ["/"])
+    assert result.counts.get("unlisted:offsite", 0) == (0 if redirects else 3)
+
+
+@pytest.mark.parametrize("start", [True, False])
+def test_a_pipe_is_read_to_its_end_and_a_signal_does_not_wait_for_it(tmp_path: Path, start: bool) -> None:
+    site = Site()
+    for name in ("/", "/a"):
+        site.page(name)
+    with site.serve() as origin:
+        command = [sys.executable, "-m", "crawler", *words(origin, tmp_path), "-i", "-"]
+        if not start:
+            command.remove(origin + "/")
+        whole = subprocess.run(
+            command, input=f"{origin}/a\n", text=True, check=False, cwd=ROOT, capture_output=True
+        )
+        assert whole.returncode == 0, whole.stderr
+        assert f"{origin}/a" in gzip.decompress((tmp_path / "out/sitemap.xml.gz").read_bytes()).decode()
+        asked = len(site.log)
+        with subprocess.Popen(
+            [*command, "--fresh"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+        ) as waiting:
+            while start and len(site.log) < asked + 2:
+                time.sleep(0.01)
+            time.sleep(0 if start else 1)
+            waiting.terminate()
+            assert waiting.wait(timeout=30) == 143

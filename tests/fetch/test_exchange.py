@@ -1,0 +1,819 @@
+"""One exchange: bounded in bytes and time, and every failure of the network a value. respx for the protocol, sockets for
+the wire."""
+
+import gzip
+import socket
+import ssl
+import struct
+import threading
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import repeat
+from typing import Any, cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import httpx
+import pytest
+import respx
+import trustme
+
+from crawler.errors import ConfigError
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.connection import Answer, ClosedEarly, CutShort, Wire, nobody
+from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.httpx_transport import CAUSES, PoolTransport
+from crawler.fetch.pool import Place, Pool
+from crawler.fetch.request_headers import Identity
+from crawler.model.facts import Validators
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Reply, Response
+from crawler.parse import content_coding
+from crawler.parse.url import Url
+from crawler.ports import Request
+from crawler.settings.sections import Http
+
+pytestmark = pytest.mark.anyio
+
+URL = Url("http://site.example/page")
+
+
+def fetcher_of(transport: httpx.AsyncBaseTransport | None = None, **chosen: Any) -> HttpFetcher:
+    settings = Http(**chosen)
+    guard = AddressGuard(allowed=["127.0.0.1"])
+    return HttpFetcher(settings, guard, Identity(settings, []), transport=transport)
+
+
+async def ask(
+    url: str = URL,
+    request: Request | None = None,
+    transport: httpx.AsyncBaseTransport | None = None,
+    **chosen: Any,
+) -> Reply:
+    async with fetcher_of(transport, **chosen) as fetcher:
+        return await fetcher.fetch(request or Request(Url(url)))
+
+
+def routed(router: respx.MockRouter) -> httpx.AsyncBaseTransport:
+    """respx in the place of the network: any transport of httpx can stand there."""
+    return httpx.MockTransport(router.async_handler)
+
+
+async def mocked(answer: httpx.Response | Exception, request: Request | None = None, **chosen: Any) -> Reply:
+    router = respx.MockRouter()
+    route = router.get(request.url if request else URL)
+    if isinstance(answer, Exception):
+        route.side_effect = answer
+    else:
+        route.return_value = answer
+    return await ask(request=request or Request(URL), transport=routed(router), **chosen)
+
+
+# -- the protocol ----------------------------------------------------------------------------------------
+
+
+async def test_an_answer_comes_with_its_fields_apart() -> None:
+    headers = [("Content-Type", "text/html"), ("Link", "<a>; rel=next"), ("link", "<b>; rel=prev")]
+    reply = await mocked(httpx.Response(200, headers=headers, content=b"<p>hello"))
+    assert isinstance(reply, Response)
+    assert (reply.status, reply.body) == (200, b"<p>hello")
+    assert reply.headers.all("link") == ["<a>; rel=next", "<b>; rel=prev"]
+
+
+async def test_validators_are_sent_exactly_as_they_came() -> None:
+    router = respx.MockRouter()
+    route = router.get(URL).respond(304)
+    known = Validators('W/"a b"', "Sunday, 06-Nov-94 08:49:37 GMT")
+    await ask(request=Request(URL, known), transport=routed(router))
+    sent = route.calls.last.request.headers
+    assert sent["if-none-match"] == 'W/"a b"'
+    assert sent["if-modified-since"] == "Sunday, 06-Nov-94 08:49:37 GMT"
+
+
+async def test_redirects_are_answers() -> None:
+    reply = await mocked(httpx.Response(301, headers={"Location": "/x"}))
+    assert isinstance(reply, Response)
+    assert (reply.status, reply.headers.get("location")) == (301, "/x")
+
+
+async def test_cookies_are_not_kept() -> None:
+    router = respx.MockRouter()
+    route = router.get(URL).respond(200, headers={"Set-Cookie": "a=b"})
+    async with fetcher_of(routed(router)) as fetcher:
+        await fetcher.fetch(Request(URL))
+        await fetcher.fetch(Request(URL))
+    assert all("cookie" not in call.request.headers for call in route.calls)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(b"hello")),
+        ("X-GZIP", gzip.compress(b"hel") + gzip.compress(b"lo")),
+        ("deflate", zlib.compress(b"hello")),
+        ("deflate", zlib.compress(b"hello")[2:-4]),
+        ("identity", b"hello"),
+    ],
+)
+async def test_codings_are_decoded(coding: str, body: bytes) -> None:
+    stream = httpx.ByteStream(body)
+    reply = await mocked(httpx.Response(200, headers={"Content-Encoding": coding}, stream=stream))
+    assert isinstance(reply, Response)
+    assert reply.body == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "cause"),
+    [
+        ("gzip", b"not gzip at all", Cause.CODING),
+        ("gzip", gzip.compress(b"hello")[:-3], Cause.CODING),
+        ("gzip", gzip.compress(b"x" * 100_000), Cause.TOO_LARGE),
+        ("identity", b"x" * 2_000, Cause.TOO_LARGE),
+        ("compress", b"x", Cause.CODING),
+        (", ".join(["gzip"] * 9), b"x", Cause.CODING),
+    ],
+)
+async def test_a_body_that_cannot_be_had_is_a_value(coding: str, body: bytes, cause: Cause) -> None:
+    answer = httpx.Response(200, headers={"Content-Encoding": coding}, stream=httpx.ByteStream(body))
+    transport = httpx.MockTransport(lambda _: answer)  # not respx, which would decode the body itself
+    reply = await ask(transport=transport, max_body=1_000)
+    assert isinstance(reply, Broken)
+    assert reply.cause is cause
+
+
+async def test_a_request_may_have_a_limit_of_its_own() -> None:
+    reply = await mocked(httpx.Response(200, content=b"x" * 20), Request(URL, limit=10))
+    assert isinstance(reply, Broken)
+    assert reply.cause is Cause.TOO_LARGE
+
+
+async def test_a_body_nobody_wants_is_not_read() -> None:
+    class Endless(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            raise AssertionError("the body was read")
+            yield b""
+
+    transport = httpx.MockTransport(lambda _: httpx.Response(404, stream=Endless()))
+    reply = await ask(request=Request(URL, wants_body=lambda *_: False), transport=transport)
+    assert isinstance(reply, Response)
+    assert reply.body == b""
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "transient"),
+    [
+        (httpx.ConnectTimeout("x"), Cause.TIMEOUT, True),
+        (httpx.ReadTimeout("x"), Cause.TIMEOUT, True),
+        (httpx.PoolTimeout("x"), Cause.TIMEOUT, True),
+        (httpx.ConnectError("x"), Cause.CONNECT, True),
+        (httpx.ReadError("x"), Cause.TRUNCATED, True),
+        (httpx.RemoteProtocolError("x"), Cause.PROTOCOL, True),
+        (httpx.LocalProtocolError("x"), Cause.PROTOCOL, False),
+        (httpx.UnsupportedProtocol("x"), Cause.PROTOCOL, False),
+        (httpx.ProxyError("x"), Cause.CONNECT, True),
+    ],
+)
+async def test_every_failure_of_httpx_has_a_cause(error: Exception, cause: Cause, transient: bool) -> None:
+    assert await mocked(error) == Broken(cause, "x", transient=transient)
+
+
+def test_httpx_has_no_failure_that_nobody_mapped() -> None:
+    mapped = tuple(kind for kind, _, _ in CAUSES)
+    ours = {
+        "HTTPStatusError",
+        "TooManyRedirects",
+        "CookieConflict",
+        "HTTPError",
+        "RequestError",
+        "DecodingError",
+    }
+    known = {
+        name
+        for name, kind in vars(httpx).items()
+        if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, mapped)
+    }
+    assert known <= ours, "a new exception of httpx wants a line in CAUSES (or here, if we cannot meet it)"
+
+
+async def test_a_bug_is_not_hidden_as_a_failure_of_the_network() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await mocked(ZeroDivisionError())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({"proxy": "nonsense://x"}, "--proxy: is not a proxy URL"),
+        ({"ca_file": "/nowhere.pem"}, "--ca-file: /nowhere.pem holds no certificates"),
+    ],
+)
+async def test_settings_that_cannot_be_used_are_one_sentence(chosen: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        await ask(**chosen)
+
+
+# -- the wire --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def wire(serve: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> Iterator[str]:
+    """A server of raw bytes: `serve` is given each connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def loop() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                if context:
+                    connection = context.wrap_socket(connection, server_side=True)
+                serve(connection)
+            except OSError:
+                pass
+            finally:
+                connection.close()
+
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+    scheme = "https" if context else "http"
+    try:
+        yield f"{scheme}://localhost:{listener.getsockname()[1]}/"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(5)
+
+
+def says(answer: bytes) -> Callable[[socket.socket], None]:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(answer)
+
+    return serve
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OK + b"Content-Length: 5\r\n\r\nhello",
+        OK + b"\r\nhello",  # ended by the connection
+        b"HTTP/1.0 200 OK\r\n\r\nhello",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhe\r\n3\r\nllo\r\n0\r\nTrailer: x\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello",
+    ],
+)
+async def test_every_framing_of_an_answer_is_read(answer: bytes) -> None:
+    with wire(says(answer)) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Response)
+    assert reply.body == b"hello"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OK + b"Content-Length: 50\r\n\r\nhello",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+        OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        OK + b"Content-Length: -5\r\n\r\nhello",
+        b"",
+        b"\x00\x01\x02",
+        b"HTTP/1.1 200 OK\r\nNo colon here\r\n\r\nhello",
+    ],
+)
+async def test_a_broken_answer_is_worth_another_try_and_never_a_page(answer: bytes) -> None:
+    with wire(says(answer)) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert reply.cause in {Cause.PROTOCOL, Cause.TRUNCATED}
+    assert reply.transient
+
+
+async def test_a_bomb_stops_at_the_limit() -> None:
+    body = gzip.compress(bytes(200_000_000), 9)
+    answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with wire(says(answer)) as url:
+        reply = await ask(url, max_body=1_000_000)
+    assert isinstance(reply, Broken)
+    assert reply.cause is Cause.TOO_LARGE
+
+
+@pytest.mark.parametrize("chosen", [{"timeout": 0.1}, {"total_timeout": 0.1}])
+async def test_silence_and_slowness_end(chosen: dict[str, Any]) -> None:
+    gone = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(OK)
+        gone.wait(5)
+
+    with wire(drip) as url:
+        reply = await ask(url, **chosen)
+        gone.set()
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
+
+
+async def test_an_answer_that_only_drips_is_let_go_long_before_the_total_time() -> None:
+    gone = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(OK + b"\r\n")
+        while not gone.wait(0.02):
+            connection.sendall(b"x")
+
+    with wire(drip) as url:
+        reply = await ask(url, timeout=0.5, total_timeout=30)
+        gone.set()
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
+    assert "bytes in" in reply.detail
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
+    with wire(says(OK + b"Content-Length: 9223372036854775807\r\n\r\n")) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+
+
+@pytest.mark.parametrize("coded", [False, True])
+async def test_a_body_may_be_cut_where_it_is_too_large(coded: bool) -> None:
+    body = b"User-agent: *\n" + bytes(20_000_000)
+    sent = gzip.compress(body) if coded else body
+    more = b"Content-Encoding: gzip\r\n" if coded else b""
+    with wire(says(whole(sent, more))) as url:
+        reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
+    assert isinstance(reply, Response)
+    assert reply.body.startswith(b"User-agent: *\n")
+    assert 900_000 < len(reply.body) <= 1_000_000
+
+
+async def test_a_bomb_is_not_cut_but_refused() -> None:
+    sent = gzip.compress(b"") * 5_000
+    with wire(says(whole(sent, b"Content-Encoding: gzip\r\n"))) as url:
+        reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+
+
+async def test_total_time_and_others_have_their_turn_while_a_body_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A step without end stands for one that takes seconds: if nobody else had a turn, this would never end."""
+    monkeypatch.setattr(content_coding.Inflater, "steps", lambda *_: repeat(b""))
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await anyio.lowlevel.checkpoint()
+            beats += 1
+
+    with wire(says(whole(gzip.compress(b"x"), b"Content-Encoding: gzip\r\n"))) as url:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beat)
+            reply = await ask(request=Request(Url(url), seconds=0.3))
+            tasks.cancel_scope.cancel()
+    assert isinstance(reply, Broken)
+    assert reply.cause is Cause.TIMEOUT
+    assert beats > 10
+
+
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"0\r\n" + b"X: y\r\n" * 40_000 + b"\r\n",
+        b"0\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
+        b"0\r\n" + b"y" * 200_000 + b": x\r\n\r\n",
+        b"1;" + b"e" * 200_000 + b"\r\nx\r\n0\r\n\r\n",
+        b"1;e=" + b"e" * 200_000 + b"\r\nx\r\n0\r\n\r\n",
+        b"0;" + b"e;" * 100_000 + b"\r\n\r\n",
+    ],
+    ids=["many fields", "a long value", "a long name", "an extension", "its value", "extensions"],
+)
+async def test_what_is_no_body_is_bounded(rest: bytes) -> None:
+    with wire(says(CHUNKED + rest)) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+
+
+async def test_a_trailer_of_60_kilobytes_is_read_over() -> None:
+    with wire(says(CHUNKED + b"0\r\n" + b"X: yyyyyy\r\n" * 4_500 + b"\r\n")) as url:
+        assert cast("Response", await ask(url)).body == b"hello"
+
+
+async def test_a_refused_connection_is_a_value() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    reply = await ask(f"http://127.0.0.1:{port}/")
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.CONNECT, True)
+
+
+async def test_the_path_is_asked_for_exactly_as_the_url_standard_spells_it() -> None:
+    seen: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        seen.append(connection.recv(65536).split(b"\r\n")[0])
+        connection.sendall(OK + b"Content-Length: 0\r\n\r\n")
+
+    with wire(serve) as url:
+        await ask(url + "a'b(c)[d]?e=%zz&f='g'")
+    assert seen == [b"GET /a'b(c)[d]?e=%zz&f='g' HTTP/1.1"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::ffff:127.0.0.2]", "[::1]", "169.254.169.254", "10.0.0.1"])
+async def test_an_address_that_is_not_public_is_refused_before_a_packet_leaves(host: str) -> None:
+    reply = await ask(f"http://{host}:9/")
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.ADDRESS, False)
+
+
+async def test_certificates_are_checked_and_can_be_given_or_waived() -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    answer = says(OK + b"Content-Length: 5\r\n\r\nhello")
+    with authority.cert_pem.tempfile() as pem:
+        for chosen, trusted in (({}, False), ({"ca_file": pem}, True), ({"insecure": True}, True)):
+            with wire(answer, context) as url:
+                reply = await ask(url, **chosen)
+            assert isinstance(reply, Response) is trusted
+            if isinstance(reply, Broken):
+                assert (reply.cause, reply.transient) == (Cause.TLS, False)
+
+
+async def test_a_certificate_for_another_name_is_refused() -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("other.example").configure_cert(context)
+    with authority.cert_pem.tempfile() as pem, wire(says(OK), context) as url:
+        reply = await ask(url, ca_file=pem)
+    assert isinstance(reply, Broken)
+    assert reply.cause is Cause.TLS
+
+
+# -- connections -----------------------------------------------------------------------------------------
+
+
+def talks(*answers: bytes | None) -> tuple[Callable[[socket.socket], None], list[list[bytes]]]:
+    """A server that answers requests in turn (None: closes instead), and the request lines of each connection."""
+    left = list(answers)
+    seen: list[list[bytes]] = []
+
+    def serve(connection: socket.socket) -> None:
+        lines: list[bytes] = []
+        seen.append(lines)
+        while left and (request := connection.recv(65536)):
+            lines.append(request.split(b"\r\n")[0])
+            answer = left.pop(0)
+            if answer is None:
+                return
+            connection.sendall(answer)
+
+    return serve, seen
+
+
+def whole(body: bytes, more: bytes = b"") -> bytes:
+    return OK + b"Content-Length: %d\r\n" % len(body) + more + b"\r\n" + body
+
+
+async def bodies(url: str, count: int, pause: float = 0.0, **chosen: Any) -> list[bytes | Broken]:
+    async with fetcher_of(**chosen) as fetcher:
+        found: list[bytes | Broken] = []
+        for number in range(count):
+            reply = await fetcher.fetch(Request(Url(f"{url}{number}")))
+            found.append(reply.body if isinstance(reply, Response) else reply)
+            await anyio.sleep(pause)
+    return found
+
+
+async def test_a_connection_is_used_again() -> None:
+    serve, seen = talks(whole(b"a"), whole(b"b"), whole(b"c"))
+    with wire(serve) as url:
+        assert await bodies(url, 3) == [b"a", b"b", b"c"]
+    assert [len(lines) for lines in seen] == [3]
+
+
+@pytest.mark.parametrize(
+    "surplus",
+    [
+        whole(b"fake"),
+        b"x",
+        b"HTTP/1.1 200 OK\r\n",
+        b"\x00" * 100,
+        b"0" * 100_000,
+    ],
+)
+async def test_bytes_after_a_whole_body_belong_to_no_answer(surplus: bytes) -> None:
+    """RFC 9112 9.2. The connection is dropped, and the next request gets its own answer."""
+    serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 1, 0.01) == [b"a"]
+    serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert len(seen) == 2
+
+
+async def test_an_answer_with_bytes_behind_it_on_a_used_connection_is_in_doubt() -> None:
+    """The first may have been followed by a forged one, which now stands before the true one."""
+    serve, seen = talks(whole(b"a"), whole(b"forged") + whole(b"b"))
+    with wire(serve) as url:
+        first, second = await bodies(url, 2)
+    assert first == b"a"
+    assert isinstance(second, Broken)
+    assert (second.cause, second.transient) == (Cause.PROTOCOL, True)
+    assert len(seen) == 1
+
+
+async def test_bytes_that_come_while_nothing_was_asked_belong_to_no_answer() -> None:
+    asked, sent = threading.Event(), threading.Event()
+    seen: list[bytes] = []
+
+    def later(connection: socket.socket) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(whole(b"a") if len(seen) == 1 else whole(b"b"))
+        if len(seen) == 1:
+            asked.wait(5)
+            connection.sendall(whole(b"fake"))
+            sent.set()
+            connection.recv(1)
+
+    with wire(later) as url:
+        async with fetcher_of() as fetcher:
+            first = await fetcher.fetch(Request(Url(url)))
+            asked.set()
+            await anyio.to_thread.run_sync(sent.wait, 5)
+            second = await fetcher.fetch(Request(Url(url)))
+    assert [reply.body for reply in (first, second) if isinstance(reply, Response)] == [b"a", b"b"]
+
+
+async def test_a_connection_that_was_closed_while_idle_costs_no_try() -> None:
+    serve, seen = talks(whole(b"a"), None, whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert [len(lines) for lines in seen] == [2, 1]
+
+
+def reset(connection: socket.socket) -> None:
+    """End it with RST: what was sent may be lost, and nothing more is taken."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def in_turn(*steps: Callable[[socket.socket], None]) -> tuple[Callable[[socket.socket], None], list[int]]:
+    """A server whose connections take one step after the other; how many steps each connection took."""
+    left, taken = list(steps), []
+
+    def serve(connection: socket.socket) -> None:
+        taken.append(0)
+        while left and connection.recv(65536):
+            taken[-1] += 1
+            left.pop(0)(connection)
+            if connection.fileno() < 0:
+                return
+
+    return serve, taken
+
+
+def sends(answer: bytes) -> Callable[[socket.socket], None]:
+    return lambda connection: connection.sendall(answer)
+
+
+def ends(connection: socket.socket) -> None:
+    connection.close()
+
+
+def ends_tls(connection: socket.socket) -> None:
+    """With close_notify. The server does not wait for ours."""
+    assert isinstance(connection, ssl.SSLSocket)
+    connection.setblocking(False)
+    with suppress(OSError):
+        connection.unwrap()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "end", [ends, reset, sends(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")]
+)
+async def test_a_kept_connection_that_ends_on_reuse_costs_no_try(
+    end: Callable[[socket.socket], None],
+) -> None:
+    """However it ends: the request goes out again on a fresh connection, and nothing counts as a failure."""
+    serve, taken = in_turn(sends(whole(b"a")), end, sends(whole(b"b")))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert taken == [2, 1]
+
+
+@pytest.mark.parametrize("end", [ends, reset, ends_tls])
+async def test_a_kept_tls_connection_that_ends_on_reuse_costs_no_try(
+    end: Callable[[socket.socket], None],
+) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    serve, taken = in_turn(sends(whole(b"a")), end, sends(whole(b"b")))
+    with wire(serve, context) as url:
+        assert await bodies(url, 2, insecure=True) == [b"a", b"b"]
+    assert taken == [2, 1]
+
+
+class CutWire:
+    """A connection that ends in RST behind some bytes."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+
+    async def read(self) -> bytes:
+        if not self.pieces:
+            raise CutShort("Connection reset by peer")
+        return self.pieces.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "early"),
+    [
+        ((), True),
+        ((b"HTTP/1.1 200 OK\r\nContent-",), False),
+        ((b"HTTP/1.1 103 Early Hints\r\n\r\n",), False),
+        ((OK + b"Content-Length: 50\r\n\r\nhello",), False),
+        ((OK + b"\r\nas long as the connection",), False),
+    ],
+)
+async def test_a_reset_is_early_only_before_the_first_byte_of_an_answer(
+    pieces: tuple[bytes, ...], early: bool
+) -> None:
+    """Behind it, the answer is truncated: a failure, which may pass."""
+    answer = Answer(cast("Wire", CutWire(*pieces)), 10_000, lambda *_: None)
+
+    async def whole_answer() -> None:
+        await answer.begin()
+        while await answer.read():
+            pass
+
+    with pytest.raises(CutShort) as caught:
+        await whole_answer()
+    assert isinstance(caught.value, ClosedEarly) is early
+
+
+async def test_a_fresh_connection_that_is_reset_is_a_failure() -> None:
+    serve, taken = in_turn(reset)
+    with wire(serve) as url:
+        (only,) = await bodies(url, 1)
+    assert isinstance(only, Broken)
+    assert (only.cause, only.transient) == (Cause.TRUNCATED, True)
+    assert taken == [1]
+
+
+@pytest.mark.parametrize(
+    "more", [b"Connection: close\r\n", b"Keep-Alive: timeout=5\r\nconnection: Close\r\n"]
+)
+async def test_a_server_that_closes_is_taken_at_its_word(more: bytes) -> None:
+    serve, seen = talks(whole(b"a", more), whole(b"b"))
+    with wire(serve) as url:
+        assert await bodies(url, 2) == [b"a", b"b"]
+    assert len(seen) == 2
+
+
+async def test_a_short_body_that_nobody_wants_does_not_cost_the_connection() -> None:
+    serve, seen = talks(whole(b"x" * 40_000), whole(b"b"))
+    with wire(serve) as url:
+        async with fetcher_of() as fetcher:
+            await fetcher.fetch(Request(Url(url), wants_body=lambda *_: False))
+            await fetcher.fetch(Request(Url(url)))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000,
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % number for number in range(5_000)) + b"\r\n",
+        b"HTTP/1.1 200 " + b"O" * 1_000_000,
+        b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50_000,
+    ],
+)
+async def test_a_head_without_end_is_let_go(head: bytes) -> None:
+    with wire(says(head)) as url:
+        reply = await ask(url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.PROTOCOL, False)
+
+
+async def test_a_body_is_counted_on_the_wire_too() -> None:
+    empty = gzip.compress(b"")
+    body = empty * (2_000_000 // len(empty))
+    answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    chunks = OK + b"Transfer-Encoding: chunked\r\n\r\n" + (b"1;" + b"x" * 5_000 + b"\r\nx\r\n") * 1_000
+    for sent in (answer, chunks):
+        with wire(says(sent)) as url:
+            reply = await ask(url, max_body=100_000)
+        assert isinstance(reply, Broken)
+        assert reply.cause is Cause.TOO_LARGE
+
+
+async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
+    guard, answers = AddressGuard(allowed=["127.0.0.1"]), [says(whole(b"a")) for _ in range(3)]
+    pool = Pool(guard, ssl.create_default_context, 2)
+    with wire(answers[0]) as one, wire(answers[1]) as two, wire(answers[2]) as three:
+        for url in (one, two, three):
+            place = Place("http", "localhost", int(url.rpartition(":")[2].strip("/")))
+            answer = await pool.ask(place, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 10_000, nobody)
+            assert await answer.read() == b"a"
+            await answer.close()
+        assert len(pool._order) == 2
+        pool.close()
+
+
+async def test_httpx_can_stand_on_our_connections() -> None:
+    serve, seen = talks(whole(b"a"), whole(b"b"), OK + b"Content-Length: 9\r\n\r\nshort", b"nonsense")
+    with wire(serve) as url:
+        pool = Pool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
+        async with httpx.AsyncClient(transport=PoolTransport(pool), timeout=5) as client:
+            assert (await client.get(url)).content == b"a"
+            assert (await client.post(url, content=b"data")).content == b"b"
+            with pytest.raises(httpx.UnsupportedProtocol):
+                await client.head(url)
+            with pytest.raises(httpx.ConnectError):
+                await client.get("http://10.0.0.1/")
+    assert seen == [[b"GET / HTTP/1.1", b"POST / HTTP/1.1"]]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_is_gone_through(scheme: str) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("site.example").configure_cert(context)
+    asked: list[bytes] = []
+
+    def proxy(connection: socket.socket) -> None:
+        asked.append(connection.recv(65536))
+        if asked[-1].startswith(b"CONNECT"):
+            connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            connection = context.wrap_socket(connection, server_side=True)
+            asked.append(connection.recv(65536))
+        connection.sendall(whole(b"hello"))
+        connection.close()
+
+    with wire(proxy) as url, authority.cert_pem.tempfile() as pem:
+        through = url.replace("http://", "http://me:se%20cret@")
+        reply = await ask(f"{scheme}://site.example/page", proxy=through, ca_file=pem)
+        refused = await ask("http://10.0.0.1/", proxy=through)
+    assert isinstance(reply, Response)
+    assert reply.body == b"hello"
+    first = asked[0].split(b"\r\n")[0]
+    assert first == (
+        b"GET http://site.example/page HTTP/1.1" if scheme == "http" else b"CONNECT site.example:443 HTTP/1.1"
+    )
+    assert b"Proxy-Authorization: Basic bWU6c2UgY3JldA==\r\n" in asked[0]
+    if scheme == "https":
+        assert asked[1].startswith(b"GET /page HTTP/1.1\r\n")
+        assert b"Proxy-Authorization" not in asked[1]
+    assert isinstance(refused, Broken)
+    assert refused.cause is Cause.ADDRESS
+    assert len(asked) == (1 if scheme == "http" else 2)
+
+
+async def test_a_proxy_that_is_not_there_is_named() -> None:
+    with wire(says(b"")) as url:
+        pass
+    reply = await ask("http://site.example/", proxy=url)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.detail) == (Cause.CONNECT, "the proxy: Connection refused")
+
+
+async def test_tls_to_a_server_that_speaks_none_says_so() -> None:
+    with wire(says(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as url:
+        reply = await ask(url.replace("http://", "https://"))
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.detail) == (
+        Cause.TLS,
+        "what answers there speaks no TLS, but perhaps plain http://",
+    )
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", b"nonsense\r\n\r\n", b""]
+)
+async def test_a_proxy_that_refuses_is_a_value(answer: bytes) -> None:
+    with wire(says(answer)) as url:
+        reply = await ask("https://site.example/", proxy=url)
+    assert isinstance(reply, Broken)
+    assert reply.cause in {Cause.CONNECT, Cause.PROTOCOL}

@@ -1,0 +1,958 @@
+"""The contract of every frontier. A new backend joins by one line in `BACKENDS`."""
+
+import random
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawler.errors import FrontierError, StateBusy
+from crawler.frontier.seen_cache import WEIGHT, SeenCache
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.rounds import sample
+from crawler.frontier.sqlite.state_file import remove_state
+from crawler.model.facts import Entry, Facts, Lastmod, Validators
+from crawler.model.lease import Lease
+from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
+from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
+from crawler.model.robots import RobotsFile
+from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.serialise import moment
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.survey import Alike
+from crawler.model.trap import Trap
+from crawler.model.visit import Link, Visit
+from crawler.parse.url import Url
+from crawler.ports import Frontier, InPattern
+from crawler.rules.traps import BATCH, Traps
+
+pytestmark = pytest.mark.anyio
+
+SITE = "http://a.example"
+ROOT = Url(SITE + "/")
+DAY = 86_400.0
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Bench:
+    """A frontier, its clock, and a way to open the same state again."""
+
+    frontier: Frontier
+    clock: Clock
+    reopen: Callable[[], Frontier]
+
+    async def ready(self, *urls: str, gap: float = 0.0, site: str = SITE) -> None:
+        """Begin, add, and have met robots.txt."""
+        await self.frontier.begin("settings")
+        await self.frontier.meet(site, RobotsFile("none", fetched=self.clock()), gap)
+        self.clock.now += gap
+        await self.frontier.add([Visit(Url(url)) for url in urls or (ROOT,)])
+
+    async def settle(self, lease: Lease, outcome: Outcome, *found: Visit, facts: Facts | None = None) -> int:
+        return await self.frontier.settle([Settlement(lease, Verdict(outcome, facts), found)])
+
+    async def leases(self, limit: int = 100, depth: int | None = None) -> list[Lease]:
+        return list((await self.frontier.lease(limit, depth)).leases)
+
+
+BACKENDS: dict[str, Callable[[Path, Clock], Frontier]] = {
+    "sqlite file": lambda folder, clock: SqliteFrontier(str(folder / "state.db"), clock=clock),
+    "sqlite memory": lambda _, clock: SqliteFrontier(":memory:", clock=clock),
+}
+
+
+@pytest.fixture(params=BACKENDS)
+async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = Clock()
+    opened: list[Frontier] = []
+
+    def reopen() -> Frontier:
+        opened.append(BACKENDS[request.param](tmp_path, clock))
+        return opened[-1]
+
+    bench = Bench(reopen(), clock, reopen)
+    yield bench
+    await bench.frontier.close()
+
+
+def page(path: str, depth: int = 1, **more: object) -> Visit:
+    return Visit(Url(SITE + path), depth, ROOT, **more)  # type: ignore[arg-type]
+
+
+async def test_a_url_is_new_once(bench: Bench) -> None:
+    await bench.ready()
+    assert await bench.frontier.add([page("/a"), page("/a"), page("/b")]) == 2
+    assert await bench.frontier.add([page("/b"), page("/c")]) == 1
+    assert (await bench.frontier.balance()).discovered == 4
+
+
+async def test_a_visit_is_leased_to_one_taker_only(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(5)))
+    first, second = await bench.leases(3), await bench.leases(3)
+    assert len({lease.id for lease in [*first, *second]}) == 5
+    batch = await bench.frontier.lease(1)
+    assert not batch.leases
+    assert not batch.finished
+
+
+async def test_leases_come_in_order_of_depth(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/deep", 3), page("/near", 1), page("/middle", 2)])
+    order = [lease.visit.url.removeprefix(SITE) for lease in await bench.leases()]
+    assert order == ["/", "/near", "/middle", "/deep"]
+
+
+async def test_a_depth_limit_holds_back_what_lies_deeper(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/deep", 3)])
+    [root] = await bench.leases(depth=0)
+    await bench.settle(root, Listed())
+    assert (await bench.frontier.lease(9, depth=2)).finished
+    assert [lease.visit.depth for lease in await bench.leases(depth=3)] == [3]
+
+
+async def test_a_stranger_is_met_by_one_visit_first(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([page("/a"), page("/b")])
+    [probe] = await bench.leases()
+    assert probe.robots_first
+    assert await bench.leases() == []
+    await bench.frontier.meet(SITE, RobotsFile("rules", b"x", "ok", bench.clock()), 0.0)
+    await bench.frontier.release([probe])
+    both = await bench.leases()
+    assert len(both) == 2
+    assert not any(lease.robots_first for lease in both)
+    assert both[0].attempt == 1, "meeting a host is no attempt at the page"
+
+
+async def test_robots_is_remembered_for_a_day(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    file = RobotsFile("rules", b"User-agent: *\n\xff", "why", bench.clock())
+    await bench.frontier.meet(SITE, file, 0.0)
+    assert await bench.frontier.robots(SITE) == file
+    assert await bench.frontier.robots("http://other.example") is None
+    bench.clock.now += DAY
+    assert await bench.frontier.robots(SITE) is None
+    await bench.frontier.add([page("/a"), page("/b")])
+    assert [lease.robots_first for lease in await bench.leases()] == [True]
+
+
+async def test_robots_that_this_run_read_can_be_had_when_it_is_old(bench: Bench) -> None:
+    bench.clock.now += 10
+    await bench.frontier.begin("settings")
+    file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
+    await bench.frontier.meet(SITE, file, 0.0)
+    bench.clock.now += DAY
+    assert await bench.frontier.robots(SITE) is None
+    assert await bench.frontier.robots(SITE, stale=True) == file
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    bench.clock.now += 10
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.robots(SITE, stale=True) is None, "it was old when this run began"
+
+
+async def test_robots_that_a_run_began_with_can_be_had_when_it_is_old(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
+    await bench.frontier.meet(SITE, file, 0.0)
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    bench.clock.now += DAY - 10
+    await bench.frontier.begin("settings")
+    bench.clock.now += 20
+    assert await bench.frontier.robots(SITE) is None
+    assert await bench.frontier.robots(SITE, stale=True) == file
+
+
+@pytest.mark.parametrize("status", ["down", "unreachable"])
+async def test_robots_that_failed_is_asked_for_again_when_the_crawl_goes_on(
+    bench: Bench, status: str
+) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.meet(SITE, RobotsFile(status, fetched=bench.clock()), 0.0)
+    await bench.frontier.add([page("/a"), page("/b")])
+    [one, two] = await bench.leases()
+    await bench.settle(one, Unlisted(Why.ROBOTS_DOWN))
+    await bench.settle(two, Listed())
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.robots(SITE) is None
+    [again] = await bench.leases()
+    assert again.robots_first
+    assert again.visit == one.visit
+    balance = await bench.frontier.balance()
+    assert (balance.discovered, balance.open) == (2, 1)
+
+
+async def test_slots_of_a_host_are_a_gap_apart(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(20)), gap=0.5)
+    moments = [lease.at - bench.clock.now for lease in await bench.leases(20)]
+    assert moments == pytest.approx([0, 0.5, 1.0, 1.5, 2.0]), "no slot is booked past the horizon"
+    assert await bench.frontier.slot(SITE) - bench.clock.now == pytest.approx(2.5)
+    batch = await bench.frontier.lease(20)
+    assert not batch.leases
+    assert batch.wait == pytest.approx(1.0)
+    bench.clock.now += 1.0
+    assert [lease.at - bench.clock.now for lease in await bench.leases(20)] == pytest.approx([2.0])
+
+
+async def test_another_host_does_not_wait_for_a_slow_one(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=10.0)
+    other = "http://b.example"
+    await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
+    await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(9)])
+    hosts = [lease.visit.url[:16] for lease in await bench.leases(6)]
+    assert hosts.count(other) >= 5
+
+
+async def test_a_host_that_shows_strain_is_left_alone_and_asked_slower(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=0.5)
+    await bench.frontier.slow(SITE, bench.clock.now + 30)
+    assert await bench.leases() == []
+    first = await bench.frontier.slot(SITE)
+    second = await bench.frontier.slot(SITE)
+    assert first - bench.clock.now == pytest.approx(30)
+    assert second - first == pytest.approx(1.0), "twice the gap"
+
+
+async def test_good_answers_let_a_host_recover(bench: Bench) -> None:
+    await bench.ready(*(f"{SITE}/{n}" for n in range(40)))
+    await bench.frontier.slow(SITE, bench.clock.now)
+    for _ in range(40):
+        bench.clock.now += 10
+        for lease in await bench.leases(1):
+            await bench.settle(lease, Listed(), facts=Facts(200))
+    assert await bench.frontier.slot(SITE) == await bench.frontier.slot(SITE) == bench.clock.now
+
+
+@pytest.mark.parametrize("how", ["another host", "not asked", "failed"])
+async def test_only_good_answers_of_its_own_let_a_host_recover(bench: Bench, how: str) -> None:
+    other = "http://b.example"
+    await bench.ready(*(f"{SITE}/{n}" for n in range(40)), gap=1.0)
+    await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
+    await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(40)])
+    await bench.frontier.slow(SITE, bench.clock.now)
+    for _ in range(40):
+        bench.clock.now += 10
+        for lease in await bench.leases(2):
+            if how == "another host" and lease.visit.url.startswith(other):
+                await bench.settle(lease, Listed(), facts=Facts(200))
+            elif how == "not asked":
+                await bench.settle(lease, Unlisted(Why.ROBOTS))
+            elif how == "failed":
+                await bench.settle(lease, Failed(Cause.SERVER_ERROR), facts=Facts(500))
+    first = await bench.frontier.slot(SITE)
+    assert await bench.frontier.slot(SITE) - first == pytest.approx(2.0)
+
+
+async def test_settling_keeps_facts_and_adds_what_was_found(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    dated = Lastmod(datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC), Source.HEADER)
+    facts = Facts(200, Validators('W/"x"', "yesterday"), dated)
+    assert await bench.settle(root, Listed(dated), page("/a"), page("/b"), facts=facts) == 2
+    record = await bench.frontier.record(ROOT)
+    assert record is not None
+    assert (record.state, record.outcome, record.facts) == ("settled", Listed(dated), facts)
+    found = await bench.frontier.record(Url(SITE + "/a"))
+    assert found is not None
+    assert (found.visit.via, found.visit.depth, found.state) == (ROOT, 1, "queued")
+    assert [await bench.frontier.linking(url) for url in (found.visit.url, ROOT)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Listed(),
+        Unlisted(Why.CANONICAL, SITE + "/other"),
+        Unlisted(Why.NOINDEX),
+        Moved(Url(SITE + "/new")),
+        Failed(Cause.DNS, "no \x1b such host"),
+    ],
+)
+async def test_every_outcome_is_read_back_as_it_was(bench: Bench, outcome: Outcome) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, outcome)
+    record = await bench.frontier.record(ROOT)
+    assert record is not None
+    assert record.outcome == outcome
+
+
+async def test_later_is_offered_again_when_it_is_due(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Later(bench.clock.now + 60, Cause.RATE_LIMITED))
+    batch = await bench.frontier.lease(9)
+    assert batch == type(batch)((), finished=False, is_idle=True, wait=60.0)
+    bench.clock.now += 60
+    [again] = await bench.leases()
+    assert again.visit.url == ROOT
+    assert again.attempt == 2
+
+
+async def test_a_lease_whose_taker_died_is_offered_again_and_the_dead_may_not_settle(bench: Bench) -> None:
+    await bench.ready()
+    [dead] = await bench.leases()
+    bench.clock.now += 1000
+    [alive] = await bench.leases()
+    assert alive.id == dead.id
+    assert await bench.settle(dead, Failed(Cause.TIMEOUT), page("/from-the-dead")) == 0
+    assert await bench.frontier.record(Url(SITE + "/from-the-dead")) is None
+    await bench.settle(alive, Listed())
+    record = await bench.frontier.record(ROOT)
+    assert record is not None
+    assert record.outcome == Listed()
+
+
+async def test_settling_twice_counts_once(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed())
+    await bench.settle(lease, Failed(Cause.TIMEOUT))
+    assert (await bench.frontier.balance()).outcomes == {"listed": 1}
+
+
+async def test_finished_means_nothing_due_and_nothing_out(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    assert not (await bench.frontier.lease(1)).finished
+    await bench.settle(lease, Listed())
+    assert (await bench.frontier.lease(1)).finished
+
+
+async def test_what_is_set_aside_is_settled_at_once_and_never_leased(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), page("/out", filtered=Why.EXCLUDED))
+    assert (await bench.frontier.lease(1)).finished
+    balance = await bench.frontier.balance()
+    assert balance.outcomes == {"listed": 1, "unlisted:excluded": 1}
+    assert balance.balanced
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_followed_link_beats_a_nofollow_link_in_either_order(bench: Bench, together: bool) -> None:
+    await bench.ready(ROOT, SITE + "/second")
+    first, second = await bench.leases()
+    avoided = Settlement(first, Verdict(Listed()), (page("/x", filtered=Why.NOFOLLOW),))
+    followed = Settlement(second, Verdict(Listed()), (page("/x"),))
+    if together:
+        await bench.frontier.settle([followed, avoided])
+    else:
+        await bench.frontier.settle([avoided])
+        await bench.frontier.settle([followed])
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/x"]
+    assert (await bench.frontier.balance()).balanced
+
+
+async def test_entries_come_in_order_of_their_text(bench: Bench) -> None:
+    paths = ["/b", "/a?x=1", "/a", "/a/b", "/B", "/%C3%A9"]
+    await bench.ready(*(SITE + path for path in paths))
+    dated = Lastmod(datetime(2024, 1, 1, tzinfo=UTC), Source.HEADER)
+    for lease in await bench.leases():
+        outcome: Outcome = Unlisted(Why.NOINDEX) if lease.visit.url.endswith("/b") else Listed(dated)
+        await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated))
+    entries = [entry async for chunk in bench.frontier.entries() for entry in chunk]
+    expected = sorted(SITE + path for path in paths if not path.endswith("/b"))
+    assert entries == [Entry(Url(url), dated.at) for url in expected]
+
+
+async def test_words_are_kept_for_one_run(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.remember("seeded", "yes")
+    assert await bench.frontier.recall("seeded") == "yes"
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.recall("seeded") is None
+
+
+async def finish(bench: Bench, facts: Facts, *found: Visit) -> None:
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), *found, facts=facts)
+    for other in await bench.leases():
+        await bench.settle(other, Listed(), facts=facts)
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+
+
+async def test_the_next_run_may_ask_what_changed_and_knows_the_links(bench: Bench) -> None:
+    await bench.ready()
+    facts = Facts(200, Validators('"e"'))
+    await finish(bench, facts, page("/a"), page("/n", filtered=Why.NOFOLLOW))
+    run = await bench.frontier.begin("settings")
+    assert (run.number, run.resumed) == (2, False)
+    await bench.frontier.add([Visit(ROOT)])
+    [lease] = await bench.leases()
+    assert lease.prior is not None
+    assert lease.prior.facts == facts
+    links = await bench.frontier.links(lease)
+    assert set(links) == {Link(Url(SITE + "/a")), Link(Url(SITE + "/n"), nofollow=True)}
+    unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
+    await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
+    assert set(await bench.frontier.links(lease)) == set(links), "a 304 keeps the links"
+    assert (await bench.frontier.balance()).discovered == 2, "a page nobody links to any more falls out"
+
+
+async def test_other_settings_trust_nothing_of_the_last_run(bench: Bench) -> None:
+    await bench.ready()
+    await finish(bench, Facts(200, Validators('"e"')))
+    await bench.frontier.begin("others", "another reading")
+    await bench.frontier.add([Visit(ROOT)])
+    assert [lease.prior for lease in await bench.leases()] == [None]
+
+
+async def test_settings_that_read_pages_alike_trust_the_last_run(bench: Bench) -> None:
+    await bench.ready()
+    await finish(bench, Facts(200, Validators('"e"')))
+    await bench.frontier.begin("others")
+    await bench.frontier.add([Visit(ROOT)])
+    assert [lease.prior is not None for lease in await bench.leases()] == [True]
+
+
+async def test_an_unfinished_run_of_other_settings_is_given_up(bench: Bench) -> None:
+    await bench.ready(ROOT, SITE + "/old")
+    await bench.leases(1)
+    run = await bench.frontier.begin("others")
+    assert (run.number, run.resumed) == (2, False)
+    assert (await bench.frontier.balance()).discovered == 0
+    await bench.frontier.add([Visit(ROOT)])
+    assert [lease.visit.url for lease in await bench.leases()] == [ROOT]
+
+
+async def test_a_complete_run_that_was_not_published_is_not_crawled_again(bench: Bench) -> None:
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed())
+    await bench.frontier.finish()
+    run = await bench.frontier.begin("settings")
+    assert (run.number, run.resumed, run.complete) == (1, True, True)
+
+
+# -- only where there is a file --------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "state.db"
+
+
+async def test_a_run_goes_on_where_it_stopped(path: Path) -> None:
+    clock = Clock()
+    first = Bench(SqliteFrontier(str(path), clock=clock), clock, lambda: first.frontier)
+    await first.ready(ROOT, SITE + "/a", SITE + "/b")
+    one, _, _ = await first.leases()
+    await first.settle(one, Listed(), page("/c"))
+    await first.frontier.close()
+    again = SqliteFrontier(str(path), clock=clock)
+    run = await again.begin("settings")
+    assert (run.number, run.resumed) == (1, True)
+    urls = [lease.visit.url.removeprefix(SITE) for lease in (await again.lease(9)).leases]
+    assert urls == ["/a", "/b", "/c"]
+    await again.close()
+
+
+async def test_a_second_run_is_kept_out_and_a_reader_is_not(path: Path) -> None:
+    holder = SqliteFrontier(str(path))
+    await holder.begin("settings")
+    with pytest.raises(StateBusy, match=r"Another run holds the state .*state\.db"):
+        SqliteFrontier(str(path))
+    reader = SqliteFrontier(str(path), read_only=True)
+    assert (await reader.balance()).discovered == 0
+    await reader.close()
+    await holder.close()
+    await SqliteFrontier(str(path)).close()
+
+
+KILLED = """
+import anyio, os, signal, sys
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.outcome import Listed
+from crawler.model.robots import RobotsFile
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+
+async def main():
+    frontier = SqliteFrontier(sys.argv[1])
+    await frontier.begin("settings")
+    await frontier.meet("http://a.example", RobotsFile("none", fetched=2e9), 0.0)
+    await frontier.add([Visit(Url("http://a.example/"))])
+    for number in range(50):
+        [lease, *_] = (await frontier.lease(1)).leases
+        found = (Visit(Url(f"http://a.example/{number}"), 1, lease.visit.url),)
+        await frontier.settle([Settlement(lease, Verdict(Listed()), found)])
+    print((await frontier.balance()).outcomes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+async def test_what_was_settled_survives_sigkill(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "{'listed': 50}", done.stderr
+    frontier = SqliteFrontier(str(path))
+    assert (await frontier.begin("settings")).resumed
+    assert (await frontier.balance()).outcomes == {"listed": 50}
+    assert len((await frontier.lease(9)).leases) == 1
+    await frontier.close()
+
+
+async def test_runs_are_kept_for_a_while(path: Path) -> None:
+    clock = Clock()
+    frontier = SqliteFrontier(str(path), clock=clock, keep_runs=2)
+    for number in range(5):
+        await frontier.begin("x")
+        await frontier.add([Visit(Url(f"{SITE}/{number}")), Visit(Url(f"{SITE}/always"))])
+        await frontier.finish()
+        await frontier.conclude()
+    known = [await frontier.record(Url(f"{SITE}/{number}")) is not None for number in range(5)]
+    assert known == [False, False, False, True, True]
+    assert await frontier.record(Url(f"{SITE}/always"))
+    await frontier.close()
+
+
+async def test_a_bit_flip_inside_is_noticed_before_the_crawl(path: Path) -> None:
+    clock = Clock()
+    frontier = SqliteFrontier(str(path), clock=clock)
+    bench = Bench(frontier, clock, lambda: frontier)
+    await bench.ready(*(f"{SITE}/{n}" for n in range(2000)))
+    await bench.frontier.close()
+    data = bytearray(path.read_bytes())
+    for at in range(4096 * 3, len(data), 4096):
+        data[at : at + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with pytest.raises(FrontierError, match=r"is damaged .*--fresh"):
+        SqliteFrontier(str(path))
+    kept = remove_state(path)
+    assert kept is not None
+    assert kept.stat().st_size == len(data), "what is damaged may still be saved"
+    assert not path.exists()
+
+
+async def test_beginning_anew_removes_what_is_ours(path: Path) -> None:
+    await SqliteFrontier(str(path)).close()
+    remove_state(path)
+    remove_state(path)
+    assert [left.name for left in path.parent.iterdir()] == [path.name + ".lock"]
+
+
+async def test_reading_a_state_that_is_not_there_makes_none(path: Path) -> None:
+    with pytest.raises(FrontierError, match="There is no state at"):
+        SqliteFrontier(str(path), read_only=True)
+    assert not path.parent.exists()
+
+
+async def test_a_full_disk_is_one_sentence_and_what_was_settled_stays(path: Path) -> None:
+    clock = Clock()
+    frontier = SqliteFrontier(str(path), clock=clock)
+    bench = Bench(frontier, clock, lambda: frontier)
+    await bench.ready()
+    pages = frontier._db.execute("PRAGMA page_count").fetchone()[0]
+    frontier._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(FrontierError, match="full"):
+        await frontier.add([page(f"/{n}" + "x" * 500) for n in range(1000)])
+    assert (await frontier.balance()).discovered == 1
+    frontier._db.execute("PRAGMA max_page_count = 1000000")
+    assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a rolled back URL is not taken for known"
+    await frontier.close()
+
+
+def test_the_memory_of_known_urls_is_bounded_and_forgets_the_oldest() -> None:
+    known = SeenCache(size=10)
+    for number in range(25):
+        known.add(Url(f"http://x/{number}"), number + 1, filtered=False)
+        assert known.number(Url("http://x/0")), "what is asked for stays"
+    assert not known.number(Url("http://x/1"))
+    assert known.number(Url("http://x/24")) == 25
+    assert len(known._young) + len(known._old) <= 20
+
+
+async def test_what_fell_out_of_memory_is_known_all_the_same(path: Path) -> None:
+    frontier = SqliteFrontier(str(path), clock=Clock())
+    await frontier.begin("settings")
+    await frontier.meet(SITE, RobotsFile("none", fetched=Clock()()), 0.0)
+    await frontier.add([Visit(Url(ROOT)), Visit(Url(SITE + "/second"))])
+    first, second = (await frontier.lease(9)).leases
+    found = (page("/x", filtered=Why.NOFOLLOW), page("/y"))
+    await frontier.settle([Settlement(first, Verdict(Listed()), found)])
+    frontier._ledger._known.clear()
+    assert await frontier.add(found) == 0, "known, and not counted again"
+    frontier._ledger._known.clear()
+    followed = (page("/x"), page("/y", filtered=Why.NOFOLLOW))
+    await frontier.settle([Settlement(second, Verdict(Listed()), followed)])
+    leases = (await frontier.lease(9)).leases
+    assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"], "a link to follow came for /x"
+    balance = await frontier.balance()
+    assert balance.discovered == 4
+    assert balance.balanced
+    await frontier.close()
+
+
+async def test_pages_that_say_the_same_are_found_and_can_be_withdrawn(bench: Bench) -> None:
+    urls = [f"{SITE}/{number}" for number in range(6)]
+    await bench.ready(*urls)
+    for number, lease in enumerate(await bench.leases()):
+        outcome = Unlisted(Why.NOINDEX) if number == 5 else Listed()
+        await bench.settle(lease, outcome, facts=Facts(200, content="odd" if number == 4 else "same"))
+    assert await bench.frontier.alike(5) == []
+    [group] = await bench.frontier.alike(4)
+    assert group == Alike(SITE, "same", 4, Url(f"{SITE}/0"))
+    await bench.frontier.withdraw([Url(urls[0]), Url(urls[5])], Why.TRAP, "pattern")
+    record = await bench.frontier.record(Url(urls[0]))
+    assert record
+    assert record.outcome == Unlisted(Why.TRAP, "pattern")
+    await bench.frontier.withdraw(group, Why.SOFT_404, "probe")
+    balance = await bench.frontier.balance()
+    assert balance.outcomes == {
+        "listed": 1,
+        "unlisted:noindex": 1,
+        "unlisted:soft-404": 3,
+        "unlisted:trap": 1,
+    }
+    assert balance.balanced
+
+
+async def test_pages_that_failed_can_be_asked_for_again(bench: Bench) -> None:
+    await bench.ready(f"{SITE}/0", f"{SITE}/1")
+    first, second = await bench.leases()
+    await bench.settle(first, Failed(Cause.CONNECT))
+    await bench.settle(second, Listed())
+    await bench.frontier.reopen([first.visit.url, second.visit.url])
+    balance = await bench.frontier.balance()
+    assert (balance.open, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
+    [again] = await bench.leases()
+    assert (again.visit.url, again.attempt) == (first.visit.url, 1)
+
+
+async def test_what_is_asked_for_again_comes_after_all_others_of_its_depth_limit(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/deep", 3), page("/a"), page("/b")])
+    for lease in await bench.leases(2):
+        await bench.settle(lease, Failed(Cause.CONNECT))
+    await bench.frontier.reopen([ROOT, Url(SITE + "/a")])
+    assert [lease.visit.url for lease in await bench.leases(3, depth=1)] == [SITE + "/b", ROOT, SITE + "/a"]
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/deep"]
+
+
+async def test_a_page_that_answered_is_known_by_its_origin(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/a"), page("/b")])
+    first, second, third = await bench.leases()
+    assert await bench.frontier.answered(SITE) is None
+    await bench.settle(first, Listed())
+    await bench.settle(second, Failed(Cause.NOT_FOUND), facts=Facts(404))
+    assert await bench.frontier.answered(SITE) is None, "listed unfetched, and not found"
+    await bench.settle(third, Listed(), facts=Facts(200))
+    assert await bench.frontier.answered(SITE) == third.visit.url
+    assert await bench.frontier.answered("http://b.example") is None
+
+
+async def test_a_clock_that_goes_back_does_not_make_an_answer_a_failure(bench: Bench) -> None:
+    await bench.ready()
+    await bench.settle((await bench.leases())[0], Failed(Cause.TIMEOUT))
+    await bench.frontier.conclude()
+    bench.clock.now -= 10 * DAY
+    await bench.ready()
+    await bench.settle((await bench.leases())[0], Listed(), page("/a"), facts=Facts(200, header=moment(5)))
+    record = await bench.frontier.record(ROOT)
+    assert record
+    assert record.facts
+    assert (record.facts.header, record.failing) == (moment(5), None)
+
+
+async def test_strain_doubles_once_a_second_and_has_an_end(bench: Bench) -> None:
+    await bench.ready(gap=1.0)
+
+    async def gap() -> float:
+        first = await bench.frontier.slot(SITE)
+        return await bench.frontier.slot(SITE) - first
+
+    for _ in range(5):
+        await bench.frontier.slow(SITE, bench.clock.now)
+    assert await gap() == pytest.approx(2.0)
+    for _ in range(9):
+        bench.clock.now += 1.5
+        await bench.frontier.slow(SITE, bench.clock.now)
+    assert await gap() == pytest.approx(8.0)
+
+
+# -- seeds --------------------------------------------------------------------------------------------------
+
+
+def sitemap(name: str, depth: int = 0) -> Seed:
+    return Seed(SeedKind.SITEMAP, f"{SITE}/{name}.xml", depth)
+
+
+async def test_seeds_are_read_in_the_order_they_were_named_and_once_a_run(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
+    assert await bench.frontier.next_seed() is None, "start URLs are not read"
+    assert await bench.frontier.name_seeds([sitemap("b"), sitemap("a"), sitemap("b")], 10) == 0
+    await bench.frontier.name_seeds([Seed(SeedKind.INPUT, "list.txt")], 10)
+    order = []
+    while seed := await bench.frontier.next_seed():
+        order.append(seed)
+        below = (sitemap("c", 1), sitemap("a", 1)) if seed == sitemap("b") else ()
+        await bench.frontier.settle_seed(SeedSettlement(seed, SeedOutcome.READ, below=below), 10)
+    assert order == [Seed(SeedKind.INPUT, "list.txt"), sitemap("b"), sitemap("a"), sitemap("c", 1)]
+    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 10)
+    assert await bench.frontier.next_seed() is None
+    assert await bench.frontier.sitemaps() == {"read": 3}
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    await bench.frontier.name_seeds([sitemap("a")], 10)
+    assert await bench.frontier.next_seed() == sitemap("a")
+
+
+async def test_no_more_seeds_of_one_depth_become_known_than_there_is_room_for(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.name_seeds([sitemap(str(n)) for n in range(5)], 3) == 2
+    assert await bench.frontier.name_seeds([sitemap("0"), sitemap("9")], 3) == 1, (
+        "that which is known needs no room"
+    )
+    below = tuple(sitemap(f"c{n}", 1) for n in range(5))
+    assert (
+        await bench.frontier.settle_seed(SeedSettlement(sitemap("0"), SeedOutcome.READ, "", 5, below), 4) == 1
+    )
+    assert await bench.frontier.sitemaps() == {"read": 1, "open": 6, "passed": 1}
+
+
+async def test_what_a_seed_names_is_asked_for_though_links_were_not_reason_enough(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    reasons = [Why.NOFOLLOW, Why.DEPTH, Why.TRAP, Why.NOT_NAMED, Why.EXCLUDED]
+    await bench.settle(root, Listed(), *(page(f"/{why.value}", filtered=why) for why in reasons))
+    await bench.frontier.name_seeds([sitemap("a")], 1)
+    named = [Visit(Url(f"{SITE}/{why.value}")) for why in reasons[:-1]]
+    excluded = Visit(Url(f"{SITE}/excluded"), filtered=Why.EXCLUDED)
+    assert await bench.frontier.add([*named, excluded], sitemap("a")) == 4
+    assert await bench.frontier.add([*named, excluded], sitemap("a")) == 0
+    leases = await bench.leases()
+    assert {lease.visit.url for lease in leases} == {visit.url for visit in named}
+    assert {lease.visit.depth for lease in leases} == {0}
+    balance = await bench.frontier.balance()
+    assert (balance.discovered, balance.balanced) == (6, True)
+
+
+@pytest.mark.parametrize("linked_first", [True, False])
+async def test_how_a_url_came_in_does_not_depend_on_which_way_was_first(
+    bench: Bench, linked_first: bool
+) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
+    both, alone, follows_not, itself = (
+        Url(SITE + path) for path in ("/both", "/alone", "/nofollow", "/itself")
+    )
+    named = [Visit(url) for url in (both, alone, follows_not, itself)]
+    links = [page("/both"), page("/linked"), page("/nofollow", filtered=Why.NOFOLLOW)]
+    if linked_first:
+        await bench.settle(root, Listed(), *links)
+        await bench.frontier.add(named, sitemap("b"))
+        await bench.frontier.add(named, sitemap("a"))
+    else:
+        await bench.frontier.add(named, sitemap("a"))
+        await bench.frontier.add(named, sitemap("b"))
+        await bench.settle(root, Listed(), *links)
+    for lease in await bench.leases():
+        # A page that links to itself only is linked to by no other; what it links to in vain is known already.
+        await bench.settle(lease, Listed(), Visit(lease.visit.url, 1, lease.visit.url))
+    known = {
+        url: await bench.frontier.record(url)
+        for url in (both, alone, follows_not, itself, Url(SITE + "/linked"))
+    }
+    ways = {url.removeprefix(SITE): (r.seed, r.visit.via, r.visit.depth) for url, r in known.items() if r}
+    assert ways == {
+        "/both": (sitemap("a"), ROOT, 0), "/alone": (sitemap("a"), None, 0), "/nofollow": (sitemap("a"), None, 0),
+        "/itself": (sitemap("a"), None, 0), "/linked": (None, ROOT, 1),
+    }  # fmt: skip
+    assert await bench.frontier.orphans() == {sitemap("a").name: 3}
+
+
+async def test_a_start_url_stays_one_whatever_names_it_besides(bench: Bench) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.name_seeds([sitemap("a")], 1)
+    await bench.frontier.add([Visit(ROOT)], sitemap("a"))
+    await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
+    await bench.frontier.add([Visit(ROOT)], sitemap("a"))
+    record = await bench.frontier.record(ROOT)
+    assert record
+    assert record.seed == Seed(SeedKind.START)
+
+
+async def test_sitemaps_that_robots_txt_kept_back_by_failing_are_read_when_the_run_goes_on(
+    bench: Bench,
+) -> None:
+    await bench.frontier.begin("settings")
+    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
+    await bench.frontier.settle_seed(SeedSettlement(sitemap("a"), SeedOutcome.ROBOTS_DOWN), 0)
+    await bench.frontier.settle_seed(SeedSettlement(sitemap("b"), SeedOutcome.FAILED), 0)
+    assert (await bench.frontier.begin("settings")).resumed
+    assert await bench.frontier.next_seed() == sitemap("a")
+
+
+def test_what_is_remembered_of_urls_is_bounded_in_bytes() -> None:
+    known = SeenCache()
+    urls = [Url(f"https://site.example/{'x' * 8_000}/{number}") for number in range(10_000)]
+    for number, url in enumerate(urls, 1):
+        known.add(url, number, filtered=False)
+    kept = [number for number in known.numbers(urls[-400:]) if number]
+    assert len(kept) == 400, "the links of a page are"
+    assert sum(len(url) for url in (*known._young, *known._old)) < 2 * WEIGHT + 100_000
+
+
+# -- the rounds of patterns that may be crawler traps ----------------------------------------------------
+
+
+def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
+    url = Url(f"{SITE}/shop?n={number}")
+    return Visit(url, depth, ROOT, pattern=Traps().pattern(url, named=named))
+
+
+async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[str]:
+    """Settle all there is, round after round: what was asked for, in the order of the rounds."""
+    asked: list[str] = []
+    for _ in range(most):
+        leases = await bench.leases(10_000)
+        asked += sorted(lease.visit.url for lease in leases)
+        for lease in leases:
+            await bench.settle(lease, Listed(), facts=Facts(200, content=content.format(lease.visit.url)))
+        if not (await bench.frontier.advance()).released and not leases:
+            break
+    return asked
+
+
+async def test_what_lies_in_a_pattern_is_held_until_a_round(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    assert await bench.settle(root, Listed(), page("/a"), *(shop(n) for n in range(200))) == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/a"]
+    balance = await bench.frontier.balance()
+    assert (balance.discovered, balance.open, balance.balanced) == (202, 201, True)
+
+
+async def test_a_batch_is_the_same_whatever_came_first(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in random.Random(1).sample(range(400), 400)))
+    answer = await bench.frontier.advance()
+    assert (answer.released, list(answer.closed)) == (BATCH, [])
+    first = {lease.visit.url for lease in await bench.leases(1_000)}
+    assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:BATCH])
+
+
+async def test_a_pattern_that_shows_nothing_new_is_closed_and_stays_so(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    assert len(await rounds(bench)) == BATCH
+    [trap] = await bench.frontier.traps()
+    assert (trap.kind, trap.pattern) == ("query", SITE + "/shop?n=…")
+    await bench.frontier.add([shop(1_000), page("/b")])
+    assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/b"]
+    record = await bench.frontier.record(shop(1_000).url)
+    assert record
+    assert record.outcome == Unlisted(Why.TRAP, trap.pattern)
+    assert record.pattern == InPattern(trap.pattern, BATCH, closed=True)
+    assert (await bench.frontier.balance()).balanced
+    assert await bench.frontier.unlist_repeats() == BATCH - 1
+    assert await bench.frontier.unlist_repeats() == 0
+
+
+async def test_a_pattern_that_shows_something_new_goes_on(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    assert len(await rounds(bench, "{}")) == 400
+    assert await bench.frontier.traps() == []
+    assert await bench.frontier.unlist_repeats() == 0
+
+
+async def test_what_a_seed_names_waits_for_no_round_and_is_not_kept_back(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    seeds = [shop(n)._replace(via=None, depth=0) for n in (7, 401)]
+    named_by = sitemap("map")
+    assert await bench.frontier.add(seeds, named_by) == 2
+    assert {lease.visit.url for lease in await bench.leases()} == {seed.url for seed in seeds}
+    await rounds(bench)
+    barred = shop(await a_barred(bench))
+    assert await bench.frontier.add([barred._replace(via=None)], named_by) == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [barred.url]
+
+
+async def a_barred(bench: Bench) -> int:
+    """A page that its closed pattern keeps back."""
+    for number in range(400):
+        record = await bench.frontier.record(shop(number).url)
+        if record and record.outcome == Unlisted(Why.TRAP, SITE + "/shop?n=…"):
+            return number
+    raise AssertionError
+
+
+async def test_what_a_page_names_as_canonical_is_judged_apart(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
+    await rounds(bench)
+    barred = await a_barred(bench)
+    await bench.frontier.add([page("/copy")])
+    [copy] = await bench.leases()
+    await bench.settle(copy, Unlisted(Why.CANONICAL, shop(barred).url), shop(barred, named=True))
+    assert (await bench.frontier.advance()).released == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [shop(barred).url]
+
+
+async def test_a_redirect_makes_its_target_nearer(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), page("/x", 2), page("/y", 2, filtered=Why.DEPTH), page("/hop", 1))
+    [hop] = await bench.leases(depth=1)
+    await bench.settle(hop, Moved(Url(SITE + "/x")), page("/x", 1, hops=1), page("/y", 1, hops=1))
+    nearer = {(lease.visit.url, lease.visit.depth) for lease in await bench.leases(depth=1)}
+    assert nearer == {(SITE + "/x", 1), (SITE + "/y", 1)}
+
+
+async def test_rounds_go_on_where_a_death_left_them(path: Path) -> None:
+    clock, asked = Clock(), list[str]()
+    for _ in range(12):
+        frontier = SqliteFrontier(str(path), clock=clock)
+        bench = Bench(frontier, clock, lambda: frontier)  # noqa: B023 - not called
+        await bench.ready()
+        for lease in await bench.leases(40):
+            found = [shop(n) for n in range(400)] if lease.visit.url == ROOT else []
+            asked.append(lease.visit.url)
+            await bench.settle(lease, Listed(), *found, facts=Facts(200, content="same"))
+        await bench.leases(7)  # lost
+        if (await frontier.lease(1)).finished:
+            await frontier.advance()
+        await frontier.close()
+    assert len(asked) == len(set(asked)) == 1 + BATCH
+
+
+async def test_told_traps_are_kept_once(bench: Bench) -> None:
+    await bench.ready()
+    trap = Trap("path", "https://a/…/x/…/x/…", "https://a/x/x")
+    await bench.frontier.tell([trap, trap])
+    await bench.frontier.tell([trap])
+    assert await bench.frontier.traps() == [trap]

@@ -1,0 +1,89 @@
+"""A state that an earlier version wrote: it opens, is migrated, and keeps what it knows.
+
+`data/state/version-N.sql` is the dump of a state that was made by the program of that version (two crawls of the demo site).
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.state_file import open_state
+
+DUMP = Path(__file__).parents[1] / "data" / "state" / "version-4.sql"
+EARLIER = {
+    4: "",
+    3: "ALTER TABLE host DROP COLUMN strained; PRAGMA user_version = 3;",
+    2: "ALTER TABLE host DROP COLUMN strained; ALTER TABLE run DROP COLUMN reading; PRAGMA user_version = 2;",
+}
+ENTRIES = "SELECT url, lastmod FROM url WHERE run = 2 AND outcome = 'listed' ORDER BY url"
+
+
+@pytest.fixture(params=EARLIER)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(DUMP.read_text() + EARLIER[request.param])
+        db.execute("PRAGMA journal_mode = WAL")
+    return str(path)
+
+
+def entries_in(state: str) -> list[tuple[str, int | None]]:
+    with closing(sqlite3.connect(state)) as db:
+        return db.execute(ENTRIES).fetchall()
+
+
+def form_of(db: sqlite3.Connection) -> dict[str, object]:
+    """Each table with its columns, each index with its text."""
+    named = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+    return {
+        f"{kind} {name}": {row[1] for row in db.execute(f"PRAGMA table_info({name})")}
+        if kind == "table"
+        else sql
+        for kind, name, sql in named
+    }
+
+
+async def entries_of(frontier: SqliteFrontier) -> list[tuple[str, int | None]]:
+    chunks = [chunk async for chunk in frontier.entries()]
+    return [
+        (entry.url, int(entry.lastmod.timestamp()) if entry.lastmod else None)
+        for chunk in chunks
+        for entry in chunk
+    ]
+
+
+async def test_an_earlier_state_keeps_its_urls_and_dates(state: str) -> None:
+    before = entries_in(state)
+    assert len(before) == 28
+    assert any(at for _, at in before)
+    frontier = SqliteFrontier(state)
+    try:
+        assert await entries_of(frontier) == before
+    finally:
+        await frontier.close()
+    assert entries_in(state) == before
+
+
+async def test_an_earlier_state_can_be_read_without_being_changed(state: str) -> None:
+    before = Path(state).read_bytes()
+    frontier = SqliteFrontier(state, read_only=True)
+    try:
+        assert await entries_of(frontier) == entries_in(state)
+    finally:
+        await frontier.close()
+    assert Path(state).read_bytes() == before
+
+
+def test_a_migrated_state_has_the_form_of_a_new_one(state: str) -> None:
+    with closing(open_state(state, read_only=False)) as migrated, closing(sqlite3.connect(":memory:")) as new:
+        new.executescript(schema.TABLES)
+        assert form_of(migrated) == form_of(new)
+        assert migrated.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION
+
+
+def test_each_version_leads_to_the_next() -> None:
+    assert list(schema.MIGRATIONS) == list(range(min(schema.MIGRATIONS), schema.VERSION))

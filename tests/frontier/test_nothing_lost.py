@@ -1,0 +1,260 @@
+"""Death at any instant, damage, full disks and clocks that jump: nothing is lost, and nothing is listed twice."""
+
+import gzip
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from crawler.__main__ import main
+from crawler.cli.demo.site import Site
+from crawler.engine.crawl import GROUP
+from crawler.settings.sections import Pace
+
+ROOT = Path(__file__).parents[2]
+# The hook writes down every moment; at the one that was chosen, the process is gone.
+DYING = """
+import os, signal, sys
+from crawler.model import failpoints
+log, chosen, turn, *words = sys.argv[1:]
+seen = 0
+def hook(name):
+    global seen
+    with open(log, "a") as file:
+        file.write(name + "\\n")
+    if name == chosen:
+        seen += 1
+        if seen == int(turn):
+            os.kill(os.getpid(), signal.SIGKILL)
+failpoints.hook = hook
+from crawler.__main__ import main
+main(words)
+"""
+
+
+def words(origin: str, folder: Path) -> list[str]:
+    return [
+        "crawl", origin + "/", "--rate", "0", "--max-urls", "10", "-q", "--retries", "1",
+        "--state", str(folder / "s.db"), "-o", str(folder / "out"),
+    ]  # fmt: skip
+
+
+def process(source: str, *arguments: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    def limited() -> None:
+        if limit is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    # Who measures coverage in a process that may write little would fail itself.
+    environ = {
+        name: value for name, value in os.environ.items() if limit is None or not name.startswith("COVERAGE")
+    }
+    command = [sys.executable, "-c", source, *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env=environ, preexec_fn=limited
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+
+
+def sitemaps(folder: Path) -> dict[str, bytes]:
+    return {name: body for name, body in contents(folder).items() if name != "manifest.json"}
+
+
+def listed(folder: Path) -> list[str]:
+    bodies = [
+        gzip.decompress(body) for name, body in sorted(sitemaps(folder).items()) if name != "sitemap.xml.gz"
+    ]
+    return re.findall(r"<loc>([^<]+)", b"".join(bodies).decode())
+
+
+def many_pages(count: int) -> Site:
+    """Each page links to some others; all can be reached from the first."""
+    site = Site()
+    for number in range(count):
+        links = [f"/{(number * 7 + step) % count}" for step in (1, 2, 3)] + [f"/{number + 1}"] * (
+            number + 1 < count
+        )
+        site.page(f"/{number}" if number else "/", links=links, lastmod="Mon, 01 Jan 2024 00:00:00 GMT")
+    site.page("/0")
+    return site
+
+
+def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path) -> None:
+    site = many_pages(30)
+    with site.serve() as origin:
+        log = tmp_path / "log"
+        assert process(DYING, str(log), "", "0", *words(origin, tmp_path / "calm")).returncode == 0
+        moments = log.read_text().splitlines()
+        kinds = sorted(set(moments))
+        assert {
+            "before commit of settle",
+            "after rename of sitemap.xml.gz",
+            "before fsync of the folder",
+        } <= set(kinds)
+        for number, moment in enumerate(kinds):
+            folder = tmp_path / f"death-{number}"
+            turn = (moments.count(moment) + 1) // 2
+            died = process(DYING, str(log), moment, str(turn), *words(origin, folder))
+            assert died.returncode == -signal.SIGKILL, (moment, died.stderr)
+            again = process(DYING, str(log), "", "0", *words(origin, folder))
+            assert again.returncode == 0, (moment, again.stderr)
+            assert sitemaps(folder) == sitemaps(tmp_path / "calm"), moment
+            assert not list((folder / "out").glob(".staging*")), moment
+
+
+@pytest.mark.slow
+def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twice(tmp_path: Path) -> None:
+    pages = 2_000
+    site = many_pages(pages)
+    chance = random.Random(5)
+    with site.serve() as origin:
+        calm = [*words(origin, tmp_path / "calm"), "--max-urls", "500"]
+        assert (
+            process("from crawler.__main__ import main; import sys; main(sys.argv[1:])", *calm).returncode
+            == 0
+        )
+        asked = len(site.log)
+        kills, code = 0, None
+        while code is None:
+            command = [
+                sys.executable,
+                "-m",
+                "crawler",
+                *words(origin, tmp_path / "killed"),
+                "--max-urls",
+                "500",
+            ]
+            running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+            # By what the site saw and not by the clock: the moment is random, the progress is not.
+            enough = len(site.log) + chance.randint(50, 500)
+            while (code := running.poll()) is None and len(site.log) < enough:
+                time.sleep(0.002)
+            if code is None:
+                time.sleep(chance.uniform(0, 0.02))
+                running.kill()
+                kills += running.wait() == -signal.SIGKILL
+    assert (code, kills >= 4) == (0, True)
+    assert sitemaps(tmp_path / "killed") == sitemaps(tmp_path / "calm")
+    urls = listed(tmp_path / "killed")
+    assert len(urls) == len(set(urls)) == pages + 1
+    twice = len(site.log) - 2 * asked
+    # After each kill robots.txt may be asked for once more, too.
+    assert twice <= kills * (Pace().concurrency + GROUP + 1), f"{kills} kills, {twice} asked twice"
+
+
+MAIN = "from crawler.__main__ import main; import sys; main(sys.argv[1:])"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of a file's size is Linux's")
+@pytest.mark.parametrize("limit", [40_000, 120_000])
+def test_a_disk_that_is_full_is_one_sentence_and_the_next_run_goes_on(tmp_path: Path, limit: int) -> None:
+    site = many_pages(200)
+    with site.serve() as origin:
+        full = process(MAIN, *words(origin, tmp_path / "full"), limit=limit)
+        assert full.returncode == 3, full.stderr
+        assert len(full.stderr.strip().splitlines()) == 1
+        assert "nothing is lost" in full.stderr
+        assert process(MAIN, *words(origin, tmp_path / "full")).returncode == 0
+        assert process(MAIN, *words(origin, tmp_path / "calm")).returncode == 0
+    assert sitemaps(tmp_path / "full") == sitemaps(tmp_path / "calm")
+
+
+Run = Callable[[Sequence[str]], tuple[int, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(words: Sequence[str]) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as left:
+            main(list(words))
+        return int(left.value.code or 0), capsys.readouterr().err
+
+    return call
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    """Some bits flipped, or the end cut off."""
+    if chance.random() < 0.3:
+        return data[: chance.randrange(len(data))]
+    broken = bytearray(data)
+    for _ in range(chance.choice([1, 3, 20])):
+        broken[chance.randrange(len(broken))] ^= 1 << chance.randrange(8)
+    return bytes(broken)
+
+
+def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: Run) -> None:
+    site = many_pages(60)
+    chance = random.Random(12)  # by chance none of these flips the value of a date, which SQLite cannot see
+    with site.serve() as origin:
+        assert run(words(origin, tmp_path / "calm"))[0] == 0
+        half = [*words(origin, tmp_path / "half"), "--max-pages", "25"]
+        assert run(half)[0] == 7
+        state = (tmp_path / "half/s.db").read_bytes()
+        refused = 0
+        for number in range(40):
+            folder = tmp_path / f"damage-{number}"
+            folder.mkdir()
+            (folder / "s.db").write_bytes(damaged(state, chance))
+            code, err = run(words(origin, folder))
+            if code:
+                refused += 1
+                assert code == 3, err
+                assert len(err.strip().splitlines()) == 1
+                again = run([*words(origin, folder), "--fresh"])
+                if "is not a state of" in err:  # its mark is gone: it may be anybody's, and stays
+                    assert again[0] == 3, again[1]
+                    continue
+                assert "--fresh" in err
+                assert again[0] == 0, again[1]
+            assert sitemaps(folder) == sitemaps(tmp_path / "calm"), number
+    assert refused > 10
+
+
+@pytest.mark.parametrize("jump", [-7 * 86_400.0, -3_600.0, 7 * 86_400.0])
+def test_a_clock_that_jumps_stops_nothing(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    site = many_pages(40)
+    real, shift = time.time, [0.0]
+
+    def jumping(_: object) -> object:
+        shift[0] = jump
+        return site.answer(200, b"<p>the clock jumped while this was sent")
+
+    site.respond("/20", jumping)
+    monkeypatch.setattr(time, "time", lambda: real() + shift[0])
+    with site.serve() as origin:
+        began = time.monotonic()
+        code, err = run([*words(origin, tmp_path), "--rate", "100"])
+        assert code == 0, err
+        assert time.monotonic() - began < 20, "it did not wait for the old time to come again"
+    assert len(listed(tmp_path)) == 41
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_crawl(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "file").write_text("x")
+    site = many_pages(3)
+    with site.serve() as origin:
+        code, err = run(
+            ["crawl", origin + "/", "-q", "--state", str(tmp_path / "file/s.db"), "-o", str(tmp_path / "o")]
+        )
+        assert (code, site.log) == (3, [])
+        assert "file" in err
+        if os.geteuid() != 0:
+            (tmp_path / "locked").mkdir(mode=0o500)
+            code, err = run(
+                ["crawl", origin + "/", "-q", "--state", ":memory:", "-o", str(tmp_path / "locked/out")]
+            )
+            assert (code, site.log) == (3, [])
+            assert "permission is denied" in err

@@ -1,0 +1,256 @@
+"""The file of a state: only what is ours is used, moved or removed; everything else is named, and left as it is."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.errors import FrontierError
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.ownership import Owner, owner_of
+from crawler.frontier.sqlite.state_file import remove_state
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "folder").mkdir()
+    return tmp_path / "folder" / "state.db"
+
+
+def text(path: Path) -> None:
+    path.write_text("my notes")
+
+
+def long_text(path: Path) -> None:
+    path.write_bytes(b"my notes" * 1_000)
+
+
+def database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE theirs (x)")
+
+
+def database_with_an_id(path: Path) -> None:
+    database(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA application_id = 7")
+
+
+def database_whose_rows_are_in_the_log(path: Path) -> None:
+    """As another program leaves it when it is killed."""
+    words = f"""
+import os, sqlite3
+db = sqlite3.connect({str(path)!r}, isolation_level=None)
+db.execute("PRAGMA journal_mode = WAL")
+db.execute("CREATE TABLE theirs (x)")
+os.kill(os.getpid(), {int(signal.SIGKILL)})
+"""
+    subprocess.run([sys.executable, "-c", words], check=False)
+    assert path.with_name(path.name + "-wal").stat().st_size
+
+
+def cut_database(path: Path) -> None:
+    database(path)
+    path.write_bytes(path.read_bytes()[:50])
+
+
+def a_log_without_its_database(path: Path) -> None:
+    path.with_name(path.name + "-wal").write_bytes(b"pages" * 100)
+
+
+def a_journal_without_its_database(path: Path) -> None:
+    path.touch()
+    path.with_name(path.name + "-journal").write_bytes(b"pages" * 100)
+
+
+def a_file_where_the_lock_goes(path: Path) -> None:
+    path.with_name(path.name + ".lock").write_text("my lock")
+
+
+def a_link_to_notes(path: Path) -> None:
+    (path.parent / "notes.txt").write_text("my notes")
+    path.symlink_to("notes.txt")
+
+
+OTHERS = (
+    text, long_text, database, database_with_an_id, database_whose_rows_are_in_the_log, cut_database, a_link_to_notes,
+)  # fmt: skip
+BESIDE = (a_log_without_its_database, a_journal_without_its_database, a_file_where_the_lock_goes)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+
+
+@pytest.mark.parametrize("make", [*OTHERS, *BESIDE])
+async def test_what_is_not_ours_is_never_opened(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    before = contents(path.parent)
+    with pytest.raises(FrontierError) as refused:
+        SqliteFrontier(str(path))
+    assert "--fresh" not in str(refused.value)
+    assert {name: data for name, data in contents(path.parent).items() if data or name in before} == before
+
+
+@pytest.mark.parametrize("make", OTHERS)
+async def test_beginning_anew_never_touches_what_is_not_ours(
+    path: Path, make: Callable[[Path], None]
+) -> None:
+    make(path)
+    before = contents(path.parent)
+    with pytest.raises(FrontierError, match="is not a state of sitemap-crawler, and is left as it is"):
+        remove_state(path)
+    assert contents(path.parent) == before
+    with pytest.raises(FrontierError, match="is not a state of sitemap-crawler"):
+        SqliteFrontier(str(path), read_only=True)
+
+
+@pytest.mark.parametrize("make", [a_log_without_its_database, a_journal_without_its_database])
+async def test_beginning_anew_keeps_a_log_of_somebodys(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    remove_state(path)
+    await SqliteFrontier(str(path)).close()
+    [kept] = [file for file in path.parent.iterdir() if file.name.endswith(".kept")]
+    assert kept.read_bytes() == b"pages" * 100
+
+
+async def test_an_empty_file_is_used(path: Path) -> None:
+    path.touch()
+    remove_state(path)
+    await SqliteFrontier(str(path)).close()
+    assert owner_of(path) is Owner.OURS
+
+
+async def test_a_state_behind_a_link_is_the_state_itself(path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    holder = SqliteFrontier(str(link))
+    assert path.exists()
+    with pytest.raises(FrontierError, match="Another run holds the state"):
+        SqliteFrontier(str(path))
+    await holder.close()
+    remove_state(link)
+    assert (link.is_symlink(), path.exists()) == (True, False)
+
+
+async def test_a_new_state_says_whose_it_is_at_any_moment(path: Path) -> None:
+    """Also in a copy of the file alone, while what it has is still in the log."""
+    frontier = SqliteFrontier(str(path))
+    await frontier.begin("settings")
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    await frontier.close()
+    assert owner_of(copy) is Owner.OURS
+
+
+async def test_a_state_whose_id_is_still_in_the_log_is_ours(path: Path) -> None:
+    """So it was written by versions that set the id after the mode of the journal."""
+    frontier = SqliteFrontier(str(path))
+    await frontier.begin("settings")
+    await frontier.add([Visit(Url("http://a.example/"))])
+    for suffix in ("", "-wal"):
+        shutil.copy(path.with_name(path.name + suffix), path.with_name("old.db" + suffix))
+    await frontier.close()
+    old = path.with_name("old.db")
+    data = bytearray(old.read_bytes())
+    data[68:72] = bytes(4)
+    old.write_bytes(data)
+    assert owner_of(old) is Owner.OURS
+    again = SqliteFrontier(str(old))
+    assert await again.first() == "http://a.example/"
+    await again.close()
+
+
+@pytest.mark.parametrize("name", ["", "/", "missing/"])
+async def test_a_folder_is_no_state(tmp_path: Path, name: str) -> None:
+    for read_only in (False, True):
+        with pytest.raises(FrontierError, match="is a folder: name a file with --state"):
+            SqliteFrontier(f"{tmp_path}/{name}" if name else str(tmp_path), read_only=read_only)
+    assert list(tmp_path.parent.glob(tmp_path.name + "*")) == [tmp_path]
+
+
+async def test_what_is_no_regular_file_is_no_state(path: Path) -> None:
+    os.mkfifo(path)
+    for state in (path, Path("/dev/null")):
+        with pytest.raises(FrontierError, match="is no regular file"):
+            SqliteFrontier(str(state))
+
+
+async def test_a_state_of_a_newer_program_asks_for_an_upgrade(path: Path) -> None:
+    await SqliteFrontier(str(path)).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(FrontierError, match=r"was written by a newer sitemap-crawler .* upgrade") as newer:
+        SqliteFrontier(str(path))
+    assert "--fresh" not in str(newer.value)
+
+
+# -- where nothing can be written -----------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+# As root, without the right to write where the mode of a file forbids it (capabilities(7): CAP_DAC_OVERRIDE).
+AS_ANY_USER = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+URL = "http://a.example/"
+
+
+async def a_state(path: Path) -> SqliteFrontier:
+    frontier = SqliteFrontier(str(path))
+    await frontier.begin("settings")
+    await frontier.add([Visit(Url(URL))])
+    return frontier
+
+
+async def closed(path: Path) -> None:
+    await (await a_state(path)).close()
+
+
+async def with_all_in_the_log(path: Path) -> None:
+    """As a killed run leaves it."""
+    living = path.with_name("living.db")
+    frontier = await a_state(living)
+    for suffix in ("", "-wal"):
+        shutil.copy(living.with_name(living.name + suffix), path.with_name(path.name + suffix))
+    await frontier.close()
+    living.unlink()
+    assert path.with_name(path.name + "-wal").stat().st_size
+
+
+async def of_version_4(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((ROOT / "tests/data/state/version-4.sql").read_text())
+        db.execute("PRAGMA journal_mode = WAL")
+
+
+@pytest.mark.parametrize("make", [closed, with_all_in_the_log, of_version_4])
+async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: Any) -> None:
+    await make(path)
+    for file in path.parent.iterdir():
+        file.chmod(0o444)
+    path.parent.chmod(0o555)
+    before = contents(path.parent)
+
+    def asked(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", AS_ANY_USER, "-m", "crawler", *words, "--state", str(path)],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    status = asked("status")
+    assert status[0] == 0, status
+    assert "discovered, each accounted for" in status[1]
+    if make is not of_version_4:
+        assert asked("explain", URL)[1].splitlines()[1].split() == ["outcome", "queued"]
+        code, said = asked("export", "-o", "-")
+        assert (code, "No page is listed" in said) == (6, True), said
+    assert contents(path.parent) == before

@@ -1,0 +1,153 @@
+"""Which pairs of pages say the same: what must count as a change, and what must not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.parse.fingerprint import fingerprint, said
+from crawler.parse.html import extract, tree_of
+
+PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
+<meta name="csrf-token" content="abc"><script nonce="n1">var t = 1;</script><style>p { color: red }</style></head>
+<body class="a"><nav><a href="/">Home</a> <a href="/shop?sid=1">Shop</a></nav>
+<h1>Storm lantern</h1><p>Hand-made, 30 cm, 48.00 EUR. Open from 18:30.</p>
+<form><input type="hidden" name="csrf" value="x1"><input type="submit" value="Buy"></form>
+<p>1,024 views</p><p>Posted 3 minutes ago</p><!-- generated at 2026-01-01 -->
+<p>Session a8f5f167f44f4964e6c998dee827110c</p>
+<footer>© 2025 Lanterns &amp; Co. Page generated in 0.013 s</footer></body></html>"""
+
+
+def dates(body: bytes) -> list[str]:
+    return list(extract(body, "https://a.example/", charset="utf-8", dated=True, printed=True).dates)
+
+
+def printed(markup: str) -> str:
+    return fingerprint(said(tree_of(markup.encode(), "utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("n1", "n2"),
+        ("var t = 1", "var t = 2"),
+        ("color: red", "color: blue"),
+        ("x1", "x2"),
+        ('content="abc"', 'content="def"'),
+        ("sid=1", "sid=2"),
+        ('class="a"', 'class="b"'),
+        ("1,024 views", "1,025 views"),
+        ("1,024 views", "Views: 99.1k"),
+        ("3 minutes ago", "2 hours ago"),
+        ("2026-01-01", "2026-01-02"),
+        ("© 2025", "© 2026"),
+        ("0.013", "0.2"),
+        ("a8f5f167f44f4964e6c998dee827110c", "0cc175b9c0f1b6a831c399e269772661"),
+        ("<h1>", "\n  <h1>\n "),
+        ("<nav>", "<nav><a href=/new>New arrivals</a>"),
+        ("</body>", "<script>more()</script></body>"),
+        ("</body>", "<p>Generated on 2026-11-21 at 05:00:13 by server-7</p></body>"),
+        ("</body>", "<p>Copyright (c) 2026 Somebody</p></body>"),
+    ],
+)
+def test_what_moves_without_meaning_is_no_change(old: str, new: str) -> None:
+    assert old in PAGE
+    assert printed(PAGE.replace(old, new)) == printed(PAGE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<title>Storm", "<title>Ship's"),
+        ("<h1>Storm", "<h1>Ship's"),
+        ("48.00", "49.00"),
+        ("30 cm", "31 cm"),
+        ("18:30", "19:30"),
+        ("Hand-made", "hand-made"),
+        ("</form>", "</form><p>Now in blue.</p>"),
+        ("Hand-made, ", ""),
+    ],
+)
+def test_what_a_reader_would_notice_is_a_change(old: str, new: str) -> None:
+    assert old in PAGE
+    assert printed(PAGE.replace(old, new)) != printed(PAGE)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["<b>{}</b> views", "Visitors: <b>{}</b>", "Page generated in <i>0.{}</i> s", "<b>{}</b> people online"],
+)
+def test_a_counter_that_stands_in_an_element_of_its_own_is_no_change(markup: str) -> None:
+    assert printed("<p>x</p>" + markup.format(17)) == printed("<p>x</p>" + markup.format(18))
+
+
+def test_what_is_main_is_found_in_any_encoding() -> None:
+    page = "<title>t</title><p>around {}</p><div role=main>said</div>"
+    one, other = (
+        extract(page.format(number).encode("utf-16"), "https://a.example/", printed=True).content
+        for number in ("one", "two")
+    )
+    assert one == other
+
+
+def test_a_number_in_an_element_of_its_own_is_a_change() -> None:
+    assert printed("<p>Price: <b>48.00</b> EUR") != printed("<p>Price: <b>49.00</b> EUR")
+
+
+def test_where_there_is_a_main_only_that_counts() -> None:
+    page = "<title>t</title><div>around {}</div><main>said {}</main>"
+    assert printed(page.format(1, 1)) == printed(page.format(2, 1))
+    assert printed(page.format(1, 1)) != printed(page.format(1, 2))
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_are_too_strange(body: bytes) -> None:
+    dates(body)
+    assert len(fingerprint(said(tree_of(body, "windows-1252")))) == 16
+
+
+@pytest.mark.parametrize("piece", ["1,", "1 view", "a1", "1:", "© ", "an hour ", "<p>", "Views: "])
+def test_long_pages_take_time_in_proportion(piece: str) -> None:
+    printed(piece * 100_000)
+
+
+def ld(text: str) -> str:
+    return f'<script type="application/ld+json">{text}</script>'
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<p>nothing", []),
+        (
+            '<meta property="article:modified_time" content=" 2024-01-02T03:04:05Z ">',
+            ["2024-01-02T03:04:05Z"],
+        ),
+        ('<time itemprop="dateModified" datetime="2024-01-02">yesterday</time>', ["2024-01-02"]),
+        ('<time itemprop="dateModified">2024-01-02</time>', ["2024-01-02"]),
+        ('<time itemprop="datePublished" datetime="2024-01-02">', []),
+        ('<meta itemprop="dateModified" content="2024-01-02">', ["2024-01-02"]),
+        (ld('{"@type": "Article", "dateModified": "2024-01-02"}'), ["2024-01-02"]),
+        (ld('[{"dateModified": "2024-01-02"}, {"dateModified": 3}]'), ["2024-01-02"]),
+        (ld('{"@graph": [{"@type": ["WebPage", "X"], "dateModified": "2024-01-02"}]}'), ["2024-01-02"]),
+        (ld('{"@type": "Article", "comment": {"@type": "Comment", "dateModified": "2025-01-02"}}'), []),
+        (ld('[{"@type": "Review", "dateModified": "2025-01-02"}]'), []),
+        (ld("{broken"), []),
+        (ld("[" * 50_000), []),
+    ],
+)
+def test_dates_that_a_page_states(markup: str, expected: list[str]) -> None:
+    assert dates(markup.encode()) == expected
+
+
+def test_the_fingerprint_is_the_same_on_its_own_and_in_the_reading_of_a_page() -> None:
+    for failpoint in (
+        "<main>{}</main>",
+        "<div role=main>{}</div>",
+        "<base href=/a><base href=/b><frame src=x>{}",
+        "{}",
+    ):
+        page = PAGE.replace(
+            "<h1>", "<nav>x</nav><noscript><nav>y</nav></noscript>" + failpoint.format("said") + "<h1>"
+        )
+        alone = fingerprint(said(tree_of(page.encode(), "utf-8")))
+        assert extract(page.encode(), "https://a.example/", charset="utf-8", printed=True).content == alone

@@ -1,0 +1,123 @@
+"""Header fields and robots directives, by tables; anything at all may come."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.parse import headers, robots_meta
+from crawler.parse.robots_meta import Directives
+
+INDEX, FOLLOW = Directives(noindex=True), Directives(nofollow=True)
+BOTH, NONE = Directives(noindex=True, nofollow=True), Directives()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, (None, None)),
+        ("", (None, None)),
+        ("text/html", ("text/html", None)),
+        (" Text/HTML ; charset=UTF-8", ("text/html", "UTF-8")),
+        ('text/html;charset="utf-8"', ("text/html", "utf-8")),
+        ("text/html; x=y; charset=latin1", ("text/html", "latin1")),
+        ('text/html; x="; charset=bad"; charset=good', ("text/html", "good")),
+        ("text/html; charset=one; charset=two", ("text/html", "one")),
+        ("text/html;charset", ("text/html", None)),
+        ("text/html;charset=", ("text/html", None)),
+        ('text/html;charset="a\\"b"', ("text/html", 'a"b')),
+        ("text", (None, None)),
+        ("text/html, text/plain", (None, None)),
+        ("text/ht ml", (None, None)),
+    ],
+)
+def test_content_type(value: str | None, expected: tuple[str | None, str | None]) -> None:
+    assert headers.content_type(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], []),
+        (["</a>; rel=canonical"], [("/a", "canonical")]),
+        (["</a>;rel=\"canonical\", </b>; rel='x'"], [("/a", "canonical"), ("/b", "'x'")]),
+        (["</a>; rel=next", "</b>; rel=prev"], [("/a", "next"), ("/b", "prev")]),
+        (['</a>; title="x, <y>; rel=no"; rel=next'], [("/a", "next")]),
+        (['</a>; rel="NEXT prefetch"'], [("/a", "next prefetch")]),
+        (["</a>; rel=next; rel=canonical"], [("/a", "next")]),
+        (["</a,b;c>; rel=next"], [("/a,b;c", "next")]),
+        (["</a>"], [("/a", "")]),
+        (["</a>; rel"], [("/a", "")]),
+        (['</a>; rel="canonical"; anchor="/other"'], []),
+        (["nonsense, </a>; rel=next"], [("/a", "next")]),
+        (["< /a >; rel = next"], [("/a", "next")]),
+        (["</a; rel=next"], []),
+    ],
+)
+def test_link(values: list[str], expected: list[tuple[str, str]]) -> None:
+    found = [(link.target, link.rels) for link in headers.links(values)]
+    assert found == [(target, frozenset(rels.split())) for target, rels in expected]
+
+
+def test_links_are_counted() -> None:
+    assert len(headers.links(["</a>; rel=next," * 2_000])) == headers.LINKS
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", NONE),
+        ("index, follow", NONE),
+        ("noindex", INDEX),
+        ("NoIndex , NOFOLLOW", BOTH),
+        ("none", BOTH),
+        ("noindex;nofollow", BOTH),
+        ("all", NONE),
+        ("max-snippet:20, noindex", INDEX),
+        ("xnoindex", NONE),
+        ("nofollow", FOLLOW),
+    ],
+)
+def test_meta_directives(content: str, expected: Directives) -> None:
+    assert robots_meta.directives(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], NONE),
+        (["noindex"], INDEX),
+        (["noindex", "nofollow"], BOTH),
+        (["googlebot: noindex"], NONE),
+        (["sitemap-crawler: noindex"], INDEX),
+        (["Sitemap-Crawler: none"], BOTH),
+        (["*: noindex"], INDEX),
+        (["otherbot: noindex, nofollow"], NONE),
+        (["otherbot: noindex, sitemap-crawler: nofollow"], FOLLOW),
+        (["noindex, otherbot: nofollow"], INDEX),
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], INDEX),
+        (["max-snippet: 5"], NONE),
+    ],
+)
+def test_robots_tag_speaks_to_all_or_to_one(values: list[str], expected: Directives) -> None:
+    assert robots_meta.robots_tag(values, "sitemap-crawler") == expected
+
+
+FIELD = st.text(st.sampled_from('<>;,="\\ \tabcrelcharset/:*\x00é')) | st.text()
+
+
+@given(st.lists(FIELD, max_size=4))
+def test_no_field_is_too_strange(values: list[str]) -> None:
+    headers.links(values)
+    robots_meta.robots_tag(values, "sitemap-crawler")
+    for value in values:
+        headers.content_type(value)
+        robots_meta.directives(value)
+
+
+@pytest.mark.parametrize("piece", ["<a>;", '<a>; rel="', '"\\', "<", ";charset", 'x/y;a="', "a:", ","])
+def test_long_fields_take_time_in_proportion(piece: str) -> None:
+    """A field of 64 KiB is read at once: a pattern that tried again at every place would not end."""
+    value = "text/html;" + piece * (65_536 // len(piece))
+    headers.links([value])
+    headers.content_type(value)
+    robots_meta.robots_tag([value], "sitemap-crawler")

@@ -1,0 +1,196 @@
+"""What a page names: where links come from, and where they do not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.parse import html, refresh
+from crawler.parse.normalise import Normaliser
+
+URL = "https://example.com/dir/page"
+
+
+def page(markup: str | bytes, charset: str | None = "utf-8") -> html.Page:
+    body = markup.encode() if isinstance(markup, str) else markup
+    return html.extract(body, URL, charset=charset)
+
+
+def followed(markup: str | bytes, charset: str | None = "utf-8") -> list[str]:
+    return list(html.resolve(page(markup, charset), Normaliser())[0])
+
+
+@pytest.mark.parametrize(
+    ("markup", "hrefs"),
+    [
+        ("<a href=a>", ["a"]),
+        ("<A HREF=' a\n'>", ["a"]),
+        ("<map><area href=a>", ["a"]),
+        ("<iframe src=a></iframe>", ["a"]),
+        ("<frameset><frame src=a><frame src=b></frameset>", ["a", "b"]),
+        ("<link rel=alternate href=a><link rel=next href=b><link rel=prev href=c>", ["a", "b", "c"]),
+        ("<link rel='alternate stylesheet' href=a><link rel=icon href=b>", []),
+        ("<noscript><a href=a></noscript>", ["a"]),
+        ("<a href=a#one><a href=a#two><a href='#three'><a href=''><a href=' '>", ["a"]),
+        ("<a href=a&amp;b=1&copy=2>", ["a&b=1&copy=2"]),
+        ("<a href='&#x2F;a&#47;b'>", ["/a/b"]),
+        ("<a>", []),
+        ("<img src=a><script src=a></script><form action=a><embed src=a>", []),
+        ("<!-- <a href=a> --><script>'<a href=a>'</script><template><a href=a></template>", []),
+        ("<textarea><a href=a></textarea><title><a href=b></title>", []),
+        ("<table><a href=a><tr><td><a href=b></table>", ["a", "b"]),
+        ("<svg><a href=a></a></svg>", ["a"]),
+        ("<p <a href=a>", []),
+        ("<a href=a href=b>", ["a"]),
+    ],
+)
+def test_where_links_come_from(markup: str, hrefs: list[str]) -> None:
+    assert list(page(markup).followed) == hrefs
+
+
+def test_a_link_counts_as_nofollow_when_every_mention_says_so() -> None:
+    found = page("<a rel='NoFollow x' href=a><a rel=nofollow href=b><a href=b>")
+    assert (found.followed, found.avoided) == (("b",), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("markup", "url"),
+    [
+        ("<base href=/root/><a href=x>", "https://example.com/root/x"),
+        ("<base target=x><base href=/root/><a href=x>", "https://example.com/root/x"),
+        ("<base href=/one/><base href=/two/><a href=x>", "https://example.com/one/x"),
+        ("<a href=x><base href=/late/>", "https://example.com/late/x"),
+        ("<svg><base href=/drawn/></svg><a href=x>", "https://example.com/dir/x"),
+        ("<math><base href=/sum/></math><base href=/root/><a href=x>", "https://example.com/root/x"),
+        ("<svg><foreignObject><base href=/in/></foreignObject></svg><a href=x>", "https://example.com/in/x"),
+        ("<base href='http://a:b:c'><a href=x>", "https://example.com/dir/x"),
+        ("<base href='data:,x'><a href=x>", "https://example.com/dir/x"),
+        ("<base href='../'><a href=x>", "https://example.com/x"),
+        ("<a href='/A//b/../C/'>", "https://example.com/A//C/"),
+        ("<a href='?q=1&utm_source=x'>", "https://example.com/dir/page?q=1"),
+        ("<a href='\\\\host\\x'>", "https://host/x"),
+        ("<a href='a\tb'>", "https://example.com/dir/ab"),
+    ],
+)
+def test_links_are_joined_by_the_url_standard(markup: str, url: str) -> None:
+    assert followed(markup) == [url]
+
+
+def test_what_is_no_http_url_is_no_link() -> None:
+    assert followed("<a href='mailto:x'><a href='javascript:x'><a href='data:,'><a href='http://'>") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "url"),
+    [
+        ("<a href='é?é'>".encode(), "utf-8", "https://example.com/dir/%C3%A9?%C3%A9"),
+        ("<a href='é?é'>".encode("latin1"), None, "https://example.com/dir/%C3%A9?%E9"),
+        ("<meta charset=koi8-r><a href='?я'>".encode("koi8-r"), None, "https://example.com/dir/page?%D1"),
+        ("<a href='?€'>".encode("utf-16"), None, "https://example.com/dir/page?%E2%82%AC"),
+        ("<a href='?&#8364;'>".encode("koi8-r"), "koi8-r", "https://example.com/dir/page?%26%238364%3B"),
+        (
+            b" " * 2_000 + "<meta charset=koi8-r><a href='?я'>".encode("koi8-r"),
+            None,
+            "https://example.com/dir/page?%D1",
+        ),
+    ],
+)
+def test_the_encoding_of_a_page_spells_its_queries(body: bytes, charset: str | None, url: str) -> None:
+    assert followed(body, charset) == [url]
+
+
+@pytest.mark.parametrize(
+    ("markup", "canonicals"),
+    [
+        ("<head><link rel=canonical href=/c></head>", ("/c",)),
+        ("<link rel=canonical href=' /c '>", ("/c",)),
+        ("<link rel='canonical next' href=/c>", ("/c",)),
+        ("<body><link rel=canonical href=/c>", ()),
+        ("<head><p><link rel=canonical href=/c>", ()),
+        ("<link rel=canonical href=/c><link rel=canonical href=/d>", ("/c", "/d")),
+        ("<link rel=canonical>", ()),
+        ("<head><noscript><link rel=canonical href=/c></noscript>", ("/c",)),
+        ("<svg><link rel=canonical href=/c>", ()),
+    ],
+)
+def test_a_canonical_stands_in_the_head(markup: str, canonicals: tuple[str, ...]) -> None:
+    assert page(markup).canonicals == canonicals
+
+
+def test_meta_elements_are_told_as_they_stand() -> None:
+    found = page(
+        "<meta name=ROBOTS content='noindex'><meta name=' googlebot ' content=x><meta name=description>"
+    )
+    assert found.robots == (("robots", "noindex"), ("googlebot", "x"), ("description", ""))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0; url=/a", (0, "/a")),
+        ("5;URL = '/a' x", (5, "/a")),
+        (' 3.7 , url="/a', (3, "/a")),
+        ("0;/a", (0, "/a")),
+        ("0 /a", (0, "/a")),
+        ("0", (0, "")),
+        ("0;", (0, "")),
+        (".5; url=a", (0, "a")),
+        ("", None),
+        ("x; url=a", None),
+        ("-1; url=a", None),
+        ("0url=a", None),
+        ("0; url", (0, "url")),
+        ("9" * 400 + "; url=a", (float("9" * 15), "a")),
+    ],
+)
+def test_refresh(content: str, expected: tuple[float, str] | None) -> None:
+    assert refresh.parse_refresh(content) == expected
+
+
+def test_the_first_refresh_counts_unless_it_is_for_those_without_scripts() -> None:
+    markup = "<meta http-equiv=Refresh content='0;url=%s'>"
+    assert page(f"<noscript>{markup % 'n'}</noscript>" + markup % "a" + markup % "b").refresh == (0, "a")
+
+
+def test_links_are_counted_and_the_cut_is_told() -> None:
+    body = "".join(f"<a href={n}>" for n in range(30)).encode()
+    found = html.extract(body, URL, charset="utf-8", max_links=10)
+    assert (len(found.followed), found.truncated) == (10, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "risky"),
+    [
+        (b"<div>" * 100_000, True),
+        (b"<div></x>" * 2_501, True),
+        (b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">", True),
+        (b"".join(b"<b %d>" % n for n in range(1_000)) + b"x</b>" * 200, True),
+        (b"".join(b"<B\n%d>" % n for n in range(1_000)) + b"x</b>" * 200, True),
+        (b"<b>" * 4_000, False),
+        (b"<p title='" + b"long " * 100 + b"'>", False),
+        (b"<p>text</p>" * 2_000, False),
+        (b"x" * 65_537, True),
+        (b"", False),
+    ],
+)
+def test_what_may_stall_the_parser_is_told_before(body: bytes, risky: bool) -> None:
+    assert html.PageSource(body, URL).is_risky is risky
+
+
+def test_a_page_of_too_many_tags_is_read_up_to_there() -> None:
+    body = b"<a href=1>" + b"<b>" * html.MAX_ELEMENTS + b"<a href=2>"
+    found = html.extract(body, URL, charset="utf-8")
+    assert (found.followed, found.truncated) == (("1",), True)
+    assert not html.extract(body[10:-10], URL, charset="utf-8").truncated
+
+
+HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
+    lambda text: f"<base href='{text}'><a href='{text}'><meta {text}><{text}>"
+)
+
+
+@given(
+    st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
+)
+def test_no_bytes_are_too_strange(body: bytes, charset: str | None) -> None:
+    urls, avoided, _ = html.resolve(html.extract(body, URL, charset=charset), Normaliser())
+    assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))

@@ -1,0 +1,308 @@
+"""A start page that hides its site, or rules that bind most of it: what the end says, and what keeps a first sitemap back."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crawler.cli.demo.site import Site
+from crawler.model.facts import Look
+from crawler.model.survey import Survey
+from crawler.parse.html import PageSource, extract
+from crawler.parse.url import Url
+from crawler.rules.doubts import Landing, doubts
+from crawler.workers.sandbox import Sandbox
+from tests.cli.test_cli import locs, run  # noqa: F401 - a fixture
+from tests.engine.test_crawl import crawl, settings
+
+Run = Callable[..., tuple[int, str, str]]
+QUICK = ("--rate", "0", "--retries", "0", "--state", "state.db")
+PROSE = "<p>" + "A page that says what it has to say. " * 10 + "</p>"
+FORM = '<form method=post><input name=user><input TYPE="Password" name=pw><button>Go</button></form>'
+SHELL = b"<!doctype html><title>App</title><div id=root></div><noscript>Please switch on scripts.</noscript><script src=/app.js></script>"
+
+
+def html(body: str) -> bytes:
+    return f"<!doctype html><title>x</title><body>{body}".encode()
+
+
+def read(body: bytes) -> tuple[bool, bool, int | None]:
+    page = extract(body, "https://a.example/")
+    return page.scripted, page.password, page.length
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (SHELL, (True, False, 0)),
+        (html("<script type=module>go()</script>Loading..."), (True, False, 10)),
+        (html("<script type='application/ld+json'>{}</script>word"), (False, False, None)),
+        (html("<script type='text/JavaScript'></script>" + "word " * 100), (True, False, 499)),
+        (html("<script></script><nav>over</nav><footer>there</footer>"), (True, False, 9)),
+        (html("<script></script><main></main><div>beside</div>"), (True, False, 6)),
+        (html(FORM), (False, True, 2)),
+        (html("<p>The word password alone asks for none.</p>"), (False, False, None)),
+        ("\ufeff".encode("utf-16-le") + html(FORM).decode().encode("utf-16-le"), (False, True, 2)),
+    ],
+)
+def test_what_a_page_without_links_is_like(body: bytes, said: tuple[bool, bool, int | None]) -> None:
+    assert read(body) == said
+
+
+def test_a_page_with_many_links_is_not_looked_at_closer() -> None:
+    links = "".join(f"<a href=/{n}>{n}</a>" for n in range(40))
+    assert read(html(FORM + links + "<script></script>")) == (True, False, None)
+
+
+@pytest.mark.anyio
+async def test_a_page_that_is_read_apart_says_the_same() -> None:
+    async with Sandbox(children=1).running() as reader:
+        for body in (SHELL, html(FORM)):
+            markup = PageSource(body, "https://a.example/")
+            assert await reader.read(markup) == markup.read()
+
+
+def site_of(kind: str) -> Site:
+    site = Site()
+    match kind:
+        case "shell":
+            site.raw("/", body=SHELL, headers=[("Content-Type", "text/html"), ("ETag", '"1"')])
+        case "shell with links elsewhere":
+            site.page("/", links=["https://elsewhere.example/"], head="<script src=/app.js></script>")
+        case "login":
+            site.page("/", text=FORM, links=["/lost", "/imprint"])
+            site.page("/lost")
+            site.page("/imprint", text=PROSE)
+        case "redirect to a login":
+            site.redirect("/", "/accounts/login/?next=/", 302)
+            site.page("/accounts/login/?next=/", text="<form><input name=email></form>" + PROSE)
+        case "meta nofollow":
+            site.page("/", text=PROSE, links=["/a"], head="<meta name=robots content=nofollow>")
+            site.page("/a")
+        case "header nofollow":
+            site.page("/", text=PROSE, links=["/a"], headers={"X-Robots-Tag": "nofollow"})
+            site.page("/a")
+        case "nofollow links":
+            site.page("/", text=PROSE, nofollow=["/a", "/b"], links=["https://elsewhere.example/"])
+            site.page("/a")
+    return site
+
+
+HIDDEN = {
+    "shell": "says nothing without scripts",
+    "shell with links elsewhere": "says nothing without scripts",
+    "login": "looks like a login form. --auth-env",
+    "redirect to a login": "looks like a login form. --auth-env",
+    "meta nofollow": "lets none of its links be followed (nofollow). --no-rule nofollow",
+    "header nofollow": "lets none of its links be followed (nofollow). --no-rule nofollow",
+    "nofollow links": "lets none of its links be followed (nofollow). --no-rule nofollow",
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_a_start_page_that_hides_the_site_is_no_success(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
+    with site_of(kind).serve() as origin:
+        for _ in range(2):  # the second time by what the state remembers
+            code, _, err = run("crawl", origin + "/", *QUICK, "-q")
+            assert (code, (tmp_path / "sitemaps/sitemap.xml.gz").exists()) == (6, False)
+            assert HIDDEN[kind] in err
+            assert "--min-urls 1 publishes it all the same" in err
+        code, _, err = run("export", "--state", "state.db", "-o", "exported")
+        assert (code, HIDDEN[kind] in err) == (6, True)
+        code, _, err = run("crawl", origin + "/", *QUICK, "--min-urls", "1")
+        assert code == 0, err
+        code, _, err = run("crawl", origin + "/", *QUICK)
+        assert code == 0, "no first publication any more"
+
+
+@pytest.mark.parametrize("how", ["variable", "file"])
+def test_on_purpose_is_a_flag_a_variable_or_a_line_in_a_file(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    words: tuple[str, ...] = ()
+    if how == "variable":
+        monkeypatch.setenv("SITEMAP_CRAWLER_MIN_URLS", "1")
+    else:
+        (tmp_path / "s.toml").write_text("[guard]\nmin-urls = 1\n")
+        words = ("--config", "s.toml")
+    with site_of("shell").serve() as origin:
+        assert run("crawl", origin + "/", *QUICK, *words)[0] == 0
+
+
+def test_no_rule_nofollow_goes_where_it_says(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    with site_of("nofollow links").serve() as origin:
+        assert run("crawl", origin + "/", *QUICK, "--no-rule", "nofollow")[0] == 0
+        assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [f"{origin}/", f"{origin}/a"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        PROSE,
+        "<p>Short, and no script.</p>",
+        PROSE + "<script src=/analytics.js></script>",
+        PROSE * 4 + FORM,
+        f"<footer>{PROSE}</footer><script></script>",
+        "<a href=https://elsewhere.example/ rel=nofollow>x</a>" + PROSE,
+    ],
+    ids=["prose", "short", "analytics", "a login box", "text in the footer", "nofollow elsewhere"],
+)
+def test_a_real_page_without_links_is_a_site_of_one_page(run: Run, tmp_path: Path, body: str) -> None:  # noqa: F811
+    site = Site()
+    site.raw("/", body=html(body), headers=[("Content-Type", "text/html")])
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK)
+        assert code == 0, err
+        assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [origin + "/"]
+    assert f"The site is one page: {origin}/ leads to no other page of it." in re.sub(r"\s+", " ", err)
+
+
+def test_a_shell_beside_pages_that_a_sitemap_names_is_a_site(run: Run) -> None:  # noqa: F811
+    site = site_of("shell")
+    site.robots("Sitemap: {origin}/map.xml")
+    site.sitemap("/map.xml", ["/", "/a"])
+    site.page("/a", text=PROSE)
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK)
+    assert code == 0, err
+    assert "says nothing without scripts" not in err
+
+
+def test_a_login_box_on_a_site_with_pages_is_nothing_to_say(run: Run) -> None:  # noqa: F811
+    site = Site()
+    pages = [f"/{n}" for n in range(12)]
+    site.page("/", text=FORM, links=pages)
+    for page in pages:
+        site.page(page, text=PROSE)
+    with site.serve() as origin:
+        assert run("crawl", origin + "/", *QUICK)[0] == 0
+
+
+WWW = "https://www.example.com"
+
+
+@pytest.mark.parametrize("listed", [0, 3])
+def test_pages_that_name_one_other_origin_are_those_of_a_copy(run: Run, listed: int) -> None:  # noqa: F811
+    site = Site()
+    pages = [f"/{n:02}" for n in range(12)]
+    site.page("/", links=pages, canonical=f"{WWW}/", text=PROSE)
+    for number, page in enumerate(pages):
+        site.page(page, canonical=f"{WWW}{page}" if number >= listed else None)
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "-q")
+        assert code == 6
+        assert f"{13 - listed} of 13 pages name {WWW} as canonical" in err
+        assert f"--publish-base {WWW}" in err
+        assert "--no-rule canonical" in err
+        assert run("crawl", origin + "/", *QUICK, "--publish-base", WWW)[0] == 0
+
+
+def test_rules_that_bind_most_of_the_site_are_named_at_the_end(run: Run) -> None:  # noqa: F811
+    site = Site()
+    site.robots("User-agent: *\nDisallow: /x")
+    site.page("/", links=["/x1", "/x2", "/x3", "/a"], text=PROSE)
+    site.page("/a", nofollow=["https://elsewhere.example/"])
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--log-format", "json")
+    assert code == 0
+    [done] = [json.loads(line) for line in err.splitlines() if '"done"' in line]
+    [note] = done["notes"]
+    assert note.startswith("3 of the 5 URLs of the site are forbidden by robots.txt: --ignore-robots")
+
+
+LOGIN, SHELL_PAGE = (
+    Landing(Url("https://a.example/"), Look.LOGIN),
+    Landing(Url("https://a.example/"), Look.SHELL),
+)
+
+
+@pytest.mark.parametrize(
+    ("landings", "looks", "is_doubted"),
+    [
+        ([LOGIN], {"login": 1, "": 8}, True),
+        ([LOGIN], {"login": 1, "": 9}, False),
+        ([SHELL_PAGE], {"needs-scripts": 500}, True),
+        ([SHELL_PAGE], {"needs-scripts": 500, "": 1}, False),
+        ([SHELL_PAGE, Landing(Url("https://a.example/b"), None)], {"needs-scripts": 1}, False),
+        ([Landing(Url("https://a.example/login"), None)], {"": 1}, False),
+        ([Landing(Url("https://a.example/login"), None, has_moved=True)], {"": 1}, True),
+        ([], {}, False),
+    ],
+)
+def test_when_a_start_page_is_doubted(
+    landings: list[Landing], looks: dict[str, int], is_doubted: bool
+) -> None:
+    assert bool(doubts(landings, Survey({}, looks)).doubt) is is_doubted
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_html_is_read_for_links_whatever_is_listed(tmp_path: Path, processes: int) -> None:
+    site = Site()
+    site.page("/", links=["/b"])
+    site.page("/b", links=["/c.pdf", "/image"])
+    site.raw("/c.pdf", body=b"%PDF-1.7", headers=[("Content-Type", "application/pdf")])
+    site.raw("/image", body=b"GIF", headers=[("Content-Type", "image/gif")])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, types=("pdf",), processes=processes, concurrency=4))
+    assert result.listed == ["/c.pdf"]
+    assert result.counts == {"listed": 1, "unlisted:type": 3}
+
+
+@pytest.mark.anyio
+async def test_lists_without_end_are_closed_also_where_html_is_not_listed(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", links=["/list?page=0"])
+    for number in range(400):
+        site.page(f"/list?page={number}", links=[f"/list?page={number + 1}", "/c.pdf"])
+    site.raw("/c.pdf", body=b"%PDF-1.7", headers=[("Content-Type", "application/pdf")])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, types=("pdf",)))
+    assert result.listed == ["/c.pdf"]
+    assert len(site.log) < 200
+
+
+@pytest.mark.parametrize("words", [("--max-pages", "1", "--allow-partial"), ("--force",)])
+def test_who_publishes_part_of_a_crawl_or_by_force_has_looked(run: Run, words: tuple[str, ...]) -> None:  # noqa: F811
+    with site_of("login").serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, *words, "-q")
+    assert code == (7 if "--max-pages" in words else 0), err
+
+
+def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
+    site = Site()
+    site.raw("/", headers=[("Content-Type", "text/html")])
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "-q")
+        assert (code, "No page is listed" in err) == (6, True)
+        _, out, _ = run("explain", origin + "/", "--state", "state.db")
+    assert "unlisted:empty: answered without content" in out
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "outcome"),
+    [
+        (200, b"", "text/html", "unlisted:empty"),
+        (200, b" \n", "text/html", "unlisted:empty"),
+        (204, b"", "text/html", "unlisted:empty"),
+        (205, b"", "text/html", "unlisted:empty"),
+        (200, b"", "image/png", "unlisted:type"),
+        (200, b"", "", "unlisted:type"),
+        (200, b"<title>x</title><body></body>", "text/html", "listed"),
+    ],
+)
+async def test_a_page_without_content_is_what_the_document_says(
+    tmp_path: Path, status: int, body: bytes, kind: str, outcome: str
+) -> None:
+    site = Site()
+    site.page("/", links=["/a"])
+    site.raw("/a", status=status, body=body, headers=[("Content-Type", kind)] if kind else [])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    assert result.counts.get(outcome) == (2 if outcome == "listed" else 1), result.counts

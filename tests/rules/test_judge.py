@@ -1,0 +1,421 @@
+"""What becomes of a URL: one table for each thing a server or a page can say."""
+
+from datetime import UTC, datetime
+from urllib.parse import urljoin
+
+import pytest
+
+from crawler.model.facts import Facts, Validators
+from crawler.model.lease import Lease, Prior
+from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
+from crawler.model.reasons import Cause, Why
+from crawler.model.reply import Broken, Headers, Response
+from crawler.model.settlement import Verdict
+from crawler.model.visit import Link, Visit
+from crawler.parse.html import MAX_LINK_BYTES, Page
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.rules.judge import Judge, Rules
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SITE = "https://example.com"
+URL = Url(SITE + "/dir/page")
+
+
+def judged(
+    status: int = 200,
+    html: str | bytes = "<p>text",
+    headers: dict[str, str] | list[tuple[str, str]] | None = None,
+    *,
+    visit: Visit | None = None,
+    attempt: int = 1,
+    prior: Prior | None = None,
+    **rules: object,
+) -> Verdict:
+    judge = Judge(Rules("sitemap-crawler", Normaliser(), **rules))  # type: ignore[arg-type]
+    fields = list(headers.items()) if isinstance(headers, dict) else headers or []
+    if not any(name.lower() == "content-type" for name, _ in fields):
+        fields.append(("Content-Type", "text/html; charset=utf-8"))
+    body = html.encode() if isinstance(html, str) else html
+    lease = Lease(1, 1, visit or Visit(URL), attempt, prior=prior)
+    return judge(lease, Response(status, Headers(fields), body), NOW)
+
+
+def head(markup: str) -> str:
+    return f"<!doctype html><head><title>t</title>{markup}</head><body>text"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (200, Listed()),
+        (203, Listed()),
+        (204, Unlisted(Why.EMPTY, "204")),
+        (206, Failed(Cause.STATUS, "206")),
+        (304, Failed(Cause.STATUS, "304")),
+        (300, Failed(Cause.STATUS, "300")),
+        (400, Failed(Cause.CLIENT_ERROR, "400")),
+        (401, Failed(Cause.FORBIDDEN, "401")),
+        (403, Failed(Cause.FORBIDDEN, "403")),
+        (404, Failed(Cause.NOT_FOUND, "404")),
+        (410, Failed(Cause.NOT_FOUND, "410")),
+        (418, Failed(Cause.CLIENT_ERROR, "418")),
+        (429, Failed(Cause.RATE_LIMITED, "429")),
+        (500, Failed(Cause.SERVER_ERROR, "500")),
+        (503, Failed(Cause.SERVER_ERROR, "503")),
+        (999, Failed(Cause.STATUS, "999")),
+    ],
+)
+def test_every_status_has_one_outcome(status: int, outcome: Outcome) -> None:
+    assert judged(status).outcome == outcome
+
+
+def test_a_broken_answer_fails_with_its_cause() -> None:
+    judge = Judge(Rules("x", Normaliser()))
+    verdict = judge(Lease(1, 1, Visit(URL)), Broken(Cause.TLS, "expired"), NOW)
+    assert verdict == Verdict(Failed(Cause.TLS, "expired"))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("location", "to"),
+    [
+        ("/new", SITE + "/new"),
+        ("other?x#frag", SITE + "/dir/other?x"),
+        ("//other.com/é x", "https://other.com/%C3%A9%20x"),
+        ("HTTPS://EXAMPLE.com/", SITE + "/"),
+    ],
+)
+def test_a_redirect_moves_to_a_visit_of_its_own(status: int, location: str, to: str) -> None:
+    verdict = judged(status, headers={"Location": location})
+    assert verdict.outcome == Moved(Url(to))
+    assert verdict.links == (Link(Url(to)),)
+
+
+@pytest.mark.parametrize(
+    "location", ["javascript:alert(1)", "file:///etc/passwd", "http://", "http://[x", ""]
+)
+def test_a_redirect_to_nowhere_fails(location: str) -> None:
+    outcome = judged(301, headers={"Location": location}).outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is Cause.REDIRECT
+
+
+def test_a_redirect_without_location_fails() -> None:
+    assert judged(302).outcome == Failed(Cause.REDIRECT, "no Location")
+
+
+def test_a_redirect_to_itself_is_a_loop_even_when_a_fragment_differs() -> None:
+    assert judged(301, headers={"Location": "page#x"}).outcome == Failed(Cause.REDIRECT_LOOP, "page#x")
+
+
+def test_redirects_in_a_row_are_bounded() -> None:
+    last = judged(301, headers={"Location": "/next"}, visit=Visit(URL, hops=9))
+    over = judged(301, headers={"Location": "/next"}, visit=Visit(URL, hops=10))
+    assert last.outcome == Moved(Url(SITE + "/next"))
+    assert over.outcome == Failed(Cause.REDIRECTS, SITE + "/next")
+    assert over.links == ()
+
+
+@pytest.mark.parametrize(
+    ("wait", "attempt", "outcome"),
+    [
+        ("60", 1, Later(NOW.timestamp() + 60, Cause.RATE_LIMITED, "503")),
+        ("60", 3, Later(NOW.timestamp() + 60, Cause.RATE_LIMITED, "503")),
+        ("60", 4, Failed(Cause.SERVER_ERROR, "503")),
+        ("Sat, 21 Nov 2026 00:02:00 GMT", 1, Later(NOW.timestamp() + 120, Cause.RATE_LIMITED, "503")),
+        ("601", 1, Failed(Cause.RATE_LIMITED, "503, Retry-After 601 s")),
+        ("1" + "0" * 20, 1, Failed(Cause.RATE_LIMITED, "503, Retry-After 10000000000000000000 s")),
+        ("-1", 1, Failed(Cause.SERVER_ERROR, "503")),
+        ("1", 1, Failed(Cause.SERVER_ERROR, "503")),  # short ones were sat out already
+    ],
+)
+def test_a_long_retry_after_gives_the_url_back_a_few_times(wait: str, attempt: int, outcome: Outcome) -> None:
+    assert judged(503, headers={"Retry-After": wait}, attempt=attempt).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "outcome"),
+    [
+        ({"Content-Type": "application/xhtml+xml"}, b"<html/>", Listed()),
+        ({"Content-Type": "TEXT/HTML"}, b"<p>", Listed()),
+        ({"Content-Type": "text/plain"}, b"<p>", Unlisted(Why.TYPE, "text/plain")),
+        ({"Content-Type": "image/png"}, b"", Unlisted(Why.TYPE, "image/png")),
+        ({"Content-Type": ""}, b"  <!DOCTYPE html><p>", Listed()),
+        ({"Content-Type": "nonsense"}, b"\x89PNG", Unlisted(Why.TYPE, "application/octet-stream")),
+        ({"Content-Type": "text/html"}, b" \n ", Unlisted(Why.EMPTY)),
+        ({"Content-Type": "text/html"}, b"%PDF-1.7", Unlisted(Why.TYPE, "a PDF that is called HTML")),
+    ],
+)
+def test_the_type_decides_what_is_a_page(headers: dict[str, str], body: bytes, outcome: Outcome) -> None:
+    assert judged(html=body, headers=headers).outcome == outcome
+
+
+def test_other_types_are_listed_when_asked_for_and_their_headers_count() -> None:
+    types = frozenset({"application/pdf"})
+    pdf = {"Content-Type": "application/pdf"}
+    assert judged(headers=pdf, types=types).outcome == Listed()
+    hidden = judged(headers=pdf | {"X-Robots-Tag": "noindex"}, types=types)
+    assert hidden.outcome == Unlisted(Why.NOINDEX)
+    copy = judged(headers=pdf | {"Link": '</a>; rel="canonical"'}, types=types)
+    page = judged(html=b"<a href=/a>", types=types)
+    assert page.outcome == Unlisted(Why.TYPE, "text/html"), "and no others"
+    assert page.links, "which lead on all the same"
+    assert copy == Verdict(Unlisted(Why.CANONICAL, SITE + "/a"), Facts(200), (Link(Url(SITE + "/a")),))
+
+
+@pytest.mark.parametrize(
+    ("markup", "listed"),
+    [
+        ('<meta name="robots" content="noindex">', False),
+        ('<META NAME="ROBOTS" CONTENT="NOINDEX, follow">', False),
+        ('<meta name="robots" content="none">', False),
+        ('<meta name="sitemap-crawler" content="noindex">', False),
+        ('<meta name="googlebot" content="noindex">', True),
+        ('<meta name="robots" content="index"><meta name="robots" content="noindex">', False),
+        ('<meta name="robots" content="noindexing">', True),
+        ('<!-- <meta name="robots" content="noindex"> -->', True),
+        ('<meta name="description" content="noindex">', True),
+    ],
+)
+def test_meta_robots(markup: str, listed: bool) -> None:
+    assert judged(html=head(markup)).outcome == (Listed() if listed else Unlisted(Why.NOINDEX))
+
+
+@pytest.mark.parametrize(
+    ("values", "listed"),
+    [
+        (["noindex"], False),
+        (["nofollow", "noindex"], False),
+        (["Sitemap-Crawler: noindex"], False),
+        (["otherbot: noindex"], True),
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST"], True),
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], False),
+        (["junk"], True),
+    ],
+)
+def test_x_robots_tag(values: list[str], listed: bool) -> None:
+    verdict = judged(headers=[("X-Robots-Tag", value) for value in values])
+    assert verdict.outcome == (Listed() if listed else Unlisted(Why.NOINDEX))
+
+
+@pytest.mark.parametrize(
+    ("markup", "canonical"),
+    [
+        ('<link rel="canonical" href="/dir/page">', None),
+        ('<link rel="canonical" href="page#top">', None),
+        ('<link rel="canonical" href="/dir/page?utm_source=x">', None),
+        ('<link rel="CANONICAL" href="/other">', SITE + "/other"),
+        ('<link rel="alternate canonical" href="/other">', SITE + "/other"),
+        ('<link rel="canonical" href="https://other.com/">', "https://other.com/"),
+        ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', None),
+        ('<link rel="canonical" href="/a"><link rel="canonical" href="/a#x">', SITE + "/a"),
+        ('<link rel="canonical" href="javascript:x">', None),
+        ('<link rel="canonical" href="http://[">', None),
+        ('<link rel="canonical">', None),
+        ('<!-- <link rel="canonical" href="/other"> -->', None),
+    ],
+)
+def test_canonical(markup: str, canonical: str | None) -> None:
+    verdict = judged(html=head(markup))
+    assert verdict.outcome == (Unlisted(Why.CANONICAL, canonical) if canonical else Listed())
+    assert (Link(Url(canonical or "")) in verdict.links) is (canonical is not None)
+
+
+def test_a_canonical_in_the_body_is_ignored() -> None:
+    assert judged(html='<body><p>x</p><link rel="canonical" href="/other">').outcome == Listed()
+
+
+def test_a_canonical_header_counts_and_must_agree_with_the_page() -> None:
+    link = {"Link": '<https://example.com/x?a="b,c">; title="a, b"; rel="canonical"'}
+    target = SITE + "/x?a=%22b,c%22"
+    assert judged(headers=link).outcome == Unlisted(Why.CANONICAL, target)
+    both = judged(html=head('<link rel="canonical" href="/y">'), headers=link)
+    assert both.outcome == Listed(), "two that differ are no answer"
+
+
+def test_a_canonical_header_is_not_relative_to_the_base() -> None:
+    verdict = judged(html=head('<base href="/elsewhere/">'), headers={"Link": "<c>; rel=canonical"})
+    assert verdict.outcome == Unlisted(Why.CANONICAL, SITE + "/dir/c")
+
+
+@pytest.mark.parametrize(
+    ("markup", "outcome"),
+    [
+        ('<meta http-equiv="refresh" content="0; url=/new">', Moved(Url(SITE + "/new"))),
+        ("<meta http-equiv=Refresh content=\"0;URL='/new'\">", Moved(Url(SITE + "/new"))),
+        ('<meta http-equiv="refresh" content="5; url=/new">', Listed()),
+        ('<meta http-equiv="refresh" content="0">', Listed()),
+        ('<meta http-equiv="refresh" content="0; url=page">', Listed()),
+        ('<meta http-equiv="refresh" content="-1; url=/new">', Listed()),
+    ],
+)
+def test_a_refresh_at_once_is_a_redirect(markup: str, outcome: Outcome) -> None:
+    verdict = judged(html=head(markup))
+    assert verdict.outcome == outcome
+    assert (Link(Url(SITE + "/new")) in verdict.links) is ("/new" in markup and "-1" not in markup)
+
+
+def links_of(verdict: Verdict) -> dict[str, bool]:
+    return {link.url.removeprefix(SITE): link.nofollow for link in verdict.links}
+
+
+def test_links_and_what_is_nofollow() -> None:
+    html = '<a href=/a>a</a><a href=/b rel="x NoFollow">b</a><a href=/a rel=nofollow>a</a><area href=c><a href="">me</a>'
+    assert links_of(judged(html=html)) == {"/a": False, "/dir/c": False, "/b": True}
+    page = head('<meta name=robots content=nofollow><link rel=canonical href="/k">') + html
+    assert links_of(judged(html=page)) == {"/k": False, "/a": True, "/b": True, "/dir/c": True}
+    tag = judged(html=html, headers={"X-Robots-Tag": "none"})
+    assert tag.outcome == Unlisted(Why.NOINDEX)
+    assert set(links_of(tag).values()) == {True}
+
+
+def test_links_of_a_noindex_page_are_still_followed() -> None:
+    page = head("<meta name=robots content=noindex>") + "<a href=/a>"
+    assert links_of(judged(html=page)) == {"/a": False}
+
+
+def test_link_headers_name_pages_too() -> None:
+    verdict = judged(
+        headers=[("Link", '</2>; rel="next", </s.css>; rel=stylesheet'), ("Link", "</de>; rel=alternate")]
+    )
+    assert links_of(verdict) == {"/2": False, "/de": False}
+
+
+@pytest.mark.parametrize(
+    ("rule", "html", "headers"),
+    [
+        ("noindex", head("<meta name=robots content=noindex>"), {}),
+        ("canonical", head("<link rel=canonical href=/other>"), {}),
+        ("x-robots-tag", "<p>x", {"X-Robots-Tag": "noindex"}),
+    ],
+)
+def test_a_rule_can_be_switched_off(rule: str, html: str, headers: dict[str, str]) -> None:
+    assert isinstance(judged(html=html, headers=dict(headers)).outcome, Unlisted)
+    assert judged(html=html, headers=dict(headers), off=frozenset({rule})).outcome == Listed()
+
+
+def test_nofollow_can_be_switched_off() -> None:
+    verdict = judged(html="<a href=/b rel=nofollow>b", off=frozenset({"nofollow"}))
+    assert links_of(verdict) == {"/b": False}
+
+
+def test_the_facts_of_a_page_are_kept_as_they_came() -> None:
+    headers = {"ETag": 'W/"x y"', "Last-Modified": "Fri, 20 Nov 2026 10:00:00 GMT"}
+    verdict = judged(headers=dict(headers))
+    assert verdict.facts is not None
+    assert verdict.facts.validators == Validators('W/"x y"', "Fri, 20 Nov 2026 10:00:00 GMT")
+    assert verdict.facts.lastmod is not None
+    assert verdict.outcome == Listed(verdict.facts.lastmod)
+    assert judged(headers=dict(headers), ladder=()).outcome == Listed()
+
+
+def test_not_modified_repeats_what_was_known() -> None:
+    known = Prior(Unlisted(Why.NOINDEX), Facts(200, Validators('"e"')))
+    verdict = judged(304, html=b"", prior=known)
+    assert (verdict.outcome, verdict.facts, verdict.unchanged) == (known.outcome, known.facts, True)
+
+
+def test_not_modified_forgets_what_the_scope_said() -> None:
+    known = Prior(Unlisted(Why.NO_LIST), Facts(200, Validators('"e"')))
+    assert judged(304, html=b"", prior=known).outcome == Listed()
+
+
+@pytest.mark.parametrize(
+    ("status", "content_type", "wanted"),
+    [
+        (200, "text/html", True),
+        (200, "application/xhtml+xml; charset=x", True),
+        (200, None, True),
+        (200, "image/png", False),
+        (200, "application/pdf", False),
+        (404, "text/html", False),
+        (301, "text/html", False),
+    ],
+)
+def test_bodies_that_say_nothing_are_not_read(status: int, content_type: str | None, wanted: bool) -> None:
+    headers = Headers([("content-type", content_type)] if content_type else [])
+    assert Judge(Rules("x", Normaliser())).wants_body(status, headers) is wanted
+
+
+def test_a_page_that_was_read_already_is_not_read_again() -> None:
+    judge = Judge(Rules("x", Normaliser()))
+    reply = Response(200, Headers([("content-type", "text/html; charset=gbk")]), b"<a href=/here>")
+    markup = judge.markup(URL, reply)
+    assert markup
+    assert (markup.body, markup.url, markup.charset) == (reply.body, URL, "gbk")
+    verdict = judge(Lease(1, 1, Visit(URL)), reply, NOW, Page(URL, ("/there",)))
+    assert [link.url for link in verdict.links] == [urljoin(URL, "/there")]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (404, "text/html", b"<p>"),
+        (200, "text/plain", b"<p>"),
+        (200, "text/html", b" "),
+        (200, "text/html", b"%PDF-"),
+    ],
+)
+def test_what_is_no_page_is_not_read(status: int, kind: str, body: bytes) -> None:
+    judge = Judge(Rules("x", Normaliser()))
+    assert judge.markup(URL, Response(status, Headers([("content-type", kind)]), body)) is None
+    assert judge.markup(URL, Broken(Cause.TLS)) is None
+
+
+# -- bytes of links ----------------------------------------------------------------------------------------
+
+LONG = "/" + "b" * 8_000 + "/"
+
+
+def weight(verdict: Verdict) -> int:
+    return sum(len(link.url) for link in verdict.links)
+
+
+def test_bytes_of_links_are_bounded_and_it_is_said() -> None:
+    short = "".join(f"<a href={number}>" for number in range(5_000))
+    rel = "".join(f"<a rel=nofollow href=n{number}>" for number in range(5_000))
+    seen = judged(html=f"<base href={LONG}>{short}{rel}")
+    assert seen.truncated
+    assert 3_900_000 < weight(seen) <= MAX_LINK_BYTES
+    assert seen.links[0].url == f"{SITE}{LONG}0", "the first ones count"
+    plain = judged(html=short + rel)
+    assert not plain.truncated
+    assert len(plain.links) == 10_000
+
+
+def test_the_same_link_many_times_weighs_nothing() -> None:
+    seen = judged(html=f"<base href={LONG}>" + "".join(f"<a href=./x/{'../x/' * n}>" for n in range(1_000)))
+    assert (len(seen.links), seen.truncated) == (1, False)
+
+
+def test_links_in_header_fields_count_too() -> None:
+    fields = [("Link", f"<{number}>; rel=next") for number in range(900)]
+    seen = judged(headers=fields, visit=Visit(Url(SITE + LONG)))
+    assert seen.truncated
+    assert weight(seen) <= MAX_LINK_BYTES
+
+
+def test_a_base_longer_than_any_url_that_is_asked_for_costs_its_links_only() -> None:
+    seen = judged(html=f"<base href=/{'b' * 1_000_000}/><a href=x><a href=y><a href=https://example.com/z>")
+    assert [link.url for link in seen.links] == [SITE + "/z"]
+    assert seen.truncated
+
+
+def test_a_refresh_leads_somewhere_though_the_page_is_full() -> None:
+    links = "".join(f"<a href={number}>" for number in range(5_000))
+    refresh = "<meta http-equiv=refresh content='0;url=/there'>"
+    seen = judged(html=f"<base href={LONG}>{refresh}{links}")
+    assert seen.outcome == Moved(Url(SITE + "/there"))
+    assert SITE + "/there" in [link.url for link in seen.links]
+
+
+def test_what_a_page_says_of_itself_is_bounded() -> None:
+    long = "/" + "c" * 9_000
+    assert judged(html=head(f"<link rel=canonical href={long}>")).outcome == Listed()
+    assert judged(html=head(f"<meta http-equiv=refresh content='0;url={long}'>")).outcome == Listed()
+    many = "".join(f"<link rel=canonical href=/{number}>" for number in range(50_000))
+    assert judged(html=head(many)).outcome == Listed()
+    validators = judged(headers={"ETag": '"' + "e" * 9_000 + '"', "Last-Modified": "x" * 9_000}).facts
+    assert validators
+    assert not validators.validators

@@ -1,0 +1,345 @@
+"""A published page that fails for now stays listed for a while; one that the site says is gone goes at once."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Answer, Site
+from crawler.errors import CrawlerError, PublishRefused
+from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, Unlisted, code
+from crawler.model.reasons import Cause, Why
+from crawler.parse import url
+from crawler.parse.url import Url
+from crawler.rules.keep_failing import FORBIDDEN, by_code, patience
+from tests.engine.test_crawl import settings
+
+pytestmark = pytest.mark.anyio
+
+DAY = 86_400.0
+WEEK = 7 * DAY
+WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "seconds"),
+    [
+        *((Failed(cause), WEEK) for cause in (Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.TRUNCATED)),
+        *((Failed(cause), WEEK) for cause in (Cause.CONNECT, Cause.DNS, Cause.TLS, Cause.PROTOCOL, Cause.PARSE)),
+        (Unlisted(Why.ROBOTS_DOWN), WEEK),
+        (Failed(Cause.FORBIDDEN), FORBIDDEN),
+        *((Failed(cause), 0) for cause in (Cause.NOT_FOUND, Cause.CLIENT_ERROR, Cause.REDIRECT, Cause.REDIRECT_LOOP)),
+        *((Failed(cause), 0) for cause in (Cause.REDIRECTS, Cause.ADDRESS, Cause.TOO_LARGE, Cause.STATUS)),
+        *((Unlisted(why), 0) for why in Why if why is not Why.ROBOTS_DOWN),
+        (Listed(), 0),
+        (Moved(Url("https://a.example/")), 0),
+    ],
+)  # fmt: skip
+def test_how_long_a_published_page_stays(outcome: Outcome, seconds: float) -> None:
+    assert patience(outcome, WEEK) == seconds
+    assert patience(outcome, 3600.0) == min(seconds, 3600.0), "never longer than --keep-failing"
+    assert patience(outcome, 0.0) == 0
+
+
+def test_a_kept_page_is_judged_as_its_failure() -> None:
+    assert all(
+        patience(Kept(cause), WEEK) == patience(Failed(cause), WEEK)
+        for cause in Cause
+        if cause.value != "robots-down"
+    )
+    assert by_code(WEEK)["unlisted:robots-down", "kept:robots-down"] == WEEK
+    assert all(failed.partition(":")[2] == kept.partition(":")[2] for failed, kept in by_code(WEEK))
+
+
+@dataclass
+class Nights:
+    """A site that is crawled and published night after night, by a clock that the test sets."""
+
+    folder: Path
+    site: Site
+    chosen: dict[str, Any] = field(default_factory=dict)
+    later: float = 0.0
+    status: dict[str, int] = field(default_factory=dict)  # what pages answer instead of 200
+    origin: str = ""
+
+    def page(self, path: str, *links: str, **more: Any) -> None:
+        self.site.page(path, links=links, **({"lastmod": WHEN} | more))
+        well = self.site.answers[path]
+
+        def answer(request: Any) -> Answer:
+            status = self.status.get(path, 200)
+            return well(request) if status == 200 else Site.answer(status, b"ill")
+
+        self.site.respond(path, answer)
+
+    async def night(self, after: float = DAY, **chosen: Any) -> dict[str, str]:
+        """One more, `after` seconds later; the outcome of each page of this run, by its path."""
+        self.later += after
+        given = (
+            {"state": str(self.folder / "s.db"), "max_failed": 1.0, "max_shrink": 1.0} | self.chosen | chosen
+        )
+        async with open_job(settings(self.origin, self.folder, **given)) as job:
+            await job.crawl()
+            try:
+                await job.publish()
+            finally:
+                self.entries = {
+                    url.target(entry.url): entry.lastmod
+                    async for chunk in job.frontier.entries()
+                    for entry in chunk
+                }
+                balance = await job.frontier.balance()
+                assert balance.balanced
+                assert balance.listed == len(self.entries)
+                self.outcomes = {}
+                for path in self.site.answers:
+                    record = await job.frontier.record(Url(self.origin + path))
+                    if record and record.run == job.run.number and record.outcome:
+                        self.outcomes[path] = code(record.outcome)
+        return self.outcomes
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Nothing here touches the event loop."""
+    return "asyncio"
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = Nights(tmp_path, Site())
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + made.later)
+    made.page("/", *(f"/{number}" for number in range(5)), "/hub")
+    for number in range(5):
+        made.page(f"/{number}")
+    made.page("/hub", "/below")
+    made.page("/below")
+    with made.site.serve() as made.origin:
+        yield made
+
+
+async def test_a_page_that_fails_for_now_keeps_its_place_and_date_for_a_week(nights: Nights) -> None:
+    await nights.night()
+    nights.status["/1"] = 500
+    for _ in range(7):
+        assert (await nights.night())["/1"] == "kept:server-error"
+        assert nights.entries["/1"] == WHEN
+    assert (await nights.night())["/1"] == "failed:server-error"
+    assert "/1" not in nights.entries
+    del nights.status["/1"]
+    assert (await nights.night())["/1"] == "listed"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_page_that_wants_a_login_stays_for_two_days(nights: Nights, status: int) -> None:
+    await nights.night()
+    nights.status["/1"] = status
+    assert [(await nights.night(DAY * 0.9))["/1"] for _ in range(4)] == ["kept:forbidden"] * 3 + [
+        "failed:forbidden"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [(404, "failed:not-found"), (410, "failed:not-found"), (400, "failed:client-error")],
+)
+async def test_a_page_that_is_gone_goes_at_once_and_does_not_come_back_by_failing(
+    nights: Nights, status: int, outcome: str
+) -> None:
+    await nights.night()
+    nights.status["/1"] = 500
+    assert (await nights.night())["/1"] == "kept:server-error"
+    nights.status["/1"] = status
+    assert (await nights.night())["/1"] == outcome
+    nights.status["/1"] = 500
+    assert (await nights.night())["/1"] == "failed:server-error", "it is in no publication any more"
+
+
+async def test_only_what_was_published_is_kept(nights: Nights) -> None:
+    nights.status["/1"] = 500
+    assert (await nights.night())["/1"] == "failed:server-error"
+    assert (await nights.night())["/1"] == "failed:server-error"
+
+
+async def test_what_a_refused_run_listed_was_not_published(nights: Nights) -> None:
+    nights.status["/1"] = 404
+    await nights.night()
+    nights.status["/1"] = 200
+    with pytest.raises(PublishRefused):
+        await nights.night(min_urls=100)
+    assert nights.outcomes["/1"] == "listed"
+    nights.status["/1"] = 500
+    assert (await nights.night())["/1"] == "failed:server-error"
+
+
+async def test_the_clock_runs_over_refused_dry_and_many_runs(nights: Nights) -> None:
+    await nights.night()
+    nights.status["/1"] = 503
+    assert (await nights.night(dry_run=True))["/1"] == "kept:server-error"
+    await nights.night(DAY / 4)
+    with pytest.raises(PublishRefused):
+        await nights.night(DAY / 4, min_urls=100)
+    for _ in range(4):
+        assert (await nights.night(DAY / 4))["/1"] == "kept:server-error"
+    assert (await nights.night(5 * DAY))["/1"] == "kept:server-error"
+    assert (await nights.night(DAY))["/1"] == "failed:server-error"
+
+
+async def test_the_clock_begins_anew_after_an_answer(nights: Nights) -> None:
+    await nights.night()
+    for status in (500, 200, 500):
+        nights.status["/1"] = status
+        outcome = (await nights.night(4 * DAY))["/1"]
+        assert outcome == ("listed" if status == 200 else "kept:server-error")
+    assert (await nights.night(6 * DAY))["/1"] == "kept:server-error"
+
+
+async def test_an_interrupted_run_does_not_stop_the_clock(nights: Nights) -> None:
+    await nights.night()
+    nights.status["/1"] = 500
+    for _ in range(2):
+        await nights.night(DAY, max_pages=4, allow_partial=True)
+    await nights.night(DAY)
+    assert nights.outcomes["/1"] == "kept:server-error"
+    assert (await nights.night(6 * DAY))["/1"] == "failed:server-error"
+
+
+async def test_keeping_can_be_shortened_and_switched_off(nights: Nights) -> None:
+    await nights.night()
+    nights.status["/1"] = nights.status["/hub"] = 500
+    nights.chosen["keep_failing"] = 2 * DAY
+    assert (await nights.night())["/1"] == "kept:server-error"
+    nights.chosen["keep_failing"] = 0.0
+    outcomes = await nights.night()
+    assert (outcomes["/1"], outcomes["/hub"]) == ("failed:server-error", "failed:server-error")
+    assert "/below" not in outcomes, "no page that answered links to it"
+
+
+@pytest.mark.parametrize("noindex", [False, True])
+async def test_what_only_failing_pages_link_to_is_asked_all_the_same(nights: Nights, noindex: bool) -> None:
+    """A page that fails leads where it led, whether it is listed itself or not; so also on the nights after."""
+    nights.page("/hub", "/below", noindex=noindex)
+    await nights.night()
+    nights.status["/hub"] = 500
+    for _ in range(3):
+        outcomes = await nights.night()
+        assert outcomes["/hub"] == ("failed:server-error" if noindex else "kept:server-error")
+        assert outcomes["/below"] == "listed"
+    await nights.night(5 * DAY)
+    outcomes = await nights.night()
+    assert (outcomes["/hub"], outcomes.get("/below")) == ("failed:server-error", None), "a week is over"
+
+
+async def test_a_page_that_fails_is_held_against_the_scope_of_today(nights: Nights) -> None:
+    await nights.night()
+    nights.status["/1"] = nights.status["/2"] = 500
+    outcomes = await nights.night(no_list=("/1",), exclude=("/3",))
+    assert (outcomes["/1"], outcomes["/2"], outcomes["/3"]) == (
+        "failed:server-error",
+        "kept:server-error",
+        "unlisted:excluded",
+    )
+
+
+async def test_a_robots_rule_takes_a_failing_page_out(nights: Nights) -> None:
+    await nights.night()
+    nights.status["/1"] = 500
+    nights.site.robots("User-agent: *\nDisallow: /1")
+    assert (await nights.night())["/1"] == "unlisted:robots"
+
+
+async def test_pages_of_a_host_whose_robots_txt_is_down_are_kept(nights: Nights) -> None:
+    other, up = Site(), True
+    other.respond("/robots.txt", lambda _: other.answer(404 if up else 503))
+    other.page("/a", links=["/b"])
+    other.page("/b")
+    with other.serve("127.0.0.2") as there:
+        nights.page("/", "/hub", f"{there}/a")
+        nights.chosen |= {"allow_host": (there.partition("//")[2],), "allow_address": ("127.0.0.2/32",)}
+        await nights.night()
+        up, asked = False, len(other.log)
+        for _ in range(7):
+            await nights.night()
+            assert set(nights.entries) == {"/", "/hub", "/below", "/a", "/b"}
+        assert {one.target for one in other.log[asked:]} == {"/robots.txt"}
+        await nights.night()
+        assert set(nights.entries) == {"/", "/hub", "/below"}
+
+
+async def test_a_site_that_is_down_altogether_changes_nothing(nights: Nights) -> None:
+    await nights.night()
+    before = (nights.folder / "out/sitemap.xml.gz").read_bytes()
+    nights.status |= dict.fromkeys(nights.site.answers, 500)
+    with pytest.raises(CrawlerError):
+        await nights.night()
+    assert (nights.folder / "out/sitemap.xml.gz").read_bytes() == before
+    nights.status.clear()
+    assert set((await nights.night()).values()) == {"listed"}
+
+
+async def test_silence_is_kept_too_and_the_next_answer_is_read_anew(nights: Nights) -> None:
+    await nights.night()
+    answer, up = nights.site.answers["/1"], False
+    nights.site.respond("/1", lambda request: answer(request) if up else request.connection.close())
+    assert (await nights.night())["/1"].startswith("kept:")
+    up = True
+    assert (await nights.night())["/1"] == "listed"
+    assert nights.entries["/1"] == WHEN
+    assert [one.status for one in nights.site.log if one.target == "/1"][-1] == 200
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_what_is_kept_does_not_depend_on_concurrency(nights: Nights, processes: int) -> None:
+    await nights.night()
+    nights.status |= {"/1": 500, "/hub": 429, "/below": 403}
+    for concurrency in (1, 4, 16):
+        outcomes = await nights.night(60.0, concurrency=max(2, concurrency), processes=processes)
+        assert (outcomes["/1"], outcomes["/hub"], outcomes["/below"]) == (
+            "kept:server-error", "kept:rate-limited", "kept:forbidden",
+        )  # fmt: skip
+
+
+async def test_pages_that_only_a_failing_sitemap_named_are_asked_all_the_same(nights: Nights) -> None:
+    """The index fails one night, a sitemap below it the next; so for a week, and not once it is gone."""
+    site, down = nights.site, dict[str, int]()
+    nights.page("/orphan")
+    nights.page("/other")
+    site.robots("Sitemap: {origin}/index.xml\nSitemap: {origin}/plain.xml")
+    site.raw(
+        "/index.xml", body=b"<sitemapindex><sitemap><loc>{origin}/map.xml</loc></sitemap></sitemapindex>"
+    )
+    site.sitemap("/map.xml", ["/orphan"])
+    site.sitemap("/plain.xml", ["/other"])
+
+    def failing(path: str, good: Any) -> Any:
+        return lambda request: Site.answer(down[path]) if path in down else good(request)
+
+    for path in ("/index.xml", "/map.xml", "/plain.xml"):
+        site.respond(path, failing(path, site.answers[path]))
+    await nights.night()
+    assert {"/orphan", "/other"} <= set(nights.entries)
+    for ill in (
+        {"/index.xml": 503},
+        {"/map.xml": 500},
+        {"/index.xml": 500, "/map.xml": 429, "/plain.xml": 503},
+    ):
+        down.clear()
+        down |= ill
+        await nights.night()
+        assert {"/orphan", "/other"} <= set(nights.entries), ill
+    for _ in range(6):
+        await nights.night()
+    assert "/other" in nights.entries
+    await nights.night()
+    assert not {"/orphan", "/other"} & set(nights.entries), "a week is over"
+    down.clear()
+    await nights.night()
+    assert {"/orphan", "/other"} <= set(nights.entries)
+    down["/plain.xml"] = 404
+    await nights.night()
+    assert "/other" not in nights.entries

@@ -1,0 +1,195 @@
+"""The ladder of dates, over pages and over runs: true or absent."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Site
+from crawler.model.reply import Headers
+from crawler.model.survey import Evidence
+from crawler.rules.lastmod import from_page, is_fresh, lie
+from crawler.settings.sections import Dates, Http, Output, Pace, Scope, Settings, State
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ([], None),
+        (["2024-01-02"], "2024-01-02T00:00:00"),
+        (["2024-01-02T03:04:05+02:00"], "2024-01-02T01:04:05"),
+        (["2024-01-02 03:04:05"], "2024-01-02T03:04:05"),
+        (["2024-01-02T03:04:05"], "2024-01-02T03:04:05"),
+        (["2024-01-02T03:04:05+0200"], "2024-01-02T01:04:05"),
+        (["2024-01-02", "2025-01-02", "2023-01-02"], "2025-01-02T00:00:00"),
+        (["2199-01-02", "2025-01-02"], "2025-01-02T00:00:00"),
+        (["1980-01-01", "soon", "02.01.2024", "x" * 9_999], None),
+    ],
+)
+def test_the_newest_credible_date_of_a_page(texts: list[str], expected: str | None) -> None:
+    at = from_page(texts, NOW)
+    assert (at.replace(tzinfo=None).isoformat() if at else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("behind", "server", "fresh"),
+    [(0, None, True), (4, None, True), (6, None, False), (3_600, 3_600, True), (3_600, 0, False)],
+)
+def test_a_date_of_the_request_itself_is_told_by_either_clock(
+    behind: int, server: int | None, fresh: bool
+) -> None:
+    headers = (
+        [] if server is None else [("Date", format_datetime(NOW - timedelta(seconds=server), usegmt=True))]
+    )
+    assert is_fresh(NOW - timedelta(seconds=behind), Headers(headers), NOW) is fresh
+
+
+@pytest.mark.parametrize(
+    ("counts", "believed"),
+    [
+        ((0, 0, 0, 0), True),
+        ((10, 5, 0, 0), True),
+        ((10, 6, 0, 0), False),
+        ((10, 0, 4, 2), True),
+        ((10, 0, 4, 3), False),
+    ],
+)
+def test_most_pages_decide(counts: tuple[int, int, int, int], believed: bool) -> None:
+    assert (lie(Evidence("https://a.example", *counts)) is None) is believed
+
+
+# -- over whole crawls -----------------------------------------------------------------------------------
+
+pytestmark = pytest.mark.anyio
+PAGES = [f"/{number}" for number in range(8)]
+OLD = datetime(2024, 1, 2, tzinfo=UTC)
+Header = Callable[[str], Any]
+
+
+def build(
+    site: Site,
+    header: Header,
+    text: Callable[[str], str] = lambda path: f"<p>This is {path}.",
+    head: str = "",
+) -> None:
+    for path in ["/", *PAGES]:
+        site.page(path, links=PAGES if path == "/" else (), text=text(path), head=head, lastmod=header(path))
+
+
+async def crawl(origin: str, folder: Path, **dates: Any) -> dict[str, tuple[str, str] | None]:
+    """Path -> date and source of every listed page."""
+    settings = Settings(
+        scope=Scope(start=(origin + "/",)),
+        pace=Pace(rate=0.0),
+        http=Http(retries=0),
+        dates=Dates(**dates),
+        output=Output(output=str(folder / "out")),
+        state=State(state=str(folder / "s.db")),
+    )
+    found: dict[str, tuple[str, str] | None] = {}
+    async with open_job(settings) as job:
+        await job.crawl()
+        await job.publish()
+        async for chunk in job.frontier.entries():
+            for entry in chunk:
+                record = await job.frontier.record(entry.url)
+                assert record
+                assert record.facts
+                dated = record.facts.lastmod
+                assert (dated.at if dated else None) == entry.lastmod
+                date = (dated.at.date().isoformat(), dated.source.value) if dated else None
+                found[entry.url.removeprefix(origin)] = date
+    return found
+
+
+def now(_: str = "") -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+async def test_true_headers_are_believed(tmp_path: Path) -> None:
+    site = Site()
+    build(site, lambda _: OLD)
+    with site.serve() as origin:
+        assert set((await crawl(origin, tmp_path)).values()) == {("2024-01-02", "header")}
+
+
+async def test_the_time_of_the_request_on_most_pages_is_a_lie_and_what_pages_state_is_taken(
+    tmp_path: Path,
+) -> None:
+    site = Site()
+    build(site, now)
+    site.page("/1", lastmod=now(), head='<meta property="article:modified_time" content="2025-03-04">')
+    site.page("/2", lastmod=OLD)
+    with site.serve() as origin:
+        dates = await crawl(origin, tmp_path)
+    assert dates.pop("/1") == ("2025-03-04", "page")
+    assert set(dates.values()) == {None}, "also the page whose header may be true: nobody can tell"
+
+
+async def test_one_page_that_just_changed_is_no_lie(tmp_path: Path) -> None:
+    site = Site()
+    build(site, lambda path: now() if path == "/3" else OLD)
+    with site.serve() as origin:
+        dates = await crawl(origin, tmp_path)
+    assert dates["/3"] == (now().date().isoformat(), "header")
+
+
+async def test_a_header_that_moves_while_the_content_does_not_keeps_the_date_it_had(tmp_path: Path) -> None:
+    site = Site()
+    build(site, lambda _: OLD)
+    with site.serve() as origin:
+        await crawl(origin, tmp_path)
+        build(site, lambda _: OLD + timedelta(days=30))
+        assert set((await crawl(origin, tmp_path)).values()) == {("2024-01-02", "history")}
+        build(
+            site,
+            lambda _: OLD + timedelta(days=60),
+            lambda path: f"<p>This is {path}." + "<p>More." * (path == "/4"),
+        )
+        dates = await crawl(origin, tmp_path)
+    assert dates.pop("/4") == (now().date().isoformat(), "history")
+    assert set(dates.values()) == {("2024-01-02", "history")}
+
+
+async def test_without_headers_history_tells_when_content_moved(tmp_path: Path) -> None:
+    site = Site()
+    build(site, lambda _: None)
+    with site.serve() as origin:
+        assert set((await crawl(origin, tmp_path)).values()) == {None}, (
+            "nobody knows yet, and nothing is invented"
+        )
+        assert set((await crawl(origin, tmp_path)).values()) == {None}
+        build(site, lambda _: None, lambda path: f"<p>This is {path}. Views: 3" + "<p>More." * (path == "/5"))
+        dates = await crawl(origin, tmp_path)
+        assert dates.pop("/5") == (now().date().isoformat(), "history")
+        assert set(dates.values()) == {None}
+        site.page("/5", status=500)
+        await crawl(origin, tmp_path)
+        build(site, lambda _: None, lambda path: f"<p>This is {path}. Views: 4" + "<p>More." * (path == "/5"))
+        assert (await crawl(origin, tmp_path))["/5"] == (now().date().isoformat(), "history"), (
+            "an outage forgets nothing"
+        )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("auto", ("2024-01-02", "header")),
+        ("header", ("2024-01-02", "header")),
+        ("page", ("2025-03-04", "page")),
+        ("none", None),
+    ],
+)
+async def test_the_ladder_can_be_chosen(
+    tmp_path: Path, chosen: str, expected: tuple[str, str] | None
+) -> None:
+    site = Site()
+    build(site, lambda _: OLD, head='<meta property="article:modified_time" content="2025-03-04">')
+    with site.serve() as origin:
+        assert set((await crawl(origin, tmp_path, lastmod=chosen)).values()) == {expected}

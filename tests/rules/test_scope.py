@@ -1,0 +1,108 @@
+"""What belongs to the site."""
+
+from typing import Any
+
+import pytest
+
+from crawler.model.reasons import Why
+from crawler.parse.url import Url
+from crawler.rules.scope import Scope
+from crawler.settings import sections
+
+
+def scope(start: str = "https://example.com/", **chosen: object) -> Scope:
+    return Scope.of([Url(start)], sections.Scope(**chosen))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("reach", "start", "url", "belongs"),
+    [
+        ("host", "https://example.com/a/b", "https://example.com/z", True),
+        ("host", "https://example.com/", "http://example.com/z", True),
+        ("host", "https://example.com/", "https://example.com:8443/", False),
+        ("host", "https://example.com/", "https://www.example.com/", False),
+        ("host", "https://example.com/", "https://example.com.evil.net/", False),
+        ("path", "https://example.com/docs/index.html", "https://example.com/docs/a?b", True),
+        ("path", "https://example.com/docs/", "https://example.com/docs2", False),
+        ("path", "https://example.com/docs", "https://example.com/x", True),
+        ("subdomains", "https://www.example.com/", "https://a.b.example.com/", True),
+        ("subdomains", "https://www.example.com/", "https://example.com/", True),
+        ("subdomains", "https://blog.example.com/", "https://www.example.com/", False),
+        ("subdomains", "https://example.com/", "https://notexample.com/", False),
+        ("domain", "https://blog.example.co.uk/", "https://www.example.co.uk/", True),
+        ("domain", "https://blog.example.co.uk/", "https://other.co.uk/", False),
+        ("domain", "http://127.0.0.1:8000/", "http://127.0.0.2:8000/", False),
+    ],
+)
+def test_the_reach_of_a_site(reach: str, start: str, url: str, belongs: bool) -> None:
+    assert scope(start, scope=reach).belongs(Url(url)) is belongs
+
+
+@pytest.mark.parametrize(
+    ("chosen", "url", "why"),
+    [
+        ({}, "https://other.com/", Why.OFFSITE),
+        ({"allow_host": ("other.com",)}, "https://other.com/", None),
+        ({"exclude": ("/private/*",)}, "https://example.com/private/x", Why.EXCLUDED),
+        ({"exclude": ("/private/*",)}, "https://example.com/privateer", None),
+        ({"exclude": ("/private/*",)}, "https://example.com/x/private/y", None),
+        ({"include": ("/blog/*", "re:^/news")}, "https://example.com/news/1", None),
+        ({"include": ("/blog/*",)}, "https://example.com/shop", Why.EXCLUDED),
+        ({"exclude": ("*?*sort=*",)}, "https://example.com/a?x=1&sort=up", Why.EXCLUDED),
+        ({"max_depth": 1}, "https://example.com/a", Why.DEPTH),
+        ({"max_depth": 2}, "https://example.com/a", None),
+    ],
+)
+def test_what_is_found_is_visited_or_set_aside(chosen: dict[str, Any], url: str, why: Why | None) -> None:
+    assert scope(**chosen).filtered(Url(url), 2) is why
+
+
+def test_outside_of_the_start_folder_is_excluded_and_another_host_is_offsite() -> None:
+    narrow = scope("https://example.com/docs/", scope="path")
+    assert narrow.filtered(Url("https://example.com/"), 1) is Why.EXCLUDED
+    assert narrow.filtered(Url("https://other.com/docs/"), 1) is Why.OFFSITE
+
+
+def test_www_and_bare_are_one_site_only_when_one_redirects_to_the_other() -> None:
+    start, to = Url("https://example.com/"), Url("https://www.example.com/")
+    before = scope()
+    assert not before.belongs(to)
+    after = before.admitting(start, to)
+    assert after.belongs(to)
+    assert after.belongs(start)
+    assert after.unlisted(to) is None
+
+
+def test_a_start_that_moves_to_https_takes_the_site_along() -> None:
+    start, to = Url("http://example.com/"), Url("https://example.com/")
+    after = scope("http://example.com/").admitting(start, to)
+    assert after.unlisted(Url("https://example.com/a")) is None
+    assert after.unlisted(Url("http://example.com/a")) is Why.SCHEME
+
+
+def test_a_start_that_moves_to_a_stranger_admits_nobody() -> None:
+    start, to = Url("https://example.com/"), Url("https://stranger.com/")
+    assert not scope().admitting(start, to).belongs(to)
+
+
+def test_the_start_is_visited_but_not_listed_when_include_leaves_it_out() -> None:
+    chosen = scope(include=("/blog/*",))
+    assert chosen.unlisted(Url("https://example.com/")) is Why.EXCLUDED
+    assert chosen.unlisted(Url("https://example.com/blog/1")) is None
+
+
+def test_no_list_no_fetch_and_length() -> None:
+    chosen = scope(no_list=("/tag/*",), no_fetch=("*.pdf",))
+    assert chosen.unlisted(Url("https://example.com/tag/x")) is Why.NO_LIST
+    assert chosen.unfetched(Url("https://example.com/a.pdf"))
+    assert not chosen.unfetched(Url("https://example.com/a"))
+    base = "https://example.com/"
+    assert chosen.unlisted(Url(base + "x" * (2047 - len(base)))) is None
+    assert chosen.unlisted(Url(base + "x" * (2048 - len(base)))) is Why.TOO_LONG
+
+
+def test_a_url_longer_than_servers_take_is_not_asked_for() -> None:
+    site = "https://example.com/"
+    scope = Scope.of((Url(site),), sections.Scope())
+    assert scope.filtered(Url(site + "x" * (8_192 - len(site))), 1) is None
+    assert scope.filtered(Url(site + "x" * 8_192), 1) is Why.TOO_LONG

@@ -1,0 +1,53 @@
+"""When a host has had enough."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Headers, Reply, Response
+from crawler.rules.throttle import Throttle
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+OK, BUSY, LIMITED = Response(200), Response(503), Response(429)
+
+
+def told(*answers: tuple[Reply, float]) -> list[float | None]:
+    strain = Throttle()
+    return [strain.of("https://a.example", reply, seconds, NOW) for reply, seconds in answers]
+
+
+@pytest.mark.parametrize(
+    ("reply", "seconds"),
+    [
+        (OK, None),
+        (Response(500), None),
+        (Broken(Cause.TIMEOUT), None),
+        (BUSY, None),
+        (LIMITED, 0.0),
+        (Response(503, Headers([("retry-after", "7")])), 7.0),
+        (Response(429, Headers([("retry-after", "junk")])), 0.0),
+    ],
+)
+def test_what_one_answer_says(reply: Reply, seconds: float | None) -> None:
+    assert told((reply, 0.1)) == [seconds]
+
+
+def test_many_503_are_the_hosts_own_trouble_and_a_few_are_not() -> None:
+    assert not any(wait is not None for wait in told(*[(OK, 0.1), (OK, 0.1), (OK, 0.1), (BUSY, 0.1)] * 10))
+    assert told(*[(OK, 0.1)] * 20, *[(BUSY, 0.1)] * 6)[-1] == 0.0
+
+
+def test_answers_that_become_slower_show_strain_and_slow_ones_do_not() -> None:
+    assert told(*[(OK, 0.2)] * 50, *[(OK, 2.0)] * 10)[-1] == 0.0
+    assert not any(wait is not None for wait in told(*[(OK, 3.0)] * 100))
+    assert not any(wait is not None for wait in told(*[(OK, 0.01)] * 50, *[(OK, 0.5)] * 50)), "nobody minds"
+    recovered = told(*[(OK, 0.2)] * 50, *[(OK, 2.0)] * 10, *[(OK, 0.2)] * 40)
+    assert recovered[-1] is None
+
+
+def test_hosts_are_judged_by_themselves_and_not_remembered_for_ever() -> None:
+    strain = Throttle()
+    for number in range(10_100):
+        assert strain.of(f"https://{number}.example", OK, 0.1, NOW) is None
+    assert len(strain._hosts) < 10_001

@@ -1,0 +1,281 @@
+"""Settings: one declaration, four layers, and one clear sentence for each mistake."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.app.compose import starts_of
+from crawler.app.job import open_job
+from crawler.errors import ConfigError
+from crawler.settings import load
+from crawler.settings.sections import Scope, Settings, State, keys
+
+
+def resolve(
+    tmp_path: Path, toml: str = "", env: Mapping[str, str] | None = None, **flags: object
+) -> tuple[Settings, dict[str, str]]:
+    file = tmp_path / "c.toml"
+    file.write_text(toml, encoding="utf-8")
+    settings, origins = load.resolve(file, env or {}, flags)
+    return settings, {origin.key.name: origin.place for origin in origins}
+
+
+def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> None:
+    toml = "[pace]\nrate = 1\nconcurrency = 2\nmax-wait = 3\n"
+    env = {"SITEMAP_CRAWLER_RATE": "10", "SITEMAP_CRAWLER_CONCURRENCY": "20", "HOME": "/"}
+    settings, places = resolve(tmp_path, toml, env, rate="100")
+    assert (settings.pace.rate, settings.pace.concurrency, settings.pace.max_wait) == (100, 20, 3)
+    assert settings.http == Settings().http
+    assert places["rate"] == "--rate"
+    assert places["concurrency"] == "SITEMAP_CRAWLER_CONCURRENCY"
+    assert places["max-wait"].endswith("[pace] max-wait")
+    assert places["timeout"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("toml", "sentence"),
+    [
+        ("[pase]\nrate = 1", "there is no section [pase]; did you mean pace?"),
+        ("[pace]\nrat = 1", "[pace] has no key 'rat'; did you mean rate?"),
+        ("[http]\nrate = 1", "[http] has no key 'rate'; it belongs to [pace]."),
+        ("[pace]\nrate = -1", "[pace] rate: -1 needs a number from 0 to 100000."),
+        ("[pace]\nrate = true", "[pace] rate: True needs a number from 0 to 100000."),
+        ("[pace]\nrate = inf", "[pace] rate: inf needs a number from 0 to 100000."),
+        ("[pace]\nrate = nan", "[pace] rate: nan needs a number from 0 to 100000."),
+        ("[pace]\nconcurrency = 100000", "[pace] concurrency: 100000 needs a whole number from 1 to 1000."),
+        (
+            "[http]\ntimeout = 0",
+            "[http] timeout: 0 needs seconds, or a time such as 90s, 30m or 2h, above 0.",
+        ),
+        ('[http]\ntotal-timeout = "0s"', "'0s' needs seconds, or a time such as 90s, 30m or 2h, above 0."),
+        ('[http]\ntimeout = "0 apples"', "'0 apples' needs seconds, or a time such as 90s, 30m or 2h."),
+        ("[http]\ntimeout = inf", "inf needs seconds, or a time such as 90s, 30m or 2h."),
+        (f"[http]\nmax-body = 1{'0' * 400}", "needs bytes, or a size such as 10MB or 512KiB."),
+        (f"[scope]\nmax-time = 1{'0' * 400}", "needs seconds, or a time such as 90s, 30m or 2h."),
+        (
+            '[verdicts]\ntypes = ["html", "foo"]',
+            "'foo' needs html, pdf or a media type such as text/plain.",
+        ),
+        ('[verdicts]\ntypes = "html, text/"', "'text/' needs html, pdf or a media type such as text/plain."),
+        ('[scope]\ninclude = "re:a{99999999999}"', "is not a valid regular expression"),
+        ('[http]\nmax-body = "10 apples"', "'10 apples' needs bytes, or a size such as 10MB or 512KiB."),
+        (
+            '[scope]\nscope = "hots"',
+            "'hots' needs one of host, path, subdomains, domain (did you mean host?).",
+        ),
+        (
+            '[scope]\nallow-trap = ["path", "calender"]',
+            "'calender' needs one of calendar, depth, path, query, session, soft-404 (did",
+        ),
+        ('[scope]\ninclude = "re:("', "is not a valid regular expression"),
+        ("[scope]\ninclude = 3", "3 needs a list."),
+        ('[guard]\nmax-shrink = "200%"', "'200%' needs a share such as 20% or 0.2."),
+        ("pace = 3", "[pace] needs keys below it."),
+        ("[pace", "is not valid TOML"),
+        ('[output]\noutput = ""', "'' needs a text."),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, toml: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(tmp_path, toml)
+    text = str(caught.value)
+    assert sentence in text
+    assert "c.toml" in text
+    assert "\n" not in text.replace("\n", "", 0)
+
+
+def test_a_mistake_in_the_environment_or_a_flag_names_its_place(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"SITEMAP_CRAWLER_RAET: .*did you mean SITEMAP_CRAWLER_RATE"):
+        resolve(tmp_path, env={"SITEMAP_CRAWLER_RAET": "1"})
+    with pytest.raises(ConfigError, match="--retries: 'x' needs a whole number of at least 0"):
+        resolve(tmp_path, retries="x")
+
+
+def test_a_file_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load.resolve(Path("/nowhere/c.toml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("max_body", "10MB", 10_000_000),
+        ("max_body", "512 KiB", 524_288),
+        ("max_body", "7", 7),
+        ("max_shrink", "20%", 0.2),
+        ("max_time", "90", 90.0),
+        ("max_time", "30m", 1800.0),
+        ("max_time", "1.5h", 5400.0),
+        ("gzip", "off", False),
+        ("gzip", "TRUE", True),
+        ("include", "/a* 're:^/b c'", ("/a*", "re:^/b c")),
+        ("types", "html,pdf", ("html", "pdf")),
+        ("types", ("html,pdf", "text/plain"), ("html", "pdf", "text/plain")),
+        ("types", "PDF, Application/ld+JSON", ("pdf", "application/ld+json")),
+        ("rate", "1e-05", 1e-05),
+        ("timeout", 0.25, 0.25),
+    ],
+)
+def test_values_are_read_in_their_units(name: str, text: object, value: object) -> None:
+    settings, _ = load.resolve(flags={name: text})
+    section = next(key.section for key in keys() if key.field == name)
+    assert getattr(getattr(settings, section), name) == value
+
+
+def test_every_default_survives_being_written_and_read() -> None:
+    for key in keys():
+        if key.default not in (None, ()):
+            kind = key.option.kind
+            assert kind.read(kind.show(key.default)) == key.default, key.name
+
+
+def test_every_default_reads_to_itself() -> None:
+    assert load.checked(Settings()) == Settings()
+
+
+SAMPLES: dict[str, st.SearchStrategy[object]] = {
+    "rate": st.floats(0, 100_000),
+    "concurrency": st.integers(1, 1_000),
+    "retries": st.integers(0),
+    "timeout": st.floats(0, 2**53, exclude_min=True),
+    "max_wait": st.floats(0, 2**53),
+    "max_time": st.none() | st.integers(0, 2**53) | st.floats(0, 2**53),
+    "max_body": st.integers(1, 2**53),
+    "max_bytes": st.from_regex(r"[1-4]\d(kb|kib|\.5MB)", fullmatch=True),
+    "max_shrink": st.floats(0, 1) | st.integers(0, 100).map("{}%".format),
+    "priority": st.none() | st.floats(0, 1),
+    "gzip": st.booleans(),
+    "user_agent": st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip),
+    "output": st.just(Path("there") / "out"),
+    "state": st.none() | st.just(Path("state.db")),
+    "input": st.just(Path("urls.txt")) | st.lists(st.just(Path("urls.txt"))),
+    "header": st.sampled_from(["A: b c", ("A: 'b", "B: \\")]),
+    "include": st.sampled_from(["/sql*", r"re:\.pdf$", ["/a", " re:^/b c"]]),
+    "file_mode": st.sampled_from(["0644", "640", "0o600"]),
+    "auth_env": st.none() | st.just("CRAWLER_LOGIN"),
+    "allow_host": st.just("blog.example.com"),
+    "scope": st.sampled_from(["host", "domain"]),
+    "allow_trap": st.sampled_from(["path", ["query", "session"]]),
+    "allow_address": st.sampled_from(["10.0.0.1", ("10.1.2.3/8", "::1")]),
+    "types": st.sampled_from(["html,pdf", ("HTML", "a/b, c/d")]),
+    "publish_base": st.none() | st.just("https://www.example.com"),
+}
+
+
+def setting(name: str, value: object) -> Settings:
+    """As a program makes it."""
+    section = next(key.section for key in keys() if key.field == name)
+    return dataclasses.replace(
+        Settings(), **{section: dataclasses.replace(getattr(Settings(), section), **{name: value})}
+    )
+
+
+def test_there_is_a_sample_of_each_kind() -> None:
+    words = {key.option.kind.metavar for key in keys() if not key.option.kind.choices}
+    assert {key.option.kind.metavar for key in keys() if key.field in SAMPLES} >= words
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@given(data=st.data())
+def test_a_value_that_was_read_reads_to_itself(name: str, data: st.DataObject) -> None:
+    once = load.checked(setting(name, data.draw(SAMPLES[name])))
+    assert load.checked(once) == once
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("rate", 1e-05, 1e-05),
+        ("max_wait", 1e-05, 1e-05),
+        ("max_wait", 1e15, 1e15),
+        ("max_shrink", 1e-05, 1e-05),
+        ("max_time", None, None),
+        ("include", "/sql*", ("/sql*",)),
+        ("include", r"re:\.pdf$ it's", (r"re:\.pdf$ it's",)),
+        ("input", Path("/a b"), ("/a b",)),
+        ("state", Path("/a b"), "/a b"),
+    ],
+)
+def test_what_a_program_says_is_read(name: str, value: object, read: object) -> None:
+    settings = load.checked(setting(name, value))
+    section = next(key.section for key in keys() if key.field == name)
+    assert getattr(getattr(settings, section), name) == read
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (setting("rate", -1), "Settings.pace.rate: -1 needs a number from 0 to 100000."),
+        (setting("concurrency", 0), "Settings.pace.concurrency: 0 needs a whole number from 1 to 1000."),
+        (setting("scope", "galaxy"), "Settings.scope.scope: 'galaxy' needs one of host, path, subdomains,"),
+        (setting("format", "xlm"), "Settings.output.format: 'xlm' needs one of xml, txt, jsonl (did you"),
+        (setting("include", ("/a", "re:(")), "Settings.scope.include: 're:(' is not a valid regular"),
+        (setting("include", 3), "Settings.scope.include: 3 needs a list."),
+        (setting("gzip", None), "Settings.output.gzip: None needs true or false."),
+        (
+            setting("user_agent", "bot\r\nX-Evil: 1"),
+            "Settings.http.user_agent: 'bot\\r\\nX-Evil: 1' must not hold control characters.",
+        ),
+        (Settings(pace=None), "Settings.pace: needs a Pace (crawler.settings)."),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+async def test_a_mistake_of_a_program_is_one_sentence_before_anything_is_opened(
+    wrong: Settings, sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        async with open_job(wrong):
+            raise AssertionError
+
+
+@pytest.mark.anyio
+async def test_one_text_and_a_path_do_where_several_and_a_text_are_wanted(tmp_path: Path) -> None:
+    settings = Settings(
+        scope=Scope(start="example.com"),  # type: ignore[arg-type]
+        state=State(state=tmp_path / "state.db"),  # type: ignore[arg-type]
+    )
+    async with open_job(settings) as job:
+        assert job.starts == ("https://example.com/",)
+        assert job.settings.state.state == str(tmp_path / "state.db")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://me:sesame@example.com/",
+        "me:sesame@example.com",
+        "https://\\sesame@example.com",
+        "x://:sesame@h",
+    ],
+)
+def test_a_password_in_a_start_url_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(ConfigError, match="--auth-env") as caught:
+        starts_of(setting("start", (text,)))
+    assert "sesame" not in str(caught.value)
+
+
+def test_an_at_sign_elsewhere_is_no_password() -> None:
+    for text in ("https://example.com/@me", "example.com/a:b@c", "https://example.com?q=a@b"):
+        assert starts_of(setting("start", (text,)))
+
+
+def test_names_are_unique_over_all_sections() -> None:
+    names = [key.field for key in keys()]
+    assert len(names) == len(set(names))
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().pace.rate = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("mode", ["0755", "4644", "0444", "644x", 420, "", "9644", True])
+def test_a_file_mode_is_octal_and_its_owner_may_write(mode: object) -> None:
+    with pytest.raises(ConfigError, match="needs a mode in octal"):
+        load.checked(setting("file_mode", mode))

@@ -1,0 +1,199 @@
+"""`diff`: two sitemaps held against each other, wherever they lie, with reasons where a state knows them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawler.__main__ import main
+from crawler.cli.demo.site import Site
+from crawler.model.facts import Entry
+from crawler.parse.url import Url
+from crawler.sitemap.diff import NEW, OLD, Change, Comparison
+from crawler.sitemap.write.writer import Style, Writer
+
+Run = Callable[..., tuple[int, list[str], str]]
+SITE = "https://example.com"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, list[str], str]:
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out.splitlines(), err
+
+    return call
+
+
+def put(folder: Path, entries: dict[str, str | None], **style: object) -> None:
+    folder.mkdir(exist_ok=True)
+    writer = Writer(folder, SITE, Style(**style))  # type: ignore[arg-type]
+    writer.add(
+        Entry(Url(f"{SITE}/{name}"), datetime.fromisoformat(date).replace(tzinfo=UTC) if date else None)
+        for name, date in sorted(entries.items())
+    )
+    writer.finish()
+
+
+def test_changes_come_in_order_whatever_the_order_of_the_sides() -> None:
+    with Comparison() as comparison:
+        comparison.load(OLD, [("c", None), ("a", "1"), ("b", "2"), ("a", "9")])
+        comparison.load(NEW, [("d", None), ("b", "3"), ("a", "1")])
+        assert list(comparison.changes()) == [
+            Change("~", "b", "2", "3"),
+            Change("-", "c", None, None),
+            Change("+", "d", None, None),
+        ]
+        assert (comparison.count(OLD), comparison.count(NEW)) == (3, 3)
+
+
+def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": "2024-01-01", "b": None, "c": None}, max_urls=1)
+    put(tmp_path / "new", {"a": "2024-01-02", "b": None, "d": None}, gzip=False)
+    code, out, err = run("diff", "old", "new/sitemap.xml")
+    assert code == 8
+    assert out == [
+        f"~ {SITE}/a  (2024-01-01T00:00:00+00:00 → 2024-01-02T00:00:00+00:00)",
+        f"- {SITE}/c",
+        f"+ {SITE}/d",
+    ]
+    assert err == "3 URLs before, 3 after: 1 added, 1 removed, 1 changed.\n"
+    assert run("diff", "old", "old/sitemap.xml.gz") == (
+        0,
+        [],
+        "3 URLs before, 3 after: 0 added, 0 removed, 0 changed.\n",
+    )
+
+
+def test_json_is_one_object_a_line(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": None})
+    put(tmp_path / "new", {"b": None})
+    _, out, _ = run("diff", "old", "new", "--format", "json")
+    removed, added, totals = map(json.loads, out)
+    assert removed == {"change": "removed", "url": f"{SITE}/a", "old": None, "new": None, "reason": None}
+    assert added["change"] == "added"
+    assert totals == {"totals": {"old": 1, "new": 1, "added": 1, "removed": 1, "changed": 0}}
+
+
+def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Run) -> None:
+    site = Site()
+    site.page("/", links=["/kept", "/hidden", "/moved", "/new", "/broken"])
+    site.page("/kept")
+    site.page("/new")
+    site.page("/hidden", noindex=True)
+    site.redirect("/moved", "/new")
+    site.page("/orphan")
+    site.sitemap("/live.xml", ["/", "/kept", "/hidden", "/moved", "/broken", "/orphan"])
+    with site.serve() as origin:
+        words = ["crawl", origin + "/", "--rate", "0", "--retries", "0", "--state", "s.db", "-q"]
+        assert run(*words, "--seed-sitemaps", "off")[0] == 0
+        code, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
+        assert code == 8
+        assert [line.replace(origin, "") for line in out] == [
+            "- /broken  (failed:not-found: not found (404, 410))",
+            "- /hidden  (unlisted:noindex: says noindex)",
+            "- /moved  (moved to /new)",
+            "+ /new  (new)",
+            "- /orphan  (no page links to it, and nothing else names it)",
+        ]
+        site.page("/", links=["/new"])
+        run(*words, "--seed-sitemaps", "off", "--force")
+        _, out, _ = run("diff", f"{origin}/live.xml", "sitemaps", "--state", "s.db", "--rate", "0")
+        assert f"- {origin}/kept  (no longer linked: run 1 was the last that found it)" in out
+
+
+def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> None:
+    site = Site()
+    site.page("/", links=["/a", "/b"])
+    site.page("/a", links=["/deep"])
+    site.page("/b")
+    site.page("/deep")
+    site.sitemap("/live.xml", ["/", "/a", "/deep", "/never"])
+    with site.serve() as origin:
+        words = ["crawl", origin + "/", "--rate", "0", "--state", "s.db", "-q", "--seed-sitemaps", "off"]
+        assert run(*words)[0] == 0
+        assert run(*words, "--max-pages", "1")[0] == 7
+        _, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
+        assert [line.replace(origin, "") for line in out] == [
+            "- /a  (run 2 is unfinished and has not settled it yet; listed before)",
+            "- /deep  (run 2 is unfinished and has not come to it yet; run 1 said listed)",
+            "- /never  (run 2 is unfinished and has not come to it yet; no run before knew it)",
+        ]
+
+
+@pytest.mark.parametrize("place", ["none.xml", "empty", "http://127.0.0.1:49151/s.xml"])
+def test_what_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
+    (tmp_path / "empty").mkdir()
+    put(tmp_path / "new", {"a": None})
+    code, _, err = run("diff", place, "new")
+    assert code == 2
+    assert f"{place} cannot be read" in err
+    assert "Traceback" not in err
+
+
+MEASURE = """
+import re, sys
+from crawler.__main__ import main
+try:
+    main(["diff", sys.argv[1], sys.argv[2]])
+except SystemExit as left:
+    print(left.code, int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    for name, shift in (("old", 0), ("new", 100)):
+        (tmp_path / name).mkdir()
+        with (tmp_path / name / "sitemap.txt").open("w") as file:
+            file.writelines(
+                f"{SITE}/some/folder/page-{number:07}.html\n" for number in range(shift, 200_000 + shift)
+            )
+    words = [sys.executable, "-c", MEASURE, str(tmp_path / "old"), str(tmp_path / "new")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    code, peak = map(int, done.stderr.splitlines()[-1].split())
+    assert (code, len(done.stdout.splitlines())) == (8, 200)
+    assert peak < 130, "MB"
+
+
+@pytest.mark.parametrize("body", ["<!doctype html><a href=x>x</a>", "<svg/>", "some words", "\x00\x01"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_no_sitemap_is_exit_2_and_not_a_difference(
+    run: Run, tmp_path: Path, body: str, order: int
+) -> None:
+    put(tmp_path / "old", {"a": None, "b": None})
+    (tmp_path / "page.html").write_text(body)
+    code, out, err = run("diff", *["old", "page.html"][::order])
+    assert (code, out) == (2, [])
+    assert "page.html is no sitemap: it " in err
+
+
+def test_an_empty_urlset_is_a_sitemap(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": None})
+    (tmp_path / "none.xml").write_text('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>')
+    assert run("diff", "old", "none.xml")[:2] == (8, [f"- {SITE}/a"])
+
+
+@pytest.mark.parametrize("gzip", [True, False])
+def test_json_lines_are_read(run: Run, tmp_path: Path, gzip: bool) -> None:
+    put(tmp_path / "old", {"a": "2024-01-01", "b": None})
+    put(tmp_path / "new", {"a": "2024-01-01", "b": None}, form="jsonl", gzip=gzip)
+    assert run("diff", "old", "new")[0] == 0
+    assert run("validate", "new") == (0, [], "1 file, 2 URLs: valid.\n")
+
+
+def test_a_url_is_read_as_urls_are(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "old", {"a": None})
+    site = Site()
+    site.sitemap("/s%C3%BC.xml", [f"{SITE}/a"])
+    with site.serve() as origin:
+        assert run("diff", "old", origin.upper() + "/sü.xml#top")[0] == 0
+    assert {request.target for request in site.log} == {"/s%C3%BC.xml"}

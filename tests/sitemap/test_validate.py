@@ -1,0 +1,526 @@
+"""The validator: one table of faults, each with its code and line; files, folders and URLs; flat memory."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawler.__main__ import main
+from crawler.cli.demo.site import Site
+from crawler.model.facts import Entry
+from crawler.model.protocol import NAMESPACE
+from crawler.parse.dates import read_w3c
+from crawler.parse.url import Url
+from crawler.sitemap.validate import ampersands
+from crawler.sitemap.validate import file as check_module
+from crawler.sitemap.validate import xml as markup
+from crawler.sitemap.validate.ampersands import Ampersands
+from crawler.sitemap.validate.file import Check
+from crawler.sitemap.validate.findings import WARNINGS, Code
+from crawler.sitemap.write.writer import Style, Writer
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+HOME = "https://example.com/sitemap.xml"
+A = "<loc>https://example.com/a</loc>"
+EXTENSIONS = (
+    ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+    ' xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
+    ' xmlns:news="http://www.google.com/schemas/sitemap-news/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+)
+
+
+def codes(
+    body: bytes | str, place: str = "s.xml", home: str | None = HOME, step: int = 7
+) -> list[tuple[str, int]]:
+    data = body.encode() if isinstance(body, str) else body
+    chunks = (data[at : at + step] for at in range(0, len(data), step))
+    return [(found.code.value, found.line) for found in Check(place, home=home, now=NOW).run(chunks)]
+
+
+def entry(fields: str) -> str:
+    """The fault stands on line 2."""
+    return f"<urlset {NS}{EXTENSIONS}>\n<url>{fields}</url></urlset>"
+
+
+VIDEO = "<video:thumbnail_loc>https://e.com/t</video:thumbnail_loc><video:title>t</video:title><video:description>d</video:description>"
+NEWS = (
+    "<news:news><news:publication><news:name>n</news:name><news:language>en</news:language></news:publication>"
+    "<news:publication_date>2024-01-01</news:publication_date><news:title>t</news:title></news:news>"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        entry(A),
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + entry(A),
+        entry(
+            A
+            + "<lastmod>2024-01-01T00:00:00.5+01:00</lastmod><changefreq>daily</changefreq><priority>0.5</priority>"
+        ),
+        entry("<loc>https://example.com/a?b=1&amp;c=%C3%A9</loc>"),
+        entry(A + "<image:image><image:loc>https://cdn.example/i.png</image:loc></image:image>"),
+        entry(
+            A + f"<video:video>{VIDEO}<video:content_loc>https://e.com/v</video:content_loc></video:video>"
+        ),
+        entry(A + NEWS),
+        entry(A + '<xhtml:link rel="alternate" hreflang="de" href="https://example.com/de"/>'),
+        f"<sitemapindex {NS}><sitemap><loc>https://example.com/1.xml</loc><lastmod>2024-01</lastmod></sitemap></sitemapindex>",
+        "https://example.com/a\r\nhttps://example.com/b\n",
+        f"<urlset {NS}><!-- comment --><?pi x?><url>{A}</url></urlset>",
+    ],
+)
+def test_what_is_valid_has_no_findings(body: str) -> None:
+    assert codes(body) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ("<lastmod>2024-01-01</lastmod>", "loc-missing"),
+        ("<loc></loc>", "loc-invalid"),
+        ("<loc>/relative</loc>", "loc-invalid"),
+        ("<loc>ftp://example.com/</loc>", "loc-invalid"),
+        ("<loc>https:example.com/</loc>", "loc-invalid"),
+        (f"<loc>https://example.com/{'a' * 2_028}</loc>", "loc-too-long"),
+        ("<loc>https://example.com/a b</loc>", "loc-spelling"),
+        ("<loc>https://example.com/é</loc>", "loc-spelling"),
+        ("<loc>https://example.com/%zz</loc>", "loc-spelling"),
+        ("<loc>https://example.com/a#b</loc>", "loc-fragment"),
+        ("<loc>https://www.example.com/</loc>", "loc-host"),
+        ("<loc>http://example.com/</loc>", "loc-host"),
+        (A + "<lastmod>01.02.2024</lastmod>", "lastmod-form"),
+        (A + "<lastmod>2024-02-30</lastmod>", "lastmod-form"),
+        (A + "<lastmod>2024-01-01T10:00:00</lastmod>", "lastmod-form"),
+        (A + "<lastmod/>", "lastmod-form"),
+        (A + "<lastmod>2026-11-22</lastmod>", "lastmod-future"),
+        (A + "<changefreq>Daily</changefreq>", "changefreq"),
+        (A + "<priority>1.1</priority>", "priority"),
+        (A + "<priority>high</priority>", "priority"),
+        ("<lastmod>2024-01-01</lastmod>" + A, "order"),
+        (A + "<lastmod>2024-01-01</lastmod><lastmod>2024-01-01</lastmod>", "repeated"),
+        (A + "<title>x</title>", "element"),
+        (A + "<lastmod><b/>2024-01-01</lastmod>", "element"),
+        (A + "words", "text"),
+        (A + "<x:y xmlns:x='urn:x'><x:z/></x:y>", "extension"),
+        (A + "<image:image/>", "extension-missing"),
+        (A + "<image:image><image:loc>/relative</image:loc></image:image>", "extension-value"),
+        (
+            A + "<image:image><image:loc>https://e.com/</image:loc><image:size/></image:image>",
+            "extension-field",
+        ),
+        (A + "<image:picture/>", "extension-field"),
+        (A + "<image:image><image:loc>https://e.com/</image:loc></image:image>" * 1_001, "extension-many"),
+        (A + f"<video:video>{VIDEO}</video:video>", "extension-missing"),
+        (A + NEWS.replace("2024-01-01", "soon"), "extension-value"),
+        (A + NEWS + NEWS, "extension-many"),
+        (A + "<xhtml:link rel='alternate' href='https://example.com/'/>", "extension-missing"),
+        (A + "<xhtml:link rel='alternate' hreflang='de' href='/de'/>", "extension-value"),
+    ],
+)
+def test_each_fault_of_an_entry_has_its_code_and_line(fields: str, code: str) -> None:
+    assert codes(entry(fields), step=10_000) == [(code, 2)]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("", [("empty", 0)]),
+        (" \n", [("empty", 0)]),
+        (f"<urlset {NS}/>", [("empty", 0)]),
+        (f"<urlset>\n<url>{A}</url></urlset>", [("namespace", 1)]),
+        (
+            f"<urlset xmlns='http://www.google.com/schemas/sitemap/0.84'><url>{A}</url></urlset>",
+            [("namespace", 1)],
+        ),
+        ("<feed><entry/></feed>", [("root", 1)]),
+        (f"<urlset {NS}>\n<sitemap>{A}</sitemap></urlset>", [("element", 2), ("empty", 0)]),
+        (f"\n<urlset {NS}>\n<url><loc>https://example.com/?a&b</loc></url></urlset>", [("escaping", 3)]),
+        (f"<urlset {NS}><url><loc>https://example.com/?a&nbsp;b</loc></url></urlset>", [("escaping", 1)]),
+        (f"<urlset {NS}>\n<url>{A}</url>", [("not-well-formed", 2)]),
+        (f"<urlset {NS}>\n<url>{A}</urls></urlset>", [("not-well-formed", 2)]),
+        (f"<!DOCTYPE urlset [<!ENTITY a 'b'>]>\n<urlset {NS}/>", [("doctype", 1)]),
+        (
+            f"<?xml version='1.0' encoding='ISO-8859-1'?><urlset {NS}><url>{A}</url></urlset>",
+            [("encoding", 1)],
+        ),
+        (f"\ufeff<urlset {NS}><url>{A}</url></urlset>", [("byte-order-mark", 1)]),
+        (f"<urlset {NS}><url>{A}</url>\n<url>{A}</url></urlset>", [("duplicate", 2)]),
+        (
+            f"<sitemapindex {NS}><sitemap>{A}</sitemap>\n<sitemap>{A}</sitemap></sitemapindex>",
+            [("index-loop", 2)],
+        ),
+        (f"<sitemapindex {NS}><sitemap>{A}<priority>1</priority></sitemap></sitemapindex>", [("element", 1)]),
+        (
+            "https://example.com/a\n# b\n/c\nhttps://example.com/a",
+            [("loc-invalid", 2), ("loc-invalid", 3), ("duplicate", 4)],
+        ),
+        (b"https://example.com/a\nhttps://example.com/\xff", [("encoding", 2)]),
+    ],
+)
+def test_each_fault_of_a_file_has_its_code_and_line(
+    body: str | bytes, expected: list[tuple[str, int]]
+) -> None:
+    assert codes(body) == expected
+    assert codes(body, step=100_000) == expected
+
+
+def test_the_folder_of_the_sitemap_bounds_its_urls() -> None:
+    body = entry("<loc>https://example.com/shop/a</loc>")
+    assert codes(body, home="https://example.com/shop/sitemap.xml") == []
+    assert codes(body, home="https://example.com/blog/sitemap.xml") == [("loc-folder", 2)]
+    assert codes(body, home=None) == []
+
+
+def test_without_an_address_all_urls_must_at_least_share_a_host() -> None:
+    body = "https://a.example/\nhttps://a.example/b\nhttps://b.example/"
+    assert codes(body, home=None) == [("loc-host", 3)]
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "expected"),
+    [
+        (gzip.compress(entry(A).encode()), "s.xml.gz", []),
+        (gzip.compress(entry(A).encode()), "s.xml", ["gzip-name"]),
+        (entry(A).encode(), "s.xml.gz", ["not-gzip"]),
+        (gzip.compress(entry(A).encode())[:-6], "s.xml.gz", ["broken-gzip"]),
+        (entry(A).encode(), "https://example.com/s.xml.gz?x=1", ["not-gzip"]),
+    ],
+)
+def test_gzip_is_gzip(body: bytes, place: str, expected: list[str]) -> None:
+    assert [code for code, _ in codes(body, place)] == expected
+
+
+@pytest.mark.parametrize("step", [1, 7, 65_536])
+def test_a_bare_ampersand_does_not_hide_what_follows(step: int) -> None:
+    plain = "<url><loc>https://example.com/b</loc></url>"
+    body = "\n".join([
+        f"<?xml version='1.0'?><?style a&b?><urlset {NS}>", "<!-- a & b -->",
+        "<url><loc>https://example.com/?a&b&amp;c</loc></url>", plain,
+        "<url><loc><![CDATA[https://example.com/?x&y]]></loc></url>",
+        "<url><loc>https://example.com/?a=1&copy;=2</loc><lastmod>soon</lastmod></url>",
+        "<url><loc>nonsense</loc></url></urlset>",
+    ])  # fmt: skip
+    assert codes(body, step=step) == [
+        ("escaping", 3),
+        ("escaping", 6),
+        ("lastmod-form", 6),
+        ("loc-invalid", 7),
+    ]
+
+
+@pytest.mark.parametrize("step", [997, 65_535, 65_536])
+def test_a_file_of_one_line_is_cut_nowhere_within_a_reference(step: int) -> None:
+    entries = "".join(f"<url><loc>https://example.com/?a={n}&amp;b=&#x61;</loc></url>" for n in range(9_000))
+    body = f"<urlset {NS}>{entries}<url><loc>https://example.com/?a&b</loc></url></urlset>"
+    assert codes(body, step=step) == [("escaping", 1)]
+
+
+@given(st.text("<>&;!-[]?#x1a \n").map(str.encode))
+def test_no_ampersand_is_bare_after_escaping(body: bytes) -> None:
+    escaped, bare = Ampersands()(b"<a>" + body)
+    assert Ampersands()(escaped) == (escaped, [])
+    assert len(escaped) == len(body) + 3 + 4 * len(bare)
+    at = ampersands.whole(body)
+    parts = Ampersands()
+    assert parts(b"<a>" + body[:at])[0] + parts(body[at:])[0] == escaped
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<!doctype html><p>a", "\ufeff<HTML lang=en>", "<!-- a --> <!-- b --><head>",
+        "<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC 'x'><html xmlns='http://www.w3.org/1999/xhtml'>",
+    ],
+)  # fmt: skip
+def test_a_web_page_is_told_as_such(body: str) -> None:
+    assert ("web-page", 0) in codes(body)
+
+
+def test_json_lines_are_read() -> None:
+    good = '{"loc": "https://example.com/a", "lastmod": "2024-01-01"}\n\n{"loc": "https://example.com/b"}'
+    assert codes(good, "s.jsonl") == []
+    bad = '{"loc": "https://example.com/a", "lastmod": "soon"}\n{"loc": "/b"}\n["loc"]\n{"loc": 1}\n{'
+    assert codes(bad, "s.jsonl") == [
+        ("lastmod-form", 1),
+        ("loc-invalid", 2),
+        ("not-json", 3),
+        ("not-json", 4),
+        ("not-json", 5),
+    ]
+    many = "".join(f'{{"loc": "https://example.com/{n}"}}\n' for n in range(50_001))
+    assert codes(many, "s.jsonl", step=65_536) == [], "no form of the protocol, so none of its limits"
+
+
+def test_counts_are_limited_to_the_entry() -> None:
+    def body(count: int) -> bytes:
+        return (
+            f"<urlset {NS}>".encode()
+            + b"".join(b"<url><loc>https://example.com/%d</loc></url>\n" % n for n in range(count))
+            + b"</urlset>"
+        )
+
+    assert codes(body(50_000), step=65_536) == []
+    assert codes(body(50_001), step=65_536) == [("too-many", 50_001)]
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_bytes_are_limited_to_the_byte(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
+    body = entry(A)
+    monkeypatch.setattr(check_module, "MAX_BYTES", len(body) - spare)
+    assert [code for code, _ in codes(body)] == (["too-large"] if spare else [])
+    assert [code for code, _ in codes(gzip.compress(body.encode()), "s.xml.gz")] == (
+        ["too-large"] if spare else []
+    )
+
+
+def test_a_bomb_is_not_read_to_its_end() -> None:
+    def chunks() -> Iterator[bytes]:
+        yield bomb
+
+    packer = zlib.compressobj(wbits=31)
+    bomb = b"".join(
+        [
+            packer.compress(f"<urlset {NS}>".encode()),
+            *(packer.compress(b" " * 1_000_000) for _ in range(300)),
+            packer.flush(),
+        ]
+    )
+    found = list(Check("s.xml.gz", home=None, now=NOW).run(chunks()))
+    assert Code.TOO_LARGE in {item.code for item in found}
+
+
+def test_every_code_has_a_severity_and_a_sentence() -> None:
+    assert {code.value for code in WARNINGS} < {code.value for code in Code}
+    assert all(code.says for code in Code)
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2024", "2024-01-01T00:00:00+00:00"),
+        ("2024-03", "2024-03-01T00:00:00+00:00"),
+        ("2024-02-29", "2024-02-29T00:00:00+00:00"),
+        ("2024-02-29T23:30Z", "2024-02-29T23:30:00+00:00"),
+        ("2024-02-29T23:30:15-02:00", "2024-03-01T01:30:15+00:00"),
+        ("2024-02-29T23:30:15.123456789Z", "2024-02-29T23:30:15+00:00"),
+        ("2024-02-29t23:30Z", None),
+        ("2024-2-9", None),
+        ("2024-02-30", None),
+        ("0000-01-01", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("2024-02-29T23:30", None),
+        (" 2024", None),
+        ("\uff12\uff10\uff12\uff14", None),
+        ("2" * 1_000, None),
+    ],
+)
+def test_w3c_datetimes(text: str, iso: str | None) -> None:
+    at = read_w3c(text)
+    assert (at.isoformat() if at else None) == iso
+
+
+SOUP = st.text(st.sampled_from("<>/&;![]-? \"'=\x00\nurlsetoc:xmn")).map(str.encode)
+
+
+@given(
+    st.binary(max_size=200) | SOUP | SOUP.map(lambda soup: entry(A).encode()[:60] + soup), st.integers(1, 50)
+)
+def test_no_bytes_are_too_strange(body: bytes, step: int) -> None:
+    codes(body, step=step)
+    codes(b"\x1f\x8b" + body, step=step)
+
+
+# -- the command -----------------------------------------------------------------------------------------
+
+Run = Callable[..., tuple[int, list[str], str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, list[str], str]:
+        with pytest.raises(SystemExit) as left:
+            main(["validate", *words])
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out.splitlines(), err
+
+    return call
+
+
+def write_set(folder: Path, count: int = 5) -> None:
+    writer = Writer(folder, "https://example.com", Style(max_urls=2))
+    writer.add([Entry(Url(f"https://example.com/{number}")) for number in range(count)])
+    writer.finish()
+
+
+def test_what_we_write_is_valid_and_an_index_is_followed_on_disk(run: Run, tmp_path: Path) -> None:
+    write_set(tmp_path)
+    assert run("sitemap.xml.gz") == (0, [], "4 files, 3 sitemaps named by an index, 5 URLs: valid.\n")
+    (tmp_path / "sitemap-00002.xml.gz").write_bytes(b"<x/>")
+    (tmp_path / "sitemap-00003.xml.gz").unlink()
+    code, out, _ = run("sitemap.xml.gz")
+    assert code == 8
+    assert out == [
+        "sitemap-00002.xml.gz: error not-gzip: is named .gz and is not gzip",
+        "sitemap-00002.xml.gz:1: error root: is no sitemap: its root is <x>",
+        "sitemap.xml.gz: warning child-elsewhere: was not looked at: no file sitemap-00003.xml.gz lies beside it",
+    ]
+
+
+def test_duplicates_are_seen_across_the_files_of_an_index_and_hosts_are_held_to_its_address(
+    run: Run, tmp_path: Path
+) -> None:
+    write_set(tmp_path, 4)
+    (tmp_path / "sitemap-00002.xml.gz").write_bytes((tmp_path / "sitemap-00001.xml.gz").read_bytes())
+    code, out, _ = run("sitemap.xml.gz")
+    assert code == 8
+    assert [line.split(": ")[1] for line in out] == ["warning duplicate"] * 2
+    code, out, _ = run("sitemap.xml.gz", "--publish-base", "https://www.example.com")
+    assert {line.split(": ")[1] for line in out} == {"error loc-host", "warning duplicate"}
+
+
+def test_urls_are_fetched_and_their_index_is_followed_on_its_host(run: Run) -> None:
+    site = Site()
+    inner = b"<urlset " + NS.encode() + b"><url><loc>{origin}/a</loc></url></urlset>"
+    site.raw("/1.xml", body=inner, headers={"Content-Type": "application/xml"})
+    site.redirect("/2.xml", "/gone.xml")
+    locs = ["{origin}/1.xml", "{origin}/2.xml", "{origin}/index.xml", "https://other.example/s.xml"]
+    body = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
+    site.raw("/index.xml", body=f"<sitemapindex {NS}>{body}</sitemapindex>".encode())
+    with site.serve() as origin:
+        code, out, err = run(f"{origin}/index.xml", "--rate", "0")
+    assert code == 8
+    said = [line.removeprefix(origin) for line in out]
+    assert "/2.xml: error unreadable: cannot be read: the server answered 404" in said
+    assert "/index.xml: error index-nested: an index names another index" in said
+    assert (
+        "/index.xml: warning child-elsewhere: was not looked at: https://other.example/s.xml is on another host"
+        in said
+    )
+    assert not [line for line in said if line.startswith("/1.xml")]
+    assert "4 files" in err
+
+
+def test_findings_are_json_when_asked(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(entry("<loc>x\x1b[31m</loc>".replace("\x1b", "")))
+    code, out, _ = run("s.xml", "--format", "json")
+    assert code == 8
+    first, totals = map(json.loads, out)
+    assert first == {
+        "place": "s.xml", "line": 2, "severity": "error", "code": "loc-invalid",
+        "says": "is no absolute http(s) URL: x[31m",
+    }  # fmt: skip
+    assert totals == {"totals": {"files": 1, "sitemaps": 0, "urls": 1, "errors": 1, "warnings": 0}}
+
+
+def test_many_findings_of_a_kind_are_counted_not_listed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.txt").write_text("https://a.example/\n" + "x\n" * 2_000)
+    code, out, err = run("s.txt", "--most", "3")
+    assert code == 8
+    assert len([line for line in out if "loc-invalid" in line]) == 3
+    assert "s.txt: 1,997 more of loc-invalid" in err
+
+
+def test_files_that_cannot_be_read_are_findings_and_the_next_is_read(run: Run, tmp_path: Path) -> None:
+    write_set(tmp_path, 2)
+    (tmp_path / "empty").mkdir()
+    assert run(".") == (0, [], "1 file, 2 URLs: valid.\n"), "a folder is its entry point"
+    code, out, err = run("none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:49151/s.xml")
+    assert code == 8
+    assert [line.split(": ")[0] for line in out] == ["none.xml", "empty", "http://127.0.0.1:49151/s.xml"]
+    assert err == "4 files, 2 URLs: 3 errors, 0 warnings.\n"
+
+
+def test_usage(run: Run) -> None:
+    assert run()[0] == 2
+    assert run("x", "--format", "yaml")[0] == 2
+
+
+MEASURE = """
+import re, sys
+from crawler.__main__ import main
+try:
+    main(["validate", sys.argv[1]])
+except SystemExit as left:
+    print(left.code, int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_memory_stays_flat_on_the_largest_file(tmp_path: Path) -> None:
+    line = b"<url><loc>https://example.com/%06d/" + b"a" * 980 + b"</loc></url>\n"
+    with (tmp_path / "s.xml").open("wb") as file:
+        file.write(f"<urlset {NS}>\n".encode())
+        for number in range(50_000):
+            file.write(line % number)
+        file.write(b"</urlset>\n")
+    size = (tmp_path / "s.xml").stat().st_size
+    assert 50_000_000 < size < 52_428_800
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(tmp_path / "s.xml")],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    code, peak = map(int, done.stdout.split())
+    assert (code, done.stderr) == (0, "1 file, 50,000 URLs: valid.\n")
+    assert peak < 120, "MB, of which the program takes about 60 to start"
+
+
+_LINES = st.sampled_from([
+    "<url><loc>https://x/a</loc></url>", "<url><loc>https://x/a</loc></url>", "<url><loc>https://x/b</loc><lastmod>2024-01-31T00:00:00+00:00</lastmod></url>",
+    "<url><loc>https://x/c</loc><lastmod>2024-02-31T00:00:00+00:00</lastmod></url>", "<url><loc>https://x/d</loc><lastmod>2999-01-31T00:00:00+00:00</lastmod></url>",
+    "<url><loc>https://x/a?b&amp;c</loc></url>", "<url><loc>https://x/#f</loc></url>", "<url><loc>http://y/%zz</loc></url>", "<url>", "</url>", "<loc>https://x/e</loc>",
+    "<!--", "-->", "<![CDATA[", "]]>", "<?p", "?>", "text", "text>", "<foo a='x>", "'>", "</foo>", "<foo/>", "<url/>", "", " ", "</urlset>", "&", "<url><loc>/</loc></url>",
+])  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_LINES, max_size=12), st.integers(1, 400))
+def test_plain_entries_that_no_parser_sees_are_judged_as_if_it_did(lines: list[str], piece: int) -> None:
+    body = "\n".join([f'<?xml version="1.0"?>\n<urlset xmlns="{NAMESPACE}">', *lines, "</urlset>\n"]).encode()
+    said: list[object] = []
+    for plain in (markup._PLAIN, re.compile(rb"(?!)")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(markup, "_PLAIN", plain)
+            check = Check("s.xml", home="https://x/s.xml", now=NOW)
+            found = list(check.run(body[at : at + piece] for at in range(0, len(body), piece)))
+            said.append((found, check.entries, check.kind))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "spelled", ["HTTP://127.0.0.1:%s/s.xml#top", "http://127.1:%s/%%73.xml", " http://127.0.0.1:%s/./s.xml"]
+)
+def test_a_url_is_read_as_urls_are(run: Run, spelled: str) -> None:
+    site = Site()
+    site.sitemap("/s.xml", ["/a"])
+    with site.serve() as origin:
+        assert run(spelled % origin.rpartition(":")[2])[0] == 0
+    assert {request.target for request in site.log} == {"/s.xml"}
+
+
+def test_raw_bytes_in_a_url_are_escaped(run: Run) -> None:
+    site = Site()
+    site.sitemap("/%C3%BC%20.xml", ["/a"])
+    with site.serve() as origin:
+        assert run(f"{origin}/ü .xml")[0] == 0
+
+
+def test_a_web_page_named_as_a_sitemap_is_exit_2(run: Run) -> None:
+    site = Site()
+    site.page("/")
+    with site.serve() as origin:
+        code, out, _ = run(f"{origin}/")
+    assert code == 2
+    assert out == [f"{origin}/: error web-page: is no sitemap but a web page"]

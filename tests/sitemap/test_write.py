@@ -1,0 +1,216 @@
+"""Sitemaps as a stranger reads them: lxml, the official schemas, gzip, and a ruler for the limits."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from crawler.errors import OutputError
+from crawler.model.facts import Entry
+from crawler.model.protocol import MAX_ENTRIES
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.sitemap.write import writer as write
+from crawler.sitemap.write.writer import FORMS, Part, Style, Writer, refusal
+
+DATA = Path(__file__).parents[1] / "data/sitemap"
+URLSET = etree.XMLSchema(etree.parse(DATA / "sitemap.xsd"))
+INDEX = etree.XMLSchema(etree.parse(DATA / "siteindex.xsd"))
+BASE = "https://example.com"
+PLAIN = Style(gzip=False)
+
+
+def entries(count: int, start: int = 0) -> list[Entry]:
+    return [Entry(Url(f"{BASE}/{number:07}")) for number in range(start, start + count)]
+
+
+def written(folder: Path, found: Sequence[Entry], style: Style = PLAIN, base: str = BASE) -> list[Part]:
+    writer = Writer(folder, base, style)
+    writer.add(found)
+    return writer.finish()
+
+
+def tree(path: Path) -> etree._Element:
+    data = path.read_bytes()
+    return etree.fromstring(gzip.decompress(data) if path.suffix == ".gz" else data)
+
+
+def locs(path: Path) -> list[str]:
+    root = tree(path)
+    (INDEX if etree.QName(root).localname == "sitemapindex" else URLSET).assertValid(root)
+    return [element.text or "" for element in root.iter("{*}loc")]
+
+
+def test_few_entries_are_one_file_that_the_schema_takes(tmp_path: Path) -> None:
+    moment = datetime(2024, 2, 29, 12, 0, 1, tzinfo=timezone(timedelta(hours=2)))
+    found = [Entry(Url(f"{BASE}/a?b=1&c='2'"), moment), Entry(Url(f"{BASE}/b"))]
+    [part] = written(tmp_path, found, Style())
+    assert [path.name for path in tmp_path.iterdir()] == [part.name] == ["sitemap.xml.gz"]
+    assert locs(tmp_path / part.name) == [entry.url for entry in found]
+    [date] = tree(tmp_path / part.name).iter("{*}lastmod")
+    assert date.text == "2024-02-29T10:00:01+00:00"
+    assert (part.urls, part.newest) == (2, moment)
+
+
+def test_a_part_tells_the_truth_about_its_file(tmp_path: Path) -> None:
+    [part] = written(tmp_path, entries(100), Style())
+    data = (tmp_path / part.name).read_bytes()
+    assert (part.size, part.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+    assert part.plain == len(gzip.decompress(data))
+
+
+def test_gzip_carries_no_time_and_no_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    for folder in "ab":
+        written(tmp_path / folder, entries(1_000), Style())
+    one, other = ((tmp_path / folder / "sitemap.xml.gz").read_bytes() for folder in "ab")
+    assert one == other
+    assert one[3:8] == b"\0\0\0\0\0", "no flags, no time"
+
+
+@pytest.mark.parametrize(("count", "parts"), [(49_999, [49_999]), (50_000, [50_000]), (50_001, [50_000, 1])])
+def test_fifty_thousand_is_the_limit(tmp_path: Path, count: int, parts: list[int]) -> None:
+    done = written(tmp_path, entries(count))
+    assert [part.urls for part in done if part.urls] == parts
+    assert done[-1].name == "sitemap.xml"
+    assert len(locs(tmp_path / "sitemap.xml")) == (count if len(parts) == 1 else len(parts))
+
+
+@pytest.mark.parametrize("form", ["xml", "txt"])
+@pytest.mark.parametrize("spare", [-1, 0, 1])
+def test_bytes_are_counted_to_the_last(tmp_path: Path, form: str, spare: int) -> None:
+    whole = sum(part.plain for part in written(tmp_path, entries(10), Style(form, gzip=False)))
+    (tmp_path / "again").mkdir()
+    style = Style(form, gzip=False, max_bytes=whole + spare)
+    done = written(tmp_path / "again", entries(10), style)
+    assert [part.urls for part in done if part.urls] == ([9, 1] if spare < 0 else [10])
+    for part in done:
+        size = (tmp_path / "again" / part.name).stat().st_size
+        assert size == part.plain
+        assert size <= whole + spare or part is done[-1], "the index is no part"
+
+
+def test_the_real_byte_limit_holds_with_real_entries(tmp_path: Path) -> None:
+    """Longest URLs that need the most escaping: 50,000 of them would not fit."""
+    tail = "&" * 2_000
+    found = [Entry(Url(f"{BASE}/{number:06}{tail}")) for number in range(5_400)]
+    first, second, _ = written(tmp_path, found)
+    line = first.plain // first.urls
+    assert 52_428_800 - line < first.plain <= 52_428_800
+    assert first.plain == (tmp_path / first.name).stat().st_size
+    assert first.urls + second.urls == 5_400
+
+
+def test_an_index_names_the_parts_where_they_will_be_found(tmp_path: Path) -> None:
+    dates = [datetime(2024, 1, day, tzinfo=UTC) for day in (3, 9, 5)]
+    found = [Entry(entry.url, date) for entry, date in zip(entries(3), dates, strict=True)]
+    done = written(tmp_path, [*found, *entries(1, 3)], Style(max_urls=2), f"{BASE}/maps")
+    assert [part.name for part in done] == ["sitemap-00001.xml.gz", "sitemap-00002.xml.gz", "sitemap.xml.gz"]
+    assert locs(tmp_path / "sitemap.xml.gz") == [f"{BASE}/maps/{part.name}" for part in done[:2]]
+    lastmods = [element.text for element in tree(tmp_path / "sitemap.xml.gz").iter("{*}lastmod")]
+    assert lastmods == ["2024-01-09T00:00:00+00:00", "2024-01-05T00:00:00+00:00"]
+
+
+def test_parts_without_dates_have_none_in_the_index(tmp_path: Path) -> None:
+    written(tmp_path, entries(2), Style(max_urls=1, gzip=False))
+    assert not list(tree(tmp_path / "sitemap.xml").iter("{*}lastmod"))
+
+
+def test_text_is_a_url_a_line_and_splits_under_an_xml_index(tmp_path: Path) -> None:
+    done = written(tmp_path, entries(3), Style("txt", gzip=False, max_urls=2))
+    assert [part.name for part in done] == ["sitemap-00001.txt", "sitemap-00002.txt", "sitemap.xml"]
+    assert (tmp_path / "sitemap-00001.txt").read_text() == f"{BASE}/0000000\n{BASE}/0000001\n"
+    assert locs(tmp_path / "sitemap.xml") == [f"{BASE}/sitemap-00001.txt", f"{BASE}/sitemap-00002.txt"]
+
+
+def test_jsonl_is_one_object_a_line_and_never_splits(tmp_path: Path) -> None:
+    [part] = written(tmp_path, entries(3), Style("jsonl", gzip=False, max_urls=2))
+    lines = (tmp_path / part.name).read_text().splitlines()
+    assert json.loads(lines[0]) == {"loc": f"{BASE}/0000000", "lastmod": None}
+    assert len(lines) == 3
+
+
+def test_jsonl_is_written_in_portions_and_read_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "MAX_ENTRIES", 3)
+    [part] = written(tmp_path, entries(10), Style("jsonl"))
+    lines = gzip.decompress((tmp_path / part.name).read_bytes()).splitlines()
+    assert [json.loads(line)["loc"] for line in lines] == [entry.url for entry in entries(10)]
+    assert (part.urls, part.size) == (10, (tmp_path / part.name).stat().st_size)
+
+
+def test_changefreq_and_priority_only_when_asked(tmp_path: Path) -> None:
+    [part] = written(tmp_path, entries(1), Style(gzip=False, changefreq="daily", priority=0.85))
+    URLSET.assertValid(tree(tmp_path / part.name))
+    assert b"<changefreq>daily</changefreq><priority>0.8</priority>" in (tmp_path / part.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("loc", "reason"),
+    [
+        (f"{BASE}/" + "a" * (2_047 - 20), None),
+        (f"{BASE}/" + "a" * (2_048 - 20), "longer than 2,047 characters"),
+        ("http://a.b/", "shorter than 12 characters"),
+        ("http://a.b/c", None),
+        (f"{BASE}/\x0b", "holds characters that a URL cannot have"),
+        (f"{BASE}/\ufffe", "holds characters that a URL cannot have"),
+        (f"{BASE}/a b", "holds characters that a URL cannot have"),
+        (f"{BASE}/é", "holds characters that a URL cannot have"),
+    ],
+)
+def test_what_no_sitemap_may_hold_has_a_reason(loc: str, reason: str | None) -> None:
+    assert refusal(loc) == reason
+
+
+def test_what_is_refused_is_counted_and_the_rest_is_written(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, BASE, PLAIN)
+    writer.add([Entry(Url(f"{BASE}/\x00")), *entries(1)])
+    [part] = writer.finish()
+    assert (writer.refused, part.urls) == (1, 1)
+
+
+def test_an_entry_larger_than_a_whole_file_is_refused(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, BASE, Style(gzip=False, max_bytes=len(FORMS["xml"].head) + 20))
+    writer.add(entries(2))
+    assert writer.finish() == []
+    assert writer.refused == 2
+
+
+def test_no_entries_are_no_files(tmp_path: Path) -> None:
+    assert written(tmp_path, []) == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_index_has_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "MAX_ENTRIES", 3)
+    with pytest.raises(OutputError, match="4 files are more than an index may name"):
+        written(tmp_path, entries(4), Style(max_urls=1))
+    assert MAX_ENTRIES == 50_000
+
+
+URLS = st.text(min_size=1, max_size=60).map(lambda text: Normaliser()(f"{BASE}/{text}")).filter(bool)
+DATES = st.none() | st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@given(st.dictionaries(URLS, DATES, max_size=12), st.integers(1, 5), st.booleans())
+def test_whatever_is_crawled_the_schema_takes_and_gives_back(
+    listed: dict[Url, datetime | None], max_urls: int, gzipped: bool
+) -> None:
+    found = [Entry(url, listed[url]) for url in sorted(listed)]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        done = written(folder, found, Style(gzip=gzipped, max_urls=max_urls))
+        back = [loc for part in done if part.urls for loc in locs(folder / part.name)]
+        assert back == [entry.url for entry in found]
+        if len(done) > 1:
+            locs(folder / done[-1].name)

@@ -1,0 +1,489 @@
+"""Worker processes: the same crawl by more hands, and no page or worker that takes others with it."""
+
+import itertools
+import json
+import os
+import socket
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.app.job import open_job
+from crawler.engine.crawl import Ending
+from crawler.errors import ConfigError
+from crawler.model.facts import Facts, Lastmod, Look, Validators
+from crawler.model.lease import Lease, Prior
+from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
+from crawler.model.reasons import Cause, Source, Why
+from crawler.model.serialise import settled_row
+from crawler.model.settlement import Seen, Settlement, Verdict
+from crawler.model.visit import Link, Visit
+from crawler.parse import strict_json
+from crawler.parse.url import Url, host, origin
+from crawler.settings.sections import Settings, settings_of
+from crawler.workers import messages
+from crawler.workers.channel import Channel
+from crawler.workers.pool import Coordinator, WorkerPool, shares
+from tests.engine.test_crawl import settings
+from tests.engine.test_hostile import check, crawl, judge
+from tests.hostile import sites
+from tests.hostile.server import Origin, Talk, http, page, serving
+from tests.rules.test_scope import scope
+
+pytestmark = pytest.mark.anyio
+
+URL = Url("http://x.example/")
+AT = datetime(2024, 2, 29, 12, tzinfo=UTC)
+FACTS = Facts(
+    200,
+    Validators('"e"', "x"),
+    Lastmod(AT, Source.PAGE),
+    AT,
+    True,
+    AT,
+    "0123",
+    "4567",
+    Url("http://a.example/b.html"),
+    Look.SHELL,
+)
+NO_FACTS = [None] * 12
+OUTCOMES: list[Outcome] = [
+    Listed(FACTS.lastmod), Unlisted(Why.NOINDEX), Unlisted(Why.CANONICAL, "http://x.example/b"), Moved(Url("https://y/")),
+    Later(1.5, Cause.RATE_LIMITED, "503"), Failed(Cause.DNS, "no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
+@pytest.mark.parametrize("truncated", [False, True])
+def test_what_a_visit_brought_is_the_same_at_home(outcome: Outcome, truncated: bool) -> None:
+    links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/%C3%A4"), nofollow=True))
+    seen = Seen(Verdict(outcome, FACTS, links), truncated)
+    lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
+    assert messages.read(json.loads(json.dumps(messages.written(seen))), lease) == seen
+
+
+def test_a_page_that_did_not_change_is_told_by_its_lease() -> None:
+    lease = Lease(7, 8, Visit(URL, 3, None, 2), 2, prior=Prior(Unlisted(Why.NOINDEX), FACTS))
+    there = messages.read_lease(json.loads(json.dumps(messages.written_lease(lease))))
+    assert there.prior is not None
+    assert (there.visit, there.attempt, there.prior.facts.validators) == (lease.visit, 2, FACTS.validators)
+    seen = messages.read(messages.written(Seen(Verdict(Listed(), unchanged=True))), lease)
+    assert seen.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None, [], {}, 1,
+        [["listed", "", None], NO_FACTS, ["javascript:x"], [], False],
+        [["listed", "", None], NO_FACTS, ["http://x/ä"], [], False],
+        [["listed", "", None], NO_FACTS, [1], [], False],
+        [["listed", "", None], NO_FACTS, None, [], False],
+        [["gone", "", None], NO_FACTS, [], [], False],
+        [["unlisted:x", "", None], NO_FACTS, [], [], False],
+        [["later:dns", "", "soon"], NO_FACTS, [], [], False],
+        [["later:dns", "", None], NO_FACTS, [], [], False],
+        [["moved", "x", None], NO_FACTS, [], [], False],
+        [["listed", "", None], [1], [], [], False],
+        [["listed", "", None], ["?", *NO_FACTS[1:]], [], [], False],
+        [["listed", "", None], [200, None, None, 1e300, "header", None, False, None, None, None, None, None], [], [], False],
+        [["listed", "", None], [200, None, None, None, None, "x", False, None, None, None, None, None], [], [], False],
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_what_none_of_us_wrote_is_refused(said: Any) -> None:
+    with pytest.raises(messages.NONSENSE):
+        messages.read(said, Lease(1, 1, Visit(URL)))
+
+
+def test_settings_come_through_as_they_are() -> None:
+    from dataclasses import asdict  # noqa: PLC0415 - of this test only
+
+    chosen = settings("http://x.example", Path("/x"), header=("a: b",), max_depth=3, processes=2)
+    assert settings_of(json.loads(json.dumps(asdict(chosen)))) == chosen
+
+
+# -- workers that misbehave ------------------------------------------------------------------------------
+
+
+class Nobody:
+    """Home, where nothing is paced."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, object]] = []
+        self.ended = anyio.Event()
+
+    async def slot(self, origin: str) -> float:
+        self.said.append(("slot", origin))
+        return 0.0
+
+    async def slow(self, origin: str, until: float) -> None:
+        self.said.append(("slow", f"{origin} {until}"))
+
+    async def turn(self, origin: str, at: float) -> None:
+        self.said.append(("turn", f"{origin} {at}"))
+
+
+def team(
+    tmp_path: Path, body: str, size: int = 2, home: Nobody | None = None, stuck: float = 60.0
+) -> WorkerPool:
+    """`body` sees `number` and `url` of a visit, `say(message)` and `seen(number)`; each start leaves a mark in a file."""
+    file = tmp_path / "worker.py"
+    file.write_text(
+        f"""
+import json, os, pathlib, signal, socket, sys, time
+folder = pathlib.Path({str(tmp_path)!r})
+with (folder / "starts").open("a") as starts:
+    starts.write("x")
+lines = socket.socket(fileno=int(sys.argv[-1])).makefile("rwb")
+def say(message): lines.write(json.dumps(message).encode() + b"\\n"); lines.flush()
+def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], False]])
+lines.readline()
+say(["ready"])
+while line := lines.readline():
+    what, *rest = json.loads(line)
+    if what != "visit": continue
+    number, (url, *_) = rest
+    {body}
+"""
+    )
+    at = home or Nobody()
+    parts = Coordinator(
+        at,
+        at.turn,
+        lambda wait: at.said.append(("strained", wait)),
+        lambda name, _: at.said.append(("session", name)),
+        at.ended,
+    )
+    return WorkerPool(Settings(), size, parts, command=[sys.executable, str(file)], stuck=stuck)  # fmt: skip
+
+
+def lease(path: str) -> Lease:
+    return Lease(1, 1, Visit(Url(URL + path)))
+
+
+async def visit_all(team: WorkerPool, *paths: str) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+
+    async def go(path: str) -> None:
+        seen = await team.visit(lease(path))
+        assert isinstance(seen, Seen)
+        outcomes[path] = seen.verdict.outcome
+
+    async with team.running(), anyio.create_task_group() as tasks:
+        for path in paths:
+            tasks.start_soon(go, path)
+    return outcomes
+
+
+BAD = {
+    "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else seen(number)",
+    "sticks": "time.sleep(60) if 'bad' in url else seen(number)",
+    "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
+    "goes deep": "(lines.write(b'[' * 200000 + b'\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "hands back what it is to do": "say(['unused', number]) if 'bad' in url else seen(number)",
+    "says NaN": "(lines.write(b'[\"strained\",NaN]\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "says a number without end": "(lines.write(b'[\"slow\",\"http://x.example\",1e999]\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "says half a character": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
+    "lists too much": "say(['seen', number, [['listed', '', None], [None], [url] * 99999, [], False]]) if 'bad' in url else seen(number)",
+    "says nothing at length": "(lines.write(b'[' * 9000000), lines.flush()) if 'bad' in url else seen(number)",
+    "is no JSON": "(lines.write(b'what?\\n'), lines.flush()) if 'bad' in url else seen(number)",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+async def test_a_page_that_workers_die_on_fails_alone_after_three(tmp_path: Path, kind: str) -> None:
+    stuck = 0.2 if kind == "sticks" else 60.0
+    paths = [f"good{number}" for number in range(20)]
+    outcomes = await visit_all(team(tmp_path, BAD[kind], stuck=stuck), *paths[:10], "bad", *paths[10:])
+    assert outcomes.pop("bad") == Failed(Cause.CRASHED, "3 workers died on it")
+    assert outcomes == dict.fromkeys(paths, Listed())
+    # Two at first, one for that which died, and two more that saw the page alone.
+    assert len((tmp_path / "starts").read_text()) == 5
+
+
+async def test_pages_that_are_visited_alone_take_from_the_requests_in_flight(tmp_path: Path) -> None:
+    both = team(tmp_path, BAD["dies"])
+    async with both.running():
+        assert [worker.share for worker in both._all()] == [8, 8]
+        await both.visit(lease("bad"))
+        assert sum(worker.share for worker in both._workers) == 15, "and one for what is visited alone"
+        await both.visit(lease("bad"))
+        assert sum(worker.share for worker in both._workers) == 15, "once"
+
+
+async def test_a_page_that_a_worker_died_on_is_not_asked_for_again_once_the_crawl_ends(
+    tmp_path: Path,
+) -> None:
+    home = Nobody()
+    both = team(tmp_path, BAD["dies"], home=home)
+    async with both.running():
+        home.ended.set()
+        assert await both.visit(lease("bad")) == lease("bad")
+    assert len((tmp_path / "starts").read_text()) == 3, "two, and one for that which died"
+
+
+async def test_workers_that_end_as_they_start_are_no_endless_work(tmp_path: Path) -> None:
+    file = tmp_path / "worker.py"
+    file.write_text("raise SystemExit")
+    at = Nobody()
+    home = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+    with pytest.raises(ConfigError, match="--processes"):
+        async with WorkerPool(Settings(), 2, home, command=[sys.executable, str(file)]).running():
+            await anyio.sleep(60)
+
+
+async def test_a_worker_that_is_gone_before_its_first_message_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends between its start and the settings that it is sent: that pipe is broken."""
+    both, sent = team(tmp_path, BAD["dies"]), Channel.send
+    broken: list[Channel] = []
+
+    async def send(channel: Channel, message: object) -> None:
+        if not broken:
+            broken.append(channel)
+            channel._end.shutdown(socket.SHUT_RDWR)
+        await sent(channel, message)
+
+    monkeypatch.setattr(Channel, "send", send)
+    assert await visit_all(both, "good") == {"good": Listed()}
+    assert broken
+
+
+async def test_no_process_at_all_is_one_sentence(tmp_path: Path) -> None:
+    at = Nobody()
+    home = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+    with pytest.raises(ConfigError, match=r"No such file.*--processes 1"):
+        async with WorkerPool(Settings(), 2, home, command=[str(tmp_path / "nothing")]).running():
+            pass
+
+
+async def test_a_worker_cannot_slow_a_host_that_it_has_no_page_of(tmp_path: Path) -> None:
+    home = Nobody()
+    body = (
+        "(say(['slow', 'http://other.example', 5]), say(['slot', 1, 'http://other.example']), seen(number))"
+    )
+    assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
+    assert home.said == []
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+    | st.sampled_from(["http://[", "http://x/\n", "https://", "http://a@b/", "listed", "moved", "kept:dns", "later:dns", 10**30, -1]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(st.sampled_from(OUTCOMES), st.data())
+def test_what_a_worker_says_wrong_is_refused_or_does_no_harm(outcome: Outcome, data: st.DataObject) -> None:
+    links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/b"), nofollow=True))
+    said = json.loads(json.dumps(messages.written(Seen(Verdict(outcome, FACTS, links)))))
+    place = said
+    while isinstance(place, list) and place:  # somewhere in it stands something else
+        at = data.draw(st.integers(0, len(place) - 1))
+        if not isinstance(place[at], list) or not place[at] or data.draw(st.booleans()):
+            place[at] = data.draw(VALUES)
+            break
+        place = place[at]
+    held = Lease(1, 1, Visit(URL))
+    try:
+        seen = messages.read(said, held)
+    except messages.NONSENSE:
+        return
+    for link in seen.verdict.links:
+        assert origin(link.url)
+        assert host(link.url)
+        assert not scope("http://x.example/").belongs(link.url) or host(link.url) == "x.example"
+    row = settled_row(Settlement(held, seen.verdict, ()), [], 0.0)
+    db = sqlite3.connect(":memory:")
+    stored = db.execute(
+        "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]
+    ).fetchone()
+    assert len(stored) == len(row)
+    json.dumps(row, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"NaN",
+        b"[Infinity]",
+        b"-1e999",
+        b'"\\ud800"',
+        b'"\\uDC00x"',
+        b'"\xed\xa0\x80"',
+        b"[" * 100_000,
+        b"1" * 5_000,
+    ],
+)
+def test_what_no_database_could_hold_is_no_json(said: bytes) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        strict_json.loads(said)
+
+
+def test_what_python_writes_is_read() -> None:
+    value = ["ä😀\x00", 1.5, -0.0, 10**20, None, True, {"a": ["\\ud800"]}]
+    assert strict_json.loads(json.dumps(value).encode()) == value
+
+
+async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) -> None:
+    home = Nobody()
+    body = (
+        "(say(['slow', 'http://x.example', 5]), say(['strained', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
+        " json.loads(lines.readline()) == ['slot', 9] and seen(number))"
+    )
+    assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
+    assert sorted(home.said, key=repr) == [
+        ("session", "sid"),
+        ("slot", "http://x.example"),
+        ("slow", "http://x.example 5.0"),
+        ("strained", 1.5),
+        ("turn", "http://x.example 0.0"),
+    ]
+
+
+async def test_a_host_that_had_enough_of_one_worker_is_left_alone_by_the_others(tmp_path: Path) -> None:
+    home = Nobody()
+    tells = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
+    hears = "(folder / 'waits').touch(), json.loads(lines.readline()) == ['slow', 'http://x.example', 5] or sys.exit()"
+    body = f"({tells}) if 'tells' in url else ({hears}); seen(number)"
+    both = {"tells": Listed(), "hears": Listed()}
+    assert await visit_all(team(tmp_path, body, 2, home), *both) == both
+    assert home.said == [("slow", "http://x.example 5.0")]
+
+
+# -- whole crawls ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def branching() -> Iterator[Origin]:
+    """Two hundred pages, each with links to the next ones."""
+    here = Origin("branching", "127.0.31.1")
+    for number in range(200):
+        near = [f"/{n}" for n in (2 * number + 1, 2 * number + 2) if n < 200]
+        here.put(f"/{number}" if number else "/", http(page(*near, text=f"page {number}")), listed=True)
+    with serving(here):
+        yield here
+
+
+async def test_more_processes_write_the_same_bytes(branching: Origin, tmp_path: Path) -> None:
+    written = []
+    for count in (1, 2, 5):
+        result = await crawl(branching, tmp_path / str(count), processes=count)
+        assert judge(branching, result) == []
+        written.append((tmp_path / str(count) / "out" / "sitemap.xml.gz").read_bytes())
+    assert written[0] == written[1] == written[2]
+
+
+async def test_limits_stay_exact(branching: Origin, tmp_path: Path) -> None:
+    result = await crawl(branching, tmp_path, processes=3, max_pages=50, allow_partial=True)
+    assert result.ending is Ending.LIMIT
+    assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
+
+
+async def until(what: Callable[[], bool]) -> None:
+    with anyio.fail_after(30):
+        while not what():  # noqa: ASYNC110 - other threads and processes set no event of ours
+            await anyio.sleep(0.01)
+
+
+async def test_nothing_new_is_asked_for_once_the_crawl_ends(tmp_path: Path) -> None:
+    here, go_on = Origin("stopped", "127.0.31.4"), threading.Event()
+
+    def late(talk: Talk) -> None:
+        go_on.wait(30)
+        talk.say(http(page(text=talk.asked.path)))
+
+    paths = [f"/{number}" for number in range(60)]
+    here.put("/", http(page(*paths)), listed=True)
+    for path in paths:
+        here.put(path, late, listed=True, most=1)
+    chosen = {"concurrency": 4, "processes": 2, "state": str(tmp_path / "state.db")}
+    with serving(here):
+        given = settings(here.url().rstrip("/"), tmp_path, **chosen, allow_address=(f"{here.address}/32",))
+        async with open_job(given) as job, anyio.create_task_group() as tasks:
+            tasks.start_soon(job.crawl)
+            await until(lambda: here.waiting == 4 and job.stats.in_hand == 12)
+            job.stop("a test")
+            await until(lambda: job.stats.in_hand == 4)
+            go_on.set()
+        assert job.ending is Ending.STOPPED
+        assert job.stats.exchanges == 1 + 4
+        assert len(here.log) == 2 + 4, "robots.txt, the start, and what was in flight"
+        assert judge(here, await crawl(here, tmp_path, **chosen)) == [], "the rest is asked for later, once"
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "size", "expected"),
+    [(16, 2, [8, 8]), (16, 5, [4, 3, 3, 3, 3]), (16, 50, [2] * 8), (5, 2, [3, 2]), (3, 3, [3]), (1, 8, [1])],
+)
+def test_workers_share_the_requests_in_flight(concurrency: int, size: int, expected: list[int]) -> None:
+    assert shares(concurrency, size) == expected
+    assert sum(expected) == concurrency
+
+
+@pytest.mark.parametrize(("concurrency", "processes"), [(1, 2), (3, 3), (5, 2)])
+async def test_no_more_is_in_flight_than_without_workers(
+    concurrency: int, processes: int, tmp_path: Path
+) -> None:
+    here = Origin("busy", "127.0.31.2")
+
+    def late(talk: Talk) -> None:
+        talk.hold(0.03)
+        talk.say(http(page(text=talk.asked.path)))
+
+    for number in range(30):
+        here.put(f"/{number}", late, listed=True)
+    await check(sites.finish(here), tmp_path, concurrency=concurrency, processes=processes)
+    assert max(asked.in_flight for asked in here.log) == concurrency
+
+
+async def test_a_pace_is_kept_when_answers_are_late(tmp_path: Path) -> None:
+    here = Origin("late", "127.0.31.3")
+
+    def late(talk: Talk) -> None:
+        talk.hold(0.15 if int(talk.asked.path[1:]) < 8 else 0.0)  # then what has waited could go at once
+        talk.say(http(page(text=talk.asked.path)))
+
+    for number in range(24):
+        here.put(f"/{number}", late, listed=True)
+    await check(sites.finish(here), tmp_path, concurrency=4, processes=2, rate=50.0)
+    at = sorted(asked.at for asked in here.log)
+    assert max(asked.in_flight for asked in here.log) <= 4
+    for first, last in itertools.pairwise(at[::6]):
+        assert last - first >= 6 * 0.02 * 0.9
+
+
+async def test_further_tries_and_a_second_run_are_as_without_workers(tmp_path: Path) -> None:
+    await check(sites.statuses(), tmp_path, processes=2)
+    here = sites.dates()
+    with serving(here):
+        runs = [await crawl(here, tmp_path, processes=2, state=str(tmp_path / "state.db")) for _ in range(2)]
+    assert judge(here, runs[1]) == [
+        f"{path} was asked for 2 times, more than 1" for path, right in here.expect.items() if right.most == 1
+    ]
+    assert runs[0].dates == runs[1].dates
+
+
+async def test_no_process_is_left(branching: Origin, tmp_path: Path) -> None:
+    chosen = settings(
+        f"http://{branching.address}:{branching.port}", tmp_path, processes=2, allow_address=("127.0.0.0/8",)
+    )
+    async with open_job(chosen) as job:
+        assert isinstance(job.visitor, WorkerPool)
+        processes = [worker.process for worker in job.visitor._workers]
+    assert [process.returncode for process in processes] == [0, 0], "they ended by themselves"
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process.pid, 0)

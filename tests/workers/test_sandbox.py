@@ -1,0 +1,212 @@
+"""A page that stalls or kills the parser costs that page only."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken
+from crawler.parse.html import PLAIN_BYTES, Page, PageSource
+from crawler.workers.sandbox import _CODE, Sandbox
+from crawler.workers.sandbox_child import LARGE
+
+pytestmark = pytest.mark.anyio
+
+URL = "http://site.example/page"
+STALLING = {
+    "nested": b"<div>" * 100_000,
+    "attributes": b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">",
+    "formatting": b"".join(b"<b %d>" % n for n in range(10_000))
+    + b"".join(b"<i %d>" % n for n in range(10_000))
+    + b"x</b>" * 10_000,
+}
+
+
+def script(tmp_path: Path, body: str) -> list[str]:
+    """A child that misbehaves: `body` sees `question`, `body`, `say(bytes)` and a folder."""
+    file = tmp_path / "child.py"
+    file.write_text(
+        f"""
+import json, os, signal, struct, sys, time, pathlib
+folder = pathlib.Path({str(tmp_path)!r})
+with (folder / "starts").open("a") as starts:
+    starts.write("x")
+def say(data): sys.stdout.buffer.write(struct.pack("!I", len(data)) + data); sys.stdout.buffer.flush()
+while size := sys.stdin.buffer.read(4):
+    question = json.loads(sys.stdin.buffer.read(*struct.unpack("!I", size)))
+    body = sys.stdin.buffer.read(*struct.unpack("!I", sys.stdin.buffer.read(4)))
+    {body}
+"""
+    )
+    return [sys.executable, str(file)]
+
+
+async def test_a_page_reads_the_same_apart_as_here() -> None:
+    body = "<base href='/b/'><a href=x>ö</a><a href=y rel=nofollow><meta name=robots content=noindex>"
+    body += (
+        "<meta http-equiv=refresh content='3;url=z'><meta property=article:modified_time content=2024-01-02>"
+    )
+    markup = PageSource(body.encode("latin-1"), URL, "latin1", dated=True, printed=True)
+    async with Sandbox().running() as apart:
+        assert await apart.read(markup) == markup.read()
+        assert await apart.read(markup) == markup.read()
+
+
+@pytest.mark.parametrize("kind", STALLING)
+async def test_a_page_that_stalls_the_parser_is_let_go_and_nothing_waits_for_it(kind: str) -> None:
+    pulse: list[float] = []
+
+    async def beat() -> None:
+        while True:
+            pulse.append(time.monotonic())
+            await anyio.sleep(0.005)
+
+    async with Sandbox(deadline=1.0).running() as apart, anyio.create_task_group() as tasks:
+        tasks.start_soon(beat)
+        stuck = await apart.read(PageSource(STALLING[kind], URL))
+        good = await apart.read(PageSource(b"<a href=x>", URL))
+        tasks.cancel_scope.cancel()
+    assert stuck == Broken(Cause.PARSE, "the parser was not done after 1 s")
+    assert isinstance(good, Page)
+    assert good.followed == ("x",)
+    assert len(pulse) > 20, "the event loop stood still"
+
+
+async def test_the_more_pages_get_stuck_the_sooner_they_are_let_go(tmp_path: Path) -> None:
+    command = script(tmp_path, "time.sleep(60)")
+    apart = Sandbox(command, deadline=1.5)
+    async with apart.running():
+        said = [await apart.read(PageSource(b"", URL)) for _ in range(2)]
+    assert [reply.detail for reply in said if isinstance(reply, Broken)] == [
+        "the parser was not done after 2 s",
+        "the parser was not done after 1 s",
+    ]
+
+
+async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path) -> None:
+    apart = Sandbox(script(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)"))
+    async with apart.running():
+        assert await apart.read(PageSource(b"x" * 1_000_000, URL)) == Broken(
+            Cause.CRASHED, "the parser died on it 3 times"
+        )
+    assert (tmp_path / "starts").read_text() == "xxx"
+
+
+async def test_one_child_reads_large_pages_and_small_ones(tmp_path: Path) -> None:
+    page = json.dumps(Page(URL)._asdict())
+    apart = Sandbox(script(tmp_path, f"say({page.encode()!r})"))
+    async with apart.running():
+        for size in (2 * LARGE, 1, 2 * LARGE):
+            assert await apart.read(PageSource(b"x" * size, URL)) == Page(URL)
+    assert (tmp_path / "starts").read_text() == "x"
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only glibc hands memory back when it is asked to"
+)
+async def test_a_large_page_leaves_no_memory_behind() -> None:
+    def held(apart: Sandbox) -> int:
+        pages = Path(f"/proc/{apart._free[0]._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    async with Sandbox().running() as apart:
+        await apart.read(PageSource(b"<p>x", URL))
+        before = held(apart)
+        await apart.read(PageSource(b"<p>some text" * (LARGE // 10), URL))
+        await apart.read(PageSource(b"<p>x", URL))  # it has given back what it could before it reads on
+        assert held(apart) < before + 20_000_000
+
+
+async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+    page = json.dumps(Page(URL, ("x",))._asdict())
+    once = (
+        "(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); "
+        f"say(json.dumps(json.loads({page!r})).encode())"
+    )
+    apart = Sandbox(script(tmp_path, once))
+    async with apart.running():
+        assert await apart.read(PageSource(b"", URL)) == Page(URL, ("x",))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "say(b'nonsense')",
+        "say(b'{}')",
+        "say(b'[1]')",
+        "sys.stdout.buffer.write(b'\\xff' * 8); sys.stdout.flush()",
+        'say(b\'{"base": 1, "followed": 3}\')',
+    ],
+)
+async def test_a_child_that_lost_its_mind_is_not_believed(said: str, tmp_path: Path) -> None:
+    apart = Sandbox(script(tmp_path, said))
+    async with apart.running():
+        assert await apart.read(PageSource(b"", URL)) == Broken(
+            Cause.CRASHED, "the parser died on it 3 times"
+        )
+
+
+async def test_without_a_process_the_page_fails_and_not_the_crawl(tmp_path: Path) -> None:
+    async with Sandbox([str(tmp_path / "nothing")]).running() as apart:
+        said = await apart.read(PageSource(b"", URL))
+    assert isinstance(said, Broken)
+    assert said.cause is Cause.PARSE
+    assert "No such file" in said.detail
+
+
+async def test_no_child_is_left_behind(tmp_path: Path) -> None:
+    apart = Sandbox(script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(60)"))
+    async with apart.running():
+        with anyio.move_on_after(1.5):
+            await apart.read(PageSource(b"", URL))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_memory_that_runs_out_is_a_page_that_failed() -> None:
+    body = b"<p>text" * 250_000
+    head = json.dumps({"url": URL, "charset": None, "dated": False, "printed": False}).encode()
+    code = (
+        f"import crawler.workers.sandbox_child as child; child.MEMORY = 64 << 20; {_CODE.partition('; ')[2]}"
+    )
+    sent = len(head).to_bytes(4) + head + len(body).to_bytes(4) + body
+    run = subprocess.run(
+        [sys.executable, "-c", f"import json, sys; {code}", json.dumps(sys.path)],
+        input=sent, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert run.returncode or json.loads(run.stdout[4:])["failed"].startswith("the parser gave up")
+
+
+NAMES = [b"%c" % code for code in range(ord("a"), ord("z") + 1)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"<b %s z=%d>" % (b" ".join(NAMES[:24]), number) for number in range(900)),
+        b"".join(b"<I %s z=%d>" % (b"".join(name + b"=''" for name in NAMES[:16]), n) for n in range(800)),
+        b"".join(b"<em q='><' %s z=%d>" % (b" ".join(NAMES), number) for number in range(490)),
+        b"".join(b'<u q=a" y=">" %s z=%d>' % (b"/".join(NAMES[:20]), number) for number in range(800)),
+        b"<html " + b" ".join(b"a%x" % n for n in range(5_000)) + b"><html " + b" ".join(b"b%x" % n for n in range(5_000)) + b">",
+    ],
+    ids=["formatting", "quoted", "odd quotes", "odd values", "merged"],
+)  # fmt: skip
+def test_attributes_that_are_compared_with_each_other_are_risky(body: bytes) -> None:
+    assert len(body) < PLAIN_BYTES
+    assert PageSource(body, URL).is_risky
+
+
+def test_a_page_with_icons_scripts_and_long_text_is_not() -> None:
+    icons = (
+        b"<p>Some words of text <i class='fa fa-x fa-fw' aria-hidden=true></i> and <b class=x>more</b> words "
+        * 45
+    )
+    script = b"<script type='text/javascript'>" + b"if (a > b) { c = 'd e f'; } " * 700 + b"</script>"
+    assert not PageSource(b"<html lang=en><body class='a b'>" + icons + script, URL).is_risky
