@@ -170,6 +170,7 @@ def masked(document: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|in \d+ s\b|\d+ B\b", "…", document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", script("samples").DOCUMENTS)
 def test_sample_outputs_are_what_the_program_says(name: str) -> None:
     document = (ROOT / name).read_text()
