@@ -31,7 +31,7 @@ LIBRARY = (ROOT / "docs/library.md").read_text()
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").glob("*.md")
 )
-PROSE = [path for path in DOCUMENTS if path.name not in {"architecture.md", "decisions.md"}]
+PROSE = [path for path in DOCUMENTS if path.name != "architecture.md"]
 SCRIPTS = {
     "--quick",
     "--scrapy",
