@@ -31,7 +31,6 @@ LIBRARY = (ROOT / "docs/library.md").read_text()
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").glob("*.md")
 )
-PROSE = [path for path in DOCUMENTS if path.name != "architecture.md"]
 SCRIPTS = {
     "--quick",
     "--scrapy",
@@ -210,7 +209,7 @@ def prose(document: str) -> list[str]:
     return [re.sub(r"`[^`]*`|\([^()]*\)", "code", line).strip() for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_documents_have_one_sentence_a_line(path: Path) -> None:
     lines = prose(path.read_text())
     two = [line for line in lines if re.search(r"(?<!^\d)[.!?][\"*]* [A-Z]", line) and "? [" not in line]
