@@ -1,24 +1,23 @@
 """The seams of a crawl, as Protocols: the page to read first.
 
 `crawl` knows these and nothing concrete; `app` puts the pieces in. To extend the program, wrap a `Fetcher`,
-implement a `Frontier`, or add a `Sink`.
+implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Queue`, `Hosts`, `Runs`, `Record`.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
 
-from crawler.model.facts import Entry, Facts, Validators
+from crawler.model.facts import Entry, Validators
 from crawler.model.lease import Lease
-from crawler.model.outcome import Outcome
 from crawler.model.reasons import Source, Why
 from crawler.model.reply import Broken, Headers, Reply
 from crawler.model.robots import Permit, RobotsFile
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Seen, Settlement
-from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence
+from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
+from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.html import Page, PageSource
 from crawler.parse.url import Url
@@ -153,51 +152,11 @@ class Round:
     closed: Sequence[Trap] = ()  # patterns that brought too little: their URLs are not asked for
 
 
-class InPattern(NamedTuple):
-    """The pattern that a URL lies in, which may be a crawler trap."""
+class Queue(Pacer, Protocol):
+    """The open work: what is known, what is due, who has it, and when its host may be asked.
 
-    text: str
-    asked: int  # pages of it that were read, beside those that a seed names
-    closed: bool  # they brought too little that is new
-
-    def __str__(self) -> str:
-        """For people."""
-        said = "closed, as too little was new" if self.closed else "still open"
-        return f"{self.text} ({self.asked:,} pages asked for in its rounds; {said})"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """All that is known of one URL."""
-
-    visit: Visit
-    run: int
-    state: str  # "held" for a round of its pattern, "queued", "waiting", "leased" or "settled"
-    outcome: Outcome | None
-    facts: Facts | None
-    attempts: int
-    settled: float | None  # seconds since the epoch
-    was: str | None = None  # code of the outcome in the run before
-    was_lastmod: datetime | None = None
-    failing: float | None = None  # seconds since the epoch: its first failure since it was answered last
-    seed: Seed | None = None  # what named it; None: links alone
-    pattern: InPattern | None = None
-
-
-class Frontier(Pacer, Protocol):
-    """The one record per URL: dedupe, queue, lease, facts.
-
-    Every verb is atomic and durable when it returns. Out of its scope: fetching, judging, and what a site is.
+    "This run" is the one that `Runs.begin` answered.
     """
-
-    async def begin(self, fingerprint: str, reading: str = "") -> Run:
-        """Go on with an unfinished run, or begin a new one.
-
-        `fingerprint` stands for the settings that decide what is found and listed: an unfinished run of another
-        is given up. `reading` stands for those that decide what is read from a page: what was learned under
-        another is not asked "changed since?".
-        """
-        ...
 
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
         """Make URLs known; those known in this run already are left alone. How many visits were new.
@@ -205,36 +164,6 @@ class Frontier(Pacer, Protocol):
         What a `seed` names is asked for, though links alone would not have been reason enough (nofollow, too deep,
         a trap), and remembers which seed it was: the first by kind and order of naming, whichever was read first.
         """
-        ...
-
-    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
-        """Make seeds known that are to be read in this run; those known already are left alone.
-
-        No more than `room` in all of their depth; how many were passed over for that.
-        """
-        ...
-
-    async def next_seed(self) -> Seed | None:
-        """A seed that is still to be read in this run: the first by kind, depth and order of naming."""
-        ...
-
-    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """Pages of the last publication that this run has not found, and that sitemaps named which fail for now."""
-        ...
-
-    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """A seed was read, and what it names was added. It is not read again in this run.
-
-        The sitemaps `below` it become known as by `name_seeds`, in the same transaction.
-        """
-        ...
-
-    async def sitemaps(self) -> Mapping[str, int]:
-        """How many sitemaps of this run came to which `SeedOutcome` (by its code), are "open", or were "passed"."""
-        ...
-
-    async def orphans(self) -> Mapping[str, int]:
-        """Listed pages that a sitemap names, and no page links to; by sitemap, the largest number first."""
         ...
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
@@ -251,6 +180,14 @@ class Frontier(Pacer, Protocol):
         """
         ...
 
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Hand leases back unused."""
+        ...
+
+    async def reopen(self, pages: Sequence[Url]) -> None:
+        """Pages of this run that failed, to be asked for again, after all others."""
+        ...
+
     async def advance(self, depth: int | None = None) -> Round:
         """Release the next visits of patterns that may be crawler traps (not deeper than `depth`).
 
@@ -264,21 +201,31 @@ class Frontier(Pacer, Protocol):
         """Keep crawler traps that show by the text of a URL, for the length of this run."""
         ...
 
-    async def traps(self) -> Sequence[Trap]:
-        """The crawler traps of this run: those that were told, and the patterns that were closed."""
+    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+        """Make seeds known that are to be read in this run; those known already are left alone.
+
+        No more than `room` in all of their depth; how many were passed over for that.
+        """
         ...
 
-    async def unlist_repeats(self) -> int:
-        """Of the pages of closed patterns, list those only that show something of their own. How many are not."""
+    async def next_seed(self) -> Seed | None:
+        """A seed that is still to be read in this run: the first by kind, depth and order of naming."""
         ...
 
-    async def links(self, lease: Lease) -> Sequence[Link]:
-        """What the page linked to when it was read last under these settings."""
+    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
+        """A seed was read, and what it names was added. It is not read again in this run.
+
+        The sitemaps `below` it become known as by `name_seeds`, in the same transaction.
+        """
         ...
 
-    async def release(self, leases: Sequence[Lease]) -> None:
-        """Hand leases back unused."""
+    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+        """Pages of the last publication that this run has not found, and that sitemaps named which fail for now."""
         ...
+
+
+class Hosts(Pacer, Protocol):
+    """What is known of an origin: its robots.txt and its pace."""
 
     async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
         """Remember an origin's robots.txt and its pace, `gap` seconds from slot to slot."""
@@ -288,12 +235,55 @@ class Frontier(Pacer, Protocol):
         """The remembered robots.txt, unless it is a day old; `stale`: also then, if this run read it or began with it."""
         ...
 
+
+class Runs(Protocol):
+    """The life of a run, and the notes that are kept with it."""
+
+    async def begin(self, fingerprint: str, reading: str = "") -> Run:
+        """Go on with an unfinished run, or begin a new one.
+
+        `fingerprint` stands for the settings that decide what is found and listed: an unfinished run of another
+        is given up. `reading` stands for those that decide what is read from a page: what was learned under
+        another is not asked "changed since?".
+        """
+        ...
+
+    async def run(self) -> Run | None:
+        """The newest run, whatever became of it; None before the first."""
+        ...
+
+    async def finish(self) -> None:
+        """Every URL is settled: the run is complete."""
+        ...
+
+    async def mark_published(self, urls: int) -> None:
+        """What this run lists, `urls` of them, is published."""
+        ...
+
+    async def conclude(self, *, refused: bool = False) -> None:
+        """The complete run was published (or `refused` for good): the next `begin` starts a new one.
+
+        Only what a published run saw counts as known when a later one asks what changed.
+        """
+        ...
+
     async def remember(self, key: str, value: str) -> None:
         """Keep a word for the length of this run."""
         ...
 
     async def recall(self, key: str, *, published: bool = False) -> str | None:
         """A word kept in this run; or in the last one before it that was `published`."""
+        ...
+
+
+class Record(Protocol):
+    """What became of the pages of a run: what is listed, with which date, and why.
+
+    For the rules over the set of all pages, for the sitemap, and for who asks about a run or a URL.
+    """
+
+    async def links(self, lease: Lease) -> Sequence[Link]:
+        """What the page linked to when it was read last under these settings."""
         ...
 
     async def evidence(self) -> Sequence[Evidence]:
@@ -327,52 +317,81 @@ class Frontier(Pacer, Protocol):
         """Of the listed pages that `duplicates` takes for one page, list one; the others are duplicates of it."""
         ...
 
-    async def reopen(self, pages: Sequence[Url]) -> None:
-        """Pages of this run that failed, to be asked for again, after all others."""
+    async def unlist_repeats(self) -> int:
+        """Of the pages of closed patterns, list those only that show something of their own. How many are not."""
         ...
 
     async def keep(self) -> None:
         """Decide which failed pages of this run stay listed, by `keep_failing`. Decided anew each time it is called."""
         ...
 
-    async def changed(self) -> Mapping[str, int]:
-        """What this run says of the pages in the last publication: how many by outcome code; "" for no outcome yet."""
-        ...
-
-    async def mark_published(self, urls: int) -> None:
-        """What this run lists, `urls` of them, is published."""
-        ...
-
     async def answered(self, origin: str) -> Url | None:
         """The page of an origin that answered last of those that are listed in this run."""
-        ...
-
-    async def finish(self) -> None:
-        """Every URL is settled: the run is complete."""
-        ...
-
-    async def conclude(self, *, refused: bool = False) -> None:
-        """The complete run was published (or `refused` for good): the next `begin` starts a new one.
-
-        Only what a published run saw counts as known when a later one asks what changed.
-        """
         ...
 
     def entries(self, first: str = "", below: str = "\x7f") -> AsyncIterator[Sequence[Entry]]:
         """What this run lists, from `first` on and below `below`, in order of the URL's text, in chunks."""
         ...
 
+    def known(self) -> AsyncIterator[Sequence[Url]]:
+        """The URLs of the site that this run knows, whatever became of them, in chunks."""
+        ...
+
     async def balance(self) -> Balance:
         """Where every URL of this run stands."""
         ...
 
-    async def record(self, url: Url) -> Record | None:
+    async def filtered(self) -> int:
+        """How many URLs of this run are known and not to be asked for."""
+        ...
+
+    async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
+        """A few URLs of this run with that outcome, the same ones whichever was found first."""
+        ...
+
+    async def dated(self) -> Mapping[str, int]:
+        """How many of the listed pages have a lastmod, by its source."""
+        ...
+
+    async def changed(self) -> Mapping[str, int]:
+        """What this run says of the pages in the last publication: how many by outcome code; "" for no outcome yet."""
+        ...
+
+    async def traps(self) -> Sequence[Trap]:
+        """The crawler traps of this run: those that were told, and the patterns that were closed."""
+        ...
+
+    async def sitemaps(self) -> Mapping[str, int]:
+        """How many sitemaps of this run came to which `SeedOutcome` (by its code), are "open", or were "passed"."""
+        ...
+
+    async def orphans(self) -> Mapping[str, int]:
+        """Listed pages that a sitemap names, and no page links to; by sitemap, the largest number first."""
+        ...
+
+    async def survey(self, site: str) -> Survey:
+        """What this run knows of the site whose origin is `site`. Looks at all of its URLs."""
+        ...
+
+    async def first(self) -> Url | None:
+        """The URL that this run began with."""
+        ...
+
+    async def record(self, url: Url) -> UrlRecord | None:
         """The story of one URL."""
         ...
 
     async def linking(self, url: Url) -> int:
         """How many pages of this run link to a URL. Looks at all of them: for a person's question only."""
         ...
+
+
+class Frontier(Queue, Hosts, Runs, Record, Protocol):
+    """The one record per URL: dedupe, queue, lease, facts. What a backend implements, in one place or in several.
+
+    Every verb is atomic and durable when it returns. Out of its scope: fetching, judging, and what a site is.
+    Whoever uses a frontier names the role that it needs; this union is for those who put the pieces together.
+    """
 
     async def close(self) -> None:
         """Let go of files and connections."""

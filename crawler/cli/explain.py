@@ -21,9 +21,10 @@ from crawler.cli.states import with_state
 from crawler.errors import Exit
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.outcome import Failed, Kept, Moved, code, says
+from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Record, Run
+from crawler.ports import Run
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
@@ -92,10 +93,10 @@ class _Hop:
         return f"{self.at or 'not yet'}  {self.status or '-'}  {self.url}  {self.outcome}"
 
 
-async def _hops(frontier: SqliteFrontier, record: Record) -> list[_Hop]:
+async def _hops(frontier: SqliteFrontier, record: UrlRecord) -> list[_Hop]:
     """The URL, and each place its redirects lead to."""
     hops: list[_Hop] = []
-    following: Record | None = record
+    following: UrlRecord | None = record
     while following and following.visit.url not in {hop.url for hop in hops}:
         outcome = following.outcome if following.state == "settled" else None
         at = _stamp(following.settled) if outcome and following.settled else None
@@ -105,7 +106,7 @@ async def _hops(frontier: SqliteFrontier, record: Record) -> list[_Hop]:
     return hops
 
 
-def _change(record: Record, newest: Run) -> str:
+def _change(record: UrlRecord, newest: Run) -> str:
     """What the run before said, once the newest has come to the URL or to its own end."""
     if record.run < newest.number:
         return f"no longer found: run {record.run} was the last that knew it, this is {newest.number}"
@@ -122,7 +123,7 @@ def _change(record: Record, newest: Run) -> str:
     return ", ".join(filter(None, [before, date])) or "nothing since the run before"
 
 
-async def _trail(frontier: SqliteFrontier, record: Record) -> list[Url]:
+async def _trail(frontier: SqliteFrontier, record: UrlRecord) -> list[Url]:
     """From the start to this URL, by who named it first."""
     trail = [record.visit.url]
     while record.visit.via and not record.seed and record.visit.via not in trail and len(trail) < 100:
@@ -146,7 +147,7 @@ async def _robots_line(settings: Settings, frontier: SqliteFrontier, url: Url) -
 
 
 def _story(
-    typed: str, url: Url, record: Record | None, trail: Sequence[Url], robots: str
+    typed: str, url: Url, record: UrlRecord | None, trail: Sequence[Url], robots: str
 ) -> list[tuple[str, str]]:
     lines = [("written", f"{typed} was read as the URL above")] if typed != url else []
     if record is None:
@@ -181,7 +182,7 @@ def _story(
     return lines + _answer(record)
 
 
-def _answer(record: Record) -> list[tuple[str, str]]:
+def _answer(record: UrlRecord) -> list[tuple[str, str]]:
     facts = record.facts
     if facts is None:
         return [("status", "none" if isinstance(record.outcome, Failed | Kept) else "not asked for")]
@@ -196,7 +197,7 @@ def _answer(record: Record) -> list[tuple[str, str]]:
     return lines
 
 
-def _facts(record: Record | None, trail: Sequence[Url], robots: str) -> dict[str, Any]:
+def _facts(record: UrlRecord | None, trail: Sequence[Url], robots: str) -> dict[str, Any]:
     if record is None:
         return {"robots": robots}
     settled = record.outcome if record.state == "settled" else None

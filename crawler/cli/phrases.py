@@ -1,7 +1,8 @@
 """Words that several commands say: counts with their noun, and what is to be said of an unfinished run."""
 
 from crawler.model.outcome import code
-from crawler.ports import Record, Run
+from crawler.model.url_record import UrlRecord
+from crawler.ports import Run
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -9,7 +10,7 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def pending(record: Record | None, newest: Run) -> str:
+def pending(record: UrlRecord | None, newest: Run) -> str:
     """What `newest` cannot tell of a URL yet, and what was known before; nothing once it can.
 
     Until a run is complete, a URL that it did not find may still be found.

@@ -40,7 +40,7 @@ class Closing:
         default_factory=dict
     )  # origins whose Last-Modified is not believed, and why
     date_notes: Sequence[str] = ()  # what else there is to know of the dates
-    sitemaps: Mapping[str, int] = field(default_factory=dict)  # as `ports.Frontier.sitemaps` counts them
+    sitemaps: Mapping[str, int] = field(default_factory=dict)  # as `ports.Record.sitemaps` counts them
     orphans: Mapping[str, int] = field(default_factory=dict)  # listed pages that no page links to, by sitemap
     unmatched: Sequence[str] = ()  # patterns that matched no URL, with their flag
     traps: Sequence[Trap] = ()  # crawler traps whose URLs were skipped

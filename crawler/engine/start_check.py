@@ -3,8 +3,9 @@
 from crawler.errors import StartForbidden, StartUnreachable
 from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
 from crawler.model.reasons import Why
+from crawler.model.url_record import UrlRecord
 from crawler.parse.url import Url, netloc, origin
-from crawler.ports import Frontier, Record
+from crawler.ports import Frontier
 
 NO_PAGE = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
@@ -32,7 +33,7 @@ async def check(frontier: Frontier, starts: tuple[Url, ...]) -> None:
     raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
 
 
-async def _end_of(frontier: Frontier, url: Url) -> tuple[Url, Record | None]:
+async def _end_of(frontier: Frontier, url: Url) -> tuple[Url, UrlRecord | None]:
     """Where the redirects of a start URL end."""
     for _ in range(100):
         record = await frontier.record(url)
@@ -42,7 +43,7 @@ async def _end_of(frontier: Frontier, url: Url) -> tuple[Url, Record | None]:
     return url, None
 
 
-def _is_page(record: Record | None) -> bool:
+def _is_page(record: UrlRecord | None) -> bool:
     """Listed, or not listed though the site answered with a page: then its links count."""
     if record is None or isinstance(record.outcome, Listed):
         return record is not None

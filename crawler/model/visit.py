@@ -18,7 +18,7 @@ class Visit(NamedTuple):
     via: Url | None = None  # the page that linked to it first; None as long as only a seed named it
     hops: int = 0  # redirects in a row that led here
     filtered: Why | None = None  # known and not to be asked for: settled as Unlisted at once
-    pattern: Pattern | None = None  # what was found in one waits for the rounds (`Frontier.advance`)
+    pattern: Pattern | None = None  # what was found in one waits for the rounds (`Queue.advance`)
 
 
 class Link(NamedTuple):

@@ -25,9 +25,10 @@ from crawler.model.serialise import moment
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Alike
 from crawler.model.trap import Trap
+from crawler.model.url_record import InPattern
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Frontier, InPattern
+from crawler.ports import Frontier
 from crawler.rules.traps import BATCH, Traps
 
 pytestmark = pytest.mark.anyio

@@ -31,9 +31,10 @@ from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
+from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Record, Round, Run
+from crawler.ports import Batch, Round, Run
 from crawler.rules.traps import TOLD
 
 P = ParamSpec("P")
@@ -91,77 +92,77 @@ class SqliteFrontier:
     # -- the verbs ----------------------------------------------------------------------------------------
 
     async def begin(self, fingerprint: str, reading: str = "") -> Run:
-        """See `ports.Frontier.begin`."""
+        """See `ports.Runs.begin`."""
         return await self._call(self._ledger.begin, fingerprint, reading)
 
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
-        """See `ports.Frontier.add`."""
+        """See `ports.Queue.add`."""
         return await self._call(self._ledger.add, visits, seed)
 
     async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
-        """See `ports.Frontier.name_seeds`."""
+        """See `ports.Queue.name_seeds`."""
         return await self._call(self._ledger.name_seeds, seeds, room)
 
     async def next_seed(self) -> Seed | None:
-        """See `ports.Frontier.next_seed`."""
+        """See `ports.Queue.next_seed`."""
         return await self._call(self._ledger.next_seed)
 
     async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """See `ports.Frontier.unnamed`."""
+        """See `ports.Queue.unnamed`."""
         return await self._call(self._ledger.unnamed)
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """See `ports.Frontier.settle_seed`."""
+        """See `ports.Queue.settle_seed`."""
         return await self._call(self._ledger.settle_seed, read, room)
 
     async def sitemaps(self) -> Mapping[str, int]:
-        """See `ports.Frontier.sitemaps`."""
+        """See `ports.Record.sitemaps`."""
         return await self._call(self._ledger.sitemaps)
 
     async def orphans(self) -> Mapping[str, int]:
-        """See `ports.Frontier.orphans`."""
+        """See `ports.Record.orphans`."""
         return dict(await self._call(self._ledger.all, schema.ORPHANS, {"run": self._ledger.run}))
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
-        """See `ports.Frontier.lease`."""
+        """See `ports.Queue.lease`."""
         return await self._call(self._ledger.lease, limit, ANY_DEPTH if depth is None else depth)
 
     async def settle(self, settlements: Sequence[Settlement]) -> int:
-        """See `ports.Frontier.settle`."""
+        """See `ports.Queue.settle`."""
         return await self._call(self._ledger.settle, settlements)
 
     async def advance(self, depth: int | None = None) -> Round:
-        """See `ports.Frontier.advance`."""
+        """See `ports.Queue.advance`."""
         return await self._call(self._ledger.rounds.advance, ANY_DEPTH if depth is None else depth)
 
     async def tell(self, traps: Sequence[Trap]) -> None:
-        """See `ports.Frontier.tell`."""
+        """See `ports.Queue.tell`."""
         if traps:
             await self._call(self._ledger.rounds.tell, traps)
 
     async def traps(self) -> Sequence[Trap]:
-        """See `ports.Frontier.traps`."""
+        """See `ports.Record.traps`."""
         return await self._call(self._ledger.rounds.told, TOLD)
 
     async def unlist_repeats(self) -> int:
-        """See `ports.Frontier.unlist_repeats`."""
+        """See `ports.Record.unlist_repeats`."""
         return await self._call(self._ledger.rounds.unlist_repeats)
 
     async def links(self, lease: Lease) -> Sequence[Link]:
-        """See `ports.Frontier.links`."""
+        """See `ports.Record.links`."""
         rows = await self._call(self._ledger.links, lease)
         return [Link(Url(url), bool(nofollow)) for url, nofollow in rows]
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """See `ports.Frontier.release`."""
+        """See `ports.Queue.release`."""
         await self._call(self._ledger.release, leases)
 
     async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
-        """See `ports.Frontier.meet`."""
+        """See `ports.Hosts.meet`."""
         await self._call(self._ledger.meet, origin, file, gap)
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """See `ports.Frontier.robots`."""
+        """See `ports.Hosts.robots`."""
         given = {
             "origin": origin,
             "since": self._clock() - ROBOTS_DAY,
@@ -180,30 +181,30 @@ class SqliteFrontier:
         await self._call(self._ledger.slow, origin, until)
 
     async def remember(self, key: str, value: str) -> None:
-        """See `ports.Frontier.remember`."""
+        """See `ports.Runs.remember`."""
         await self._call(
             self._ledger.do, "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._ledger.run, key, value)
         )
 
     async def recall(self, key: str, *, published: bool = False) -> str | None:
-        """See `ports.Frontier.recall`."""
+        """See `ports.Runs.recall`."""
         statement = schema.RECALL_PUBLISHED if published else schema.RECALL
         row = await self._call(self._ledger.one_or_none, statement, {"run": self._ledger.run, "key": key})
         return row[0] if row else None
 
     async def evidence(self) -> Sequence[Evidence]:
-        """See `ports.Frontier.evidence`."""
+        """See `ports.Record.evidence`."""
         rows = await self._call(self._ledger.all, schema.EVIDENCE, {"run": self._ledger.run})
         return [Evidence(name, *map(int, counts)) for name, *counts in rows]
 
     async def builds(self, window: int, older: int) -> Sequence[Build]:
-        """See `ports.Frontier.builds`."""
+        """See `ports.Record.builds`."""
         given = {"run": self._ledger.run, "window": window, "older": older}
         rows = await self._call(self._ledger.all, schema.BUILDS, given)
         return [Build(name, *map(int, numbers)) for name, *numbers in rows]
 
     async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
-        """See `ports.Frontier.date`."""
+        """See `ports.Record.date`."""
         rungs = {source.value: source in ladder for source in Source}
         given = {
             "run": self._ledger.run,
@@ -213,12 +214,12 @@ class SqliteFrontier:
         await self._call(self._ledger.do, schema.DATE, given)
 
     async def alike(self, least: int) -> Sequence[Alike]:
-        """See `ports.Frontier.alike`."""
+        """See `ports.Record.alike`."""
         rows = await self._call(self._ledger.all, schema.ALIKE, {"run": self._ledger.run, "least": least})
         return [Alike(name, content, count, Url(example)) for name, content, count, example in rows]
 
     async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
-        """See `ports.Frontier.withdraw`."""
+        """See `ports.Record.withdraw`."""
         given = {"run": self._ledger.run, "why": why.value, "detail": detail}
         if isinstance(pages, Alike):
             alike = given | {"content": pages.content, "origin": pages.origin}
@@ -227,45 +228,45 @@ class SqliteFrontier:
             await self._call(self._ledger.do, schema.WITHDRAW, given | {"urls": json.dumps(pages)})
 
     async def unlist_duplicates(self) -> None:
-        """See `ports.Frontier.unlist_duplicates`."""
+        """See `ports.Record.unlist_duplicates`."""
         await self._call(self._ledger.unlist_duplicates)
 
     async def reopen(self, pages: Sequence[Url]) -> None:
-        """See `ports.Frontier.reopen`."""
+        """See `ports.Queue.reopen`."""
         if pages:
             given = {"run": self._ledger.run, "urls": json.dumps(pages)}
             await self._call(self._ledger.do, schema.REOPEN, given)
 
     async def answered(self, origin: str) -> Url | None:
-        """See `ports.Frontier.answered`."""
+        """See `ports.Record.answered`."""
         given = {"run": self._ledger.run, "origin": origin}
         row = await self._call(self._ledger.one_or_none, schema.ANSWERED, given)
         return Url(row[0]) if row else None
 
     async def finish(self) -> None:
-        """See `ports.Frontier.finish`."""
+        """See `ports.Runs.finish`."""
         await self._call(
             self._ledger.do, "UPDATE run SET status = 'complete' WHERE number = ?", (self._ledger.run,)
         )
 
     async def keep(self) -> None:
-        """See `ports.Frontier.keep`."""
+        """See `ports.Record.keep`."""
         await self._call(self._ledger.keep)
 
     async def changed(self) -> Mapping[str, int]:
-        """See `ports.Frontier.changed`."""
+        """See `ports.Record.changed`."""
         return await self._call(self._ledger.changed)
 
     async def mark_published(self, urls: int) -> None:
-        """See `ports.Frontier.mark_published`."""
+        """See `ports.Runs.mark_published`."""
         await self._call(self._ledger.mark_published, urls)
 
     async def conclude(self, *, refused: bool = False) -> None:
-        """See `ports.Frontier.conclude`."""
+        """See `ports.Runs.conclude`."""
         await self._call(self._ledger.conclude, refused=refused)
 
     async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
-        """See `ports.Frontier.entries`."""
+        """See `ports.Record.entries`."""
         after = first and first[:-1] + chr(ord(first[-1]) - 1) + ABOVE_ALL
         given = {"below": below, "run": self._ledger.run, "limit": CHUNK}
         while rows := await self._call(self._ledger.all, schema.ENTRIES, given | {"after": after}):
@@ -284,7 +285,7 @@ class SqliteFrontier:
             after = rows[-1][0]
 
     async def balance(self) -> Balance:
-        """See `ports.Frontier.balance`."""
+        """See `ports.Record.balance`."""
         return await self._call(self._ledger.balance)
 
     async def filtered(self) -> int:
@@ -334,12 +335,12 @@ class SqliteFrontier:
         )
         return Url(row[0]) if row else None
 
-    async def record(self, url: Url) -> Record | None:
-        """See `ports.Frontier.record`."""
+    async def record(self, url: Url) -> UrlRecord | None:
+        """See `ports.Record.record`."""
         return await self._call(self._ledger.record, url)
 
     async def linking(self, url: Url) -> int:
-        """See `ports.Frontier.linking`."""
+        """See `ports.Record.linking`."""
         row = await self._call(self._ledger.one, schema.LINKING, {"url": url, "run": self._ledger.run})
         return int(row[0])
 

@@ -24,9 +24,10 @@ from crawler.model.seed import Seed
 from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of, settled_row
 from crawler.model.settlement import Settlement
 from crawler.model.survey import Balance
+from crawler.model.url_record import InPattern, UrlRecord
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
-from crawler.ports import Batch, InPattern, Record, Run
+from crawler.ports import Batch, Run
 from crawler.rules import keep_failing as keeping
 
 LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
@@ -71,7 +72,7 @@ class Ledger(SeedLedger):
         self.rounds.forget()
 
     def begin(self, fingerprint: str, reading: str) -> Run:
-        """See `ports.Frontier.begin`."""
+        """See `ports.Runs.begin`."""
         self._known.clear()
         self._db.execute("UPDATE host SET asked = 0, next = min(next, ?)", (self._clock() + 3600,))
         # A failure is remembered while this process works, and tried again by the next.
@@ -213,7 +214,7 @@ class Ledger(SeedLedger):
         return number
 
     def lease(self, limit: int, depth: int) -> Batch:
-        """See `ports.Frontier.lease`."""
+        """See `ports.Queue.lease`."""
         now = self._clock()
         # Nothing is booked so far ahead: the clock went back.
         self._db.execute("UPDATE host SET next = ? WHERE next > ?", (now, now + self._far))
@@ -276,7 +277,7 @@ class Ledger(SeedLedger):
         return max(0.0, min(moments) - now) if moments else None
 
     def settle(self, settlements: Sequence[Settlement]) -> int:
-        """See `ports.Frontier.settle`."""
+        """See `ports.Queue.settle`."""
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
         for s in live:
@@ -317,7 +318,7 @@ class Ledger(SeedLedger):
         return found
 
     def keep(self) -> None:
-        """See `ports.Frontier.keep`."""
+        """See `ports.Record.keep`."""
         last = self.one_or_none(schema.LAST, {"run": self.run})
         if last:
             seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(self._keep_failing).items()]
@@ -325,12 +326,12 @@ class Ledger(SeedLedger):
             self._db.execute(schema.KEEP, given)
 
     def changed(self) -> dict[str, int]:
-        """See `ports.Frontier.changed`."""
+        """See `ports.Record.changed`."""
         last = self.one_or_none(schema.LAST, {"run": self.run})
         return dict(self.all(schema.CHANGED, {"run": self.run, "last": last[0]})) if last else {}
 
     def mark_published(self, urls: int) -> None:
-        """See `ports.Frontier.mark_published`."""
+        """See `ports.Runs.mark_published`."""
         number = self._db.execute(
             "INSERT INTO publication (run, fingerprint, at, urls) SELECT number, fingerprint, ?, ? FROM run WHERE number = ?",
             (self._clock(), urls, self.run),
@@ -367,7 +368,7 @@ class Ledger(SeedLedger):
         ]
 
     def release(self, leases: Sequence[Lease]) -> None:
-        """See `ports.Frontier.release`."""
+        """See `ports.Queue.release`."""
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
         self._db.execute(schema.RETURN, {"leases": pairs})
         strangers = {origin(lease.visit.url) for lease in leases if lease.robots_first}
@@ -375,7 +376,7 @@ class Ledger(SeedLedger):
             self._db.execute("UPDATE host SET asked = 0 WHERE origin = ?", (name,))
 
     def meet(self, name: str, file: RobotsFile, gap: float) -> None:
-        """See `ports.Frontier.meet`."""
+        """See `ports.Hosts.meet`."""
         self._host(name)
         self._db.execute(
             """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, met = ?, gap = ?, asked = 0,
@@ -402,17 +403,17 @@ class Ledger(SeedLedger):
         )
 
     def conclude(self, *, refused: bool) -> None:
-        """See `ports.Frontier.conclude`."""
+        """See `ports.Runs.conclude`."""
         status = "refused" if refused else "concluded"
         self._db.execute("UPDATE run SET status = ? WHERE number = ?", (status, self.run))
 
     def unlist_duplicates(self) -> None:
-        """See `ports.Frontier.unlist_duplicates`."""
+        """See `ports.Record.unlist_duplicates`."""
         for rule in (schema.SORT_ORDERS, schema.TWINS):
             self._db.execute(rule, {"run": self.run})
 
     def balance(self) -> Balance:
-        """See `ports.Frontier.balance`."""
+        """See `ports.Record.balance`."""
         row = self.one_or_none("SELECT discovered FROM run WHERE number = ?", (self.run,))
         counts = self.all(
             "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2",
@@ -423,8 +424,8 @@ class Ledger(SeedLedger):
             outcome_of(outcome, "", None)  # raises for a code that is none
         return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
 
-    def record(self, url: Url) -> Record | None:
-        """See `ports.Frontier.record`."""
+    def record(self, url: Url) -> UrlRecord | None:
+        """See `ports.Record.record`."""
         row = self.one_or_none(
             """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
                u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
@@ -442,7 +443,7 @@ class Ledger(SeedLedger):
         facts = facts_of(*rest)
         visit = Visit(url, depth, Url(via) if via else None, hops)
         ended = outcome_of(outcome, detail, lastmod_of(rest[3], rest[4]))
-        return Record(
+        return UrlRecord(
             visit,
             run,
             schema.STATES[state],

@@ -23,7 +23,7 @@ class SeedLedger:
     run: int
 
     def name_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
-        """See `ports.Frontier.name_seeds`."""
+        """See `ports.Queue.name_seeds`."""
         if not seeds:
             return 0
         rows = json.dumps([[seed.kind.value, seed.name, seed.depth] for seed in seeds])
@@ -36,12 +36,12 @@ class SeedLedger:
         return self._count(schema.UNNAMED, given)
 
     def next_seed(self) -> Seed | None:
-        """See `ports.Frontier.next_seed`."""
+        """See `ports.Queue.next_seed`."""
         row = self._db.execute(schema.NEXT_SEED, {"run": self.run}).fetchone()
         return Seed(SeedKind(row[0]), row[1], row[2]) if row else None
 
     def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """See `ports.Frontier.settle_seed`."""
+        """See `ports.Queue.settle_seed`."""
         number = self.seed_id(read.seed)
         passed = self.name_seeds([*read.below, *self._below(number, read)], room, number)
         self._db.execute(
@@ -64,7 +64,7 @@ class SeedLedger:
         ]
 
     def unnamed(self) -> list[tuple[Seed, list[Url]]]:
-        """See `ports.Frontier.unnamed`."""
+        """See `ports.Queue.unnamed`."""
         last = self._db.execute(schema.LAST, {"run": self.run}).fetchone()
         given = {
             "run": self.run,
@@ -86,7 +86,7 @@ class SeedLedger:
         )
 
     def sitemaps(self) -> Mapping[str, int]:
-        """See `ports.Frontier.sitemaps`."""
+        """See `ports.Record.sitemaps`."""
         rows = self._db.execute(schema.SITEMAPS, {"run": self.run}).fetchall()
         passed = int(sum(row[2] for row in rows))
         return {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
