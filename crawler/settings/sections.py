@@ -33,6 +33,7 @@ from crawler.settings.values import (
     VARIABLE,
     WEB_ADDRESS,
     Kind,
+    T,
 )
 
 USER_AGENT = "sitemap-crawler"
@@ -44,22 +45,22 @@ class Option:
     """How one field is spelled and read, outside of Python."""
 
     help: str
-    kind: Kind
+    kind: Kind[Any]
     short: str | None = None
     flag: bool = True  # False: no flag of its own (the start URLs are arguments)
     secret: bool = False  # a value is shown nowhere
 
 
 def option(
-    default: object,
+    default: T,
     text: str,
-    kind: Kind,
+    kind: Kind[T],
     short: str | None = None,
     *,
     flag: bool = True,
     secret: bool = False,
-) -> Any:
-    """A field of a section."""
+) -> T:
+    """A field of a section. Its kind, its default and its annotation must agree, or mypy refuses it."""
     return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
 
 

@@ -14,7 +14,7 @@ from fnmatch import translate
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from math import nan
 from os import PathLike, fspath
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from crawler.parse.normalise import Normaliser
 
@@ -27,12 +27,15 @@ _TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
 _NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2), in small letters
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """`read` takes text or a TOML value, `show` gives the text back, `metavar` names it in help."""
+class Kind(Generic[T]):
+    """What reads a `T`: `read` takes text or a TOML value, `show` gives the text back, `metavar` names it in help."""
 
     metavar: str
-    read: Callable[[Any], Any]
+    read: Callable[[Any], T]
     show: Callable[[Any], str] = str
     many: bool = False  # may be given more than once
     choices: tuple[str, ...] = ()
@@ -182,17 +185,17 @@ def _share(value: object) -> float:
     return share
 
 
-def COUNT(low: int, high: int | None = None) -> Kind:  # noqa: N802 - reads as the constants beside it
+def COUNT(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802 - reads as the constants beside it
     """A whole number."""
     return Kind("N", lambda value: _number(value, low, high, whole=True))
 
 
-def NUMBER(low: float, high: float) -> Kind:  # noqa: N802
+def NUMBER(low: float, high: float) -> Kind[float]:  # noqa: N802
     """A number."""
     return Kind("X", lambda value: _number(value, low, high, whole=False), _show_number)
 
 
-def BYTES(low: int, high: int | None = None) -> Kind:  # noqa: N802
+def BYTES(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802
     """A size in bytes."""
 
     def read(value: object) -> int:
@@ -214,7 +217,7 @@ class Unfit(ValueError):  # noqa: N818 - a reader's error, as the others, with t
         self.part = part
 
 
-def CHOICE(*words: str) -> Kind:  # noqa: N802
+def CHOICE(*words: str) -> Kind[str]:  # noqa: N802
     """One of a few words."""
 
     def read(value: object) -> str:
@@ -227,7 +230,7 @@ def CHOICE(*words: str) -> Kind:  # noqa: N802
     return Kind("|".join(words), read, choices=words)
 
 
-def MEDIA_TYPE(*names: str) -> Kind:  # noqa: N802
+def MEDIA_TYPE(*names: str) -> Kind[str]:  # noqa: N802
     """A media type (RFC 9110 8.3.1, without parameters), or one of a few names."""
 
     def read(value: object) -> str:
@@ -239,10 +242,10 @@ def MEDIA_TYPE(*names: str) -> Kind:  # noqa: N802
     return Kind("TYPE", read)
 
 
-def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
+def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  # noqa: N802
     """Several of a kind. As one text: split at blanks as a shell would; with a `separator`, at that and at blanks."""
 
-    def read(value: object) -> tuple[Any, ...]:
+    def read(value: object) -> tuple[T, ...]:
         if isinstance(value, str):
             parts: Any = shlex.split(value) if separator is None else [value]
         elif isinstance(value, list | tuple):
@@ -253,22 +256,22 @@ def LIST(kind: Kind, separator: str | None = None) -> Kind:  # noqa: N802
             parts = [piece for part in parts for piece in str(part).replace(separator, " ").split() or [part]]
         return tuple(one(part) for part in parts)
 
-    def one(part: object) -> Any:
+    def one(part: object) -> T:
         try:
             return kind.read(part)
         except ValueError as error:
             raise Unfit(part, str(error)) from None
 
-    def show(value: tuple[Any, ...]) -> str:
+    def show(value: tuple[T, ...]) -> str:
         return (separator or " ").join(kind.show(part) for part in value)
 
     return Kind(kind.metavar, read, show, many=True, choices=kind.choices)
 
 
-def ABSENT(kind: Kind) -> Kind:  # noqa: N802
+def ABSENT(kind: Kind[T]) -> Kind[T | None]:  # noqa: N802
     """A kind whose setting may be left out; there is no text for 'nothing'."""
 
-    def read(value: object) -> Any:
+    def read(value: object) -> T | None:
         return None if value is None else kind.read(value)
 
     return Kind(kind.metavar, read, lambda v: "" if v is None else kind.show(v), choices=kind.choices)
