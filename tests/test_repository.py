@@ -14,6 +14,7 @@ ROOT = {
     "LICENSE", "README.md", "SECURITY.md", "benchmarks", "config", "crawler", "dev", "docs", "pyproject.toml", "scripts", "tests",
 }  # fmt: skip
 LARGEST = 1_000_000  # bytes of a tracked file, and of the source distribution
+CLONE = 3_000_000  # bytes of all tracked files
 SHIPPED = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "config", "crawler", "docs", "pyproject.toml", ".gitignore"}  # fmt: skip
 
 
@@ -32,6 +33,7 @@ def test_only_what_belongs_there_lies_at_the_root(tracked: list[Path]) -> None:
 def test_no_tracked_file_is_large(tracked: list[Path]) -> None:
     sizes = {str(path.relative_to(REPO)): path.stat().st_size for path in tracked if path.exists()}
     assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
+    assert sum(sizes.values()) < CLONE
 
 
 def test_the_source_distribution_is_an_explicit_list(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Reading case files: folders as in `tests/data`, or flat files named by topic."""
 
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,20 +42,22 @@ def read(folder: Path) -> Iterator[Case]:
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".xsd":
             yield Case("xsd", "schema", normative=True, given={"schema": path.read_bytes(), "id": path.name})
-        elif path.suffix in {".json", ".jsonl"}:
+        elif path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
             yield from _cases(path)
 
 
 def _cases(path: Path) -> Iterator[Case]:
     for given in _objects(path):
-        topic = str(given.get("topic") or FILES.get(path.stem, path.stem))
+        stem = path.name.partition(".")[0]
+        topic = str(given.get("topic") or FILES.get(stem, stem))
         yield Case(topic, str(given.get("kind")), bool(given.get("normative", True)), given)
 
 
 def _objects(path: Path) -> Sequence[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".jsonl":
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+        if ".jsonl" in path.suffixes:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         found = json.loads(text)
     except (OSError, ValueError) as error:
