@@ -386,7 +386,11 @@ class Record(Protocol):
         ...
 
 
-class Frontier(Queue, Hosts, Runs, Record, Protocol):
+class History(Runs, Record, Protocol):
+    """A run and what became of its pages: for the dates, for publication and for the command line."""
+
+
+class Frontier(Queue, Hosts, History, Protocol):
     """The one record per URL: dedupe, queue, lease, facts. What a backend implements, in one place or in several.
 
     Every verb is atomic and durable when it returns. Out of its scope: fetching, judging, and what a site is.

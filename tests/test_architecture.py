@@ -75,6 +75,18 @@ def test_imports_go_down(path: Path) -> None:
         assert other == own or FLOORS[other] < FLOORS[own], f"{own} imports {other}"
 
 
+BACKENDS = {"SqliteFrontier"}
+
+
+@pytest.mark.parametrize("path", [p for p in HOUSED if package(p) not in {"app", "frontier"}], ids=name)
+def test_a_backend_of_the_frontier_is_known_by_its_roles_only(path: Path) -> None:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names |= {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert not names & BACKENDS
+
+
 @pytest.mark.parametrize("path", [path for path in HOUSED if package(path) in PURE], ids=name)
 def test_pure_packages_do_not_wait_read_no_clock_and_open_nothing(path: Path) -> None:
     tree = ast.parse(path.read_text())

@@ -32,7 +32,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.tracking import TRACKING
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Pacer, Turn, Visitor
+from crawler.ports import Fetcher, Frontier, History, Pacer, Record, Turn, Visitor
 from crawler.rules.doubts import Doubts, Landing, doubts
 from crawler.rules.judge import TYPES, Judge, Rules
 from crawler.rules.lastmod import LADDERS
@@ -208,7 +208,7 @@ def state_path(settings: Settings, start: Url | None) -> str:
     return str(FOLDER / (urls.netloc(start).replace(":", "_").strip("[]") + ".db"))
 
 
-def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> SqliteFrontier:
+def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> Frontier:
     """The frontier of a site. Raises `FrontierError`, `StateBusy` or `ConfigError`."""
     path = state_path(settings, start)
     if "://" in path:
@@ -234,42 +234,40 @@ def far_of(settings: Settings) -> float:
     return max(FAR, 2 * pace.max_wait, 2 / pace.rate if pace.rate else 0.0)
 
 
-async def home_of(frontier: SqliteFrontier, start: Url) -> Url:
+async def home_of(pages: Record, start: Url) -> Url:
     """A start URL, or where it moved to."""
     for _ in range(100):
-        record = await frontier.record(start)
+        record = await pages.record(start)
         if record is None or not isinstance(record.outcome, Moved):
             break
         start = record.outcome.to
     return start
 
 
-async def published_as(
-    frontier: SqliteFrontier, settings: Settings, start: Url | None = None
-) -> PublishBase | None:
+async def published_as(history: History, settings: Settings, start: Url | None = None) -> PublishBase | None:
     """How crawled URLs are published: by `--publish-base`, else as the newest run was told.
 
     `start`: None, or one that the state does not know, is the one that the newest run began with. None if there is no run.
     """
-    known = start if start and await frontier.record(start) else await frontier.first()
+    known = start if start and await history.record(start) else await history.first()
     if known is None:
         return None
-    site = urls.origin(await home_of(frontier, known))
-    return PublishBase(settings.output.publish_base or await frontier.recall(PUBLISH_BASE) or site, site)
+    site = urls.origin(await home_of(history, known))
+    return PublishBase(settings.output.publish_base or await history.recall(PUBLISH_BASE) or site, site)
 
 
-async def in_published_order(frontier: SqliteFrontier, base: PublishBase) -> AsyncIterator[Sequence[Entry]]:
+async def in_published_order(pages: Record, base: PublishBase) -> AsyncIterator[Sequence[Entry]]:
     """What is listed, in the order of the URLs that are published."""
     for first, below in base.ranges():
-        async for chunk in frontier.entries(first, below):
+        async for chunk in pages.entries(first, below):
             yield chunk
 
 
-async def doubts_of(frontier: SqliteFrontier, starts: Sequence[Url]) -> Doubts:
+async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:
     """What there is to doubt of the newest run."""
     landings = []
     for start in starts:
-        url = await home_of(frontier, start)
-        record = await frontier.record(url)
+        url = await home_of(pages, start)
+        record = await pages.record(url)
         landings.append(Landing(url, record.facts.look if record and record.facts else None, url != start))
-    return doubts(landings, await frontier.survey(urls.origin(landings[0].url)))
+    return doubts(landings, await pages.survey(urls.origin(landings[0].url)))

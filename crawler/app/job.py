@@ -42,12 +42,11 @@ from crawler.engine.robots import Robots
 from crawler.errors import FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
-from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Politeness, Run, Sink, Visitor
+from crawler.ports import Fetcher, Frontier, Politeness, Run, Runs, Sink, Visitor
 from crawler.report.stats import Stats
 from crawler.rules.candidates import Candidates
 from crawler.rules.doubts import Doubts
@@ -71,19 +70,19 @@ def _reading_log(settings: Settings, start: Url) -> Path | None:
     return None if state == MEMORY else Path(f"{state}.reading")
 
 
-async def _deaths(frontier: SqliteFrontier, reading: ReadingLog) -> dict[str, int]:
+async def _deaths(runs: Runs, reading: ReadingLog) -> dict[str, int]:
     """How many processes of this run died while they read a page, by its URL."""
-    known: dict[str, int] = json.loads(await frontier.recall(DEATHS) or "{}")
+    known: dict[str, int] = json.loads(await runs.recall(DEATHS) or "{}")
     if died := reading.died():
         known = counted(known, died)
-        await frontier.remember(DEATHS, json.dumps(known))
+        await runs.remember(DEATHS, json.dumps(known))
     return known
 
 
-async def output_folder(frontier: SqliteFrontier, settings: Settings) -> Path:
+async def output_folder(runs: Runs, settings: Settings) -> Path:
     """Where the sitemap lies: as --output says, else as the newest run was told."""
     told = settings.output.output
-    return Path((await frontier.recall(OUTPUT) if told == DEFAULTS.output.output else None) or told)
+    return Path((await runs.recall(OUTPUT) if told == DEFAULTS.output.output else None) or told)
 
 
 def _absolute(output: str) -> str:
@@ -96,7 +95,7 @@ class Job:
 
     settings: Settings
     starts: tuple[Url, ...]
-    frontier: SqliteFrontier
+    frontier: Frontier
     run: Run
     stats: Stats
     fetcher: Fetcher

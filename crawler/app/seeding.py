@@ -35,7 +35,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, netloc, origin
-from crawler.ports import Fetcher, Frontier, Request, Turn
+from crawler.ports import Fetcher, Queue, Request, Turn
 from crawler.settings.sections import Scope, Settings
 from crawler.sitemap.tree import CHUNK, is_web, read_file, sibling, slices
 
@@ -206,7 +206,7 @@ class Seeds:
     `after_pages` until pages had their share of the slots.
     """
 
-    frontier: Frontier
+    queue: Queue
     fetcher: Fetcher
     normalise: Normaliser
     base: Url  # what a relative URL in a file on disk is relative to
@@ -223,9 +223,9 @@ class Seeds:
 
     async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
         """What the seeds name, in groups. `sitemaps`: URLs and paths of those that are named by no index."""
-        await self.frontier.name_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
-        passed = await self.frontier.name_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
-        while seed := await self.frontier.next_seed():
+        await self.queue.name_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
+        passed = await self.queue.name_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
+        while seed := await self.queue.next_seed():
             reading = await self._open(seed)
             if not isinstance(reading, SeedSettlement):
                 while (
@@ -235,7 +235,7 @@ class Seeds:
                 reading = reading.settlement(seed)
             passed += await self._settle(reading)
         # What only a sitemap named that fails for now is no less published: it is asked for all the same.
-        for seed, urls in await self.frontier.unnamed():
+        for seed, urls in await self.queue.unnamed():
             yield seed, urls
         if passed:
             log.warning(
@@ -246,7 +246,7 @@ class Seeds:
         seed = read.seed
         below = await self._named(read.below)
         room = ROOM[seed.depth + 1] if seed.depth + 1 < len(ROOM) else 0
-        passed = await self.frontier.settle_seed(read._replace(below=tuple(below)), room)
+        passed = await self.queue.settle_seed(read._replace(below=tuple(below)), room)
         if seed.kind is SeedKind.INPUT:
             return passed
         fields: dict[str, object] = {"url": seed.name}
@@ -291,7 +291,7 @@ class Seeds:
                 down = permit.why is Why.ROBOTS_DOWN
                 return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
             await self.after_pages()
-            await self.turn(origin(url), await self.frontier.slot(origin(url)))
+            await self.turn(origin(url), await self.queue.slot(origin(url)))
             reply = await self.fetcher.fetch(Request(url, limit=MAX_BYTES))
             if isinstance(reply, Broken):
                 return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())

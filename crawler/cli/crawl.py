@@ -22,9 +22,9 @@ from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complain
 from crawler.cli.signals import noted
 from crawler.engine.crawl import Ending
 from crawler.errors import Exit, PublishRefused, first_of
-from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.survey import Balance
 from crawler.parse.url import target
+from crawler.ports import History, Record
 from crawler.report import log as lines
 from crawler.settings.sections import Log, Scope, Settings
 from crawler.settings.values import compile_pattern
@@ -185,14 +185,14 @@ def _unfinished(job: Job) -> str | None:
     return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
 
 
-async def _unmatched(frontier: SqliteFrontier, scope: Scope) -> list[str]:
+async def _unmatched(pages: Record, scope: Scope) -> list[str]:
     """The patterns that matched no URL of the site that this run knows: most are typing errors."""
     patterns = {
         f"--{name.replace('_', '-')} {text}": compile_pattern(text)
         for name in ("include", "exclude", "no_fetch", "no_list")
         for text in getattr(scope, name)
     }
-    async for chunk in frontier.known():
+    async for chunk in pages.known():
         if not patterns:
             break
         targets = [target(url) for url in chunk]
@@ -202,8 +202,8 @@ async def _unmatched(frontier: SqliteFrontier, scope: Scope) -> list[str]:
     return list(patterns)
 
 
-async def _closing(frontier: SqliteFrontier, published: Published | None, settings: Settings) -> Closing:
-    balance = await frontier.balance()
+async def _closing(history: History, published: Published | None, settings: Settings) -> Closing:
+    balance = await history.balance()
     to_stdout = settings.output.output == STDOUT
     return Closing(
         balance=balance,
@@ -212,21 +212,21 @@ async def _closing(frontier: SqliteFrontier, published: Published | None, settin
         else (),
         folder=(STDOUT if to_stdout else published.folder) if published else None,
         robots_line=published.robots_line if published and not to_stdout else None,
-        examples=await _examples(frontier, balance),
-        dated=await frontier.dated(),
-        sitemaps=await frontier.sitemaps(),
-        orphans=await frontier.orphans(),
-        lies=json.loads(await frontier.recall("lies") or "{}"),
-        date_notes=json.loads(await frontier.recall("date notes") or "[]"),
-        traps=await frontier.traps(),
+        examples=await _examples(history, balance),
+        dated=await history.dated(),
+        sitemaps=await history.sitemaps(),
+        orphans=await history.orphans(),
+        lies=json.loads(await history.recall("lies") or "{}"),
+        date_notes=json.loads(await history.recall("date notes") or "[]"),
+        traps=await history.traps(),
         dry_run=settings.guard.dry_run,
         keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),
     )
 
 
-async def _examples(frontier: SqliteFrontier, balance: Balance) -> Mapping[str, Sequence[str]]:
+async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[str]]:
     failed = [code for code in balance.outcomes if code.startswith(("failed:", "kept:"))]
-    return {code: await frontier.examples(code) for code in failed}
+    return {code: await pages.examples(code) for code in failed}
 
 
 def say(closing: Closing, chosen: Log) -> None:

@@ -13,13 +13,13 @@ from crawler.app.compose import open_frontier, published_as
 from crawler.cli.phrases import counted, pending
 from crawler.cli.reading import place_named, reading_places
 from crawler.errors import ConfigError, Exit
-from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.outcome import Listed, Moved, code, says
 from crawler.model.protocol import MAX_BYTES
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
+from crawler.ports import Record, Run
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.diff import NEW, OLD, Change, Comparison
@@ -41,10 +41,11 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
                 await _load(comparison, side, place, places, settings)
             frontier = open_frontier(_with_state(settings, state), None, read_only=True) if state else None
             base = await published_as(frontier, settings) if frontier else None
+            newest = await frontier.run() if frontier else None
             try:
                 for change in comparison.changes():
                     signs[change.sign] += 1
-                    _show(change, await _reason(frontier, base, change), form)
+                    _show(change, await _reason(frontier, newest, base, change), form)
             finally:
                 if frontier:
                     await frontier.close()
@@ -128,17 +129,17 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
             yield url, w3c(at) if at else None
 
 
-async def _reason(frontier: SqliteFrontier | None, base: PublishBase | None, change: Change) -> str:
+async def _reason(pages: Record | None, newest: Run | None, base: PublishBase | None, change: Change) -> str:
     """Why a URL came or went, as far as the state knows."""
-    if frontier is None or change.sign == "~":
+    if pages is None or change.sign == "~":
         return ""
     url = base.crawled(Url(change.url), exactly=True) if base else Url(change.url)
-    record, run = await frontier.record(url), await frontier.run()
-    if run and (unknown := pending(record, run)):
+    record = await pages.record(url)
+    if newest and (unknown := pending(record, newest)):
         return unknown
     if record is None:
         return "no page links to it, and nothing else names it"
-    if run and record.run < run.number:
+    if newest and record.run < newest.number:
         return f"no longer linked: run {record.run} was the last that found it"
     outcome = record.outcome if record.state == "settled" else None
     if outcome is None:

@@ -19,12 +19,11 @@ from crawler.cli.phrases import counted, pending
 from crawler.cli.robots import robots_of
 from crawler.cli.states import with_state
 from crawler.errors import Exit
-from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.outcome import Failed, Kept, Moved, code, says
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Run
+from crawler.ports import Hosts, Record, Run
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
@@ -93,7 +92,7 @@ class _Hop:
         return f"{self.at or 'not yet'}  {self.status or '-'}  {self.url}  {self.outcome}"
 
 
-async def _hops(frontier: SqliteFrontier, record: UrlRecord) -> list[_Hop]:
+async def _hops(pages: Record, record: UrlRecord) -> list[_Hop]:
     """The URL, and each place its redirects lead to."""
     hops: list[_Hop] = []
     following: UrlRecord | None = record
@@ -102,7 +101,7 @@ async def _hops(frontier: SqliteFrontier, record: UrlRecord) -> list[_Hop]:
         at = _stamp(following.settled) if outcome and following.settled else None
         status = following.facts.status if outcome and following.facts else None
         hops.append(_Hop(following.visit.url, status, code(outcome) if outcome else following.state, at))
-        following = await frontier.record(outcome.to) if isinstance(outcome, Moved) else None
+        following = await pages.record(outcome.to) if isinstance(outcome, Moved) else None
     return hops
 
 
@@ -123,21 +122,21 @@ def _change(record: UrlRecord, newest: Run) -> str:
     return ", ".join(filter(None, [before, date])) or "nothing since the run before"
 
 
-async def _trail(frontier: SqliteFrontier, record: UrlRecord) -> list[Url]:
+async def _trail(pages: Record, record: UrlRecord) -> list[Url]:
     """From the start to this URL, by who named it first."""
     trail = [record.visit.url]
     while record.visit.via and not record.seed and record.visit.via not in trail and len(trail) < 100:
         trail.append(record.visit.via)
-        above = await frontier.record(record.visit.via)
+        above = await pages.record(record.visit.via)
         if above is None:
             break
         record = above
     return trail[::-1]
 
 
-async def _robots_line(settings: Settings, frontier: SqliteFrontier, url: Url) -> str:
+async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
     site = urls.origin(url)
-    file = await frontier.robots(site)
+    file = await hosts.robots(site)
     if file is None:
         return ""
     robots = robots_of(settings, None)

@@ -17,7 +17,7 @@ from crawler.model.reply import Broken
 from crawler.model.robots import Permit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url, origin
-from crawler.ports import Fetcher, Frontier, Politeness, Request
+from crawler.ports import Fetcher, Pacer, Politeness, Request, Runs
 from crawler.rules.candidates import Candidates
 from crawler.rules.scope import aliases_of
 
@@ -30,7 +30,8 @@ log = logging.getLogger("crawler.crawl")
 class Aliases:
     """What one crawl knows of the aliases of its site. `starts` gives the start URLs, and where they moved to."""
 
-    frontier: Frontier
+    runs: Runs
+    pacer: Pacer
     fetcher: Fetcher
     permit: Callable[[Url], Awaitable[Permit]]
     turn: Politeness
@@ -42,7 +43,7 @@ class Aliases:
 
     async def recall(self) -> None:
         """What this run learned before it was interrupted."""
-        self._asked = json.loads(await self.frontier.recall("aliases") or "{}")
+        self._asked = json.loads(await self.runs.recall("aliases") or "{}")
         self.renew()
 
     def renew(self) -> None:
@@ -71,7 +72,7 @@ class Aliases:
             to = await self._target(Url(origin(to) + "/"))
         is_here = to is not None and self.candidates.scope.on_site(to)
         self._asked |= dict.fromkeys(chain, is_here)
-        await self.frontier.remember("aliases", json.dumps(self._asked, sort_keys=True))
+        await self.runs.remember("aliases", json.dumps(self._asked, sort_keys=True))
         self.renew()
         log.info("a host alias was asked", extra={"fields": {"aliases": chain, "redirects_here": is_here}})
 
@@ -79,7 +80,7 @@ class Aliases:
         """Where a page redirects to."""
         if not (await self.permit(url)).allowed:
             return None
-        await self.turn(origin(url), await self.frontier.slot(origin(url)))
+        await self.turn(origin(url), await self.pacer.slot(origin(url)))
         reply = await self.fetcher.fetch(Request(url, wants_body=lambda *_: False))
         if isinstance(reply, Broken) or reply.status not in REDIRECTS:
             return None

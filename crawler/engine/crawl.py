@@ -24,7 +24,7 @@ from crawler.engine import start_check
 from crawler.engine.aliases import Aliases
 from crawler.engine.finish import dating, duplicates, trap_listing
 from crawler.engine.robots import Meeting
-from crawler.errors import first_of
+from crawler.errors import StartForbidden, StartUnreachable, first_of
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import SeedKind, Why
@@ -153,7 +153,13 @@ class Crawl:
             self.frontier, self.permits, self.turn, self.stats.pace, gap=limits.gap, max_wait=limits.max_wait
         )
         self.aliases = Aliases(
-            self.frontier, self.fetcher, self.meeting.permit, self.turn, self.candidates, lambda: self.starts
+            self.frontier,
+            self.frontier,
+            self.fetcher,
+            self.meeting.permit,
+            self.turn,
+            self.candidates,
+            lambda: self.starts,
         )
         self._in_hand = (NEXT + self.visitor.prefetch) * self.limits.concurrency
         self._flying = anyio.CapacityLimiter(self.limits.concurrency)
@@ -225,6 +231,14 @@ class Crawl:
             await self._walk(give, done)
             pool.cancel_scope.cancel()
 
+    async def _check_starts(self) -> None:
+        """A run that found no site is over: the next one begins anew."""
+        try:
+            await start_check.check(self.frontier, self.frontier, self.candidates.scope.starts)
+        except (StartUnreachable, StartForbidden):
+            await self.frontier.conclude()
+            raise
+
     async def _walk(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
     ) -> None:
@@ -239,7 +253,7 @@ class Crawl:
         if self._ending:
             return
         if self.checks_starts:
-            await start_check.check(self.frontier, self.candidates.scope.starts)
+            await self._check_starts()
         await self._seed(give, done)
         if self._ending:
             return

@@ -23,7 +23,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_txt import LIMIT, Decision, Rules, parse
 from crawler.parse.url import Url, origin
-from crawler.ports import Fetcher, Frontier, Pacer, Permits, Politeness, Request, Turn
+from crawler.ports import Fetcher, Hosts, Pacer, Permits, Politeness, Request, Turn
 
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
 
@@ -34,7 +34,7 @@ log = logging.getLogger("crawler.crawl")
 class Meeting:
     """What one crawl does when it comes to an origin. Times in seconds."""
 
-    frontier: Frontier
+    hosts: Hosts
     permits: Permits
     turn: Politeness
     paced: Callable[[float], None]  # hears how far apart the requests to the slowest origin are
@@ -57,12 +57,12 @@ class Meeting:
         """Whether robots.txt lets us ask for a URL that is no visit (a sitemap)."""
         site = origin(url)
         if not self.permits.knows(site) and not await self._recalled(site):
-            await self.turn(site, await self.frontier.slot(site))
+            await self.turn(site, await self.hosts.slot(site))
             await self._ask(site)
         return self.permits.permit(url)
 
     async def _recalled(self, site: str) -> bool:
-        file = await self.frontier.robots(site)
+        file = await self.hosts.robots(site)
         if file is not None:
             await self.permits.learn(site, file)
             self._set_pace(site)
@@ -71,11 +71,11 @@ class Meeting:
     async def _ask(self, site: str) -> None:
         """A file that fails later in a run leaves what was read before (RFC 9309 2.4)."""
         file = await self.permits.ask(site)
-        if file.failed and (before := await self.frontier.robots(site, stale=True)) and not before.failed:
+        if file.failed and (before := await self.hosts.robots(site, stale=True)) and not before.failed:
             log.warning("robots.txt fails; as before", extra={"fields": {"origin": site, "now": file.detail}})
             file = replace(before, fetched=file.fetched)
         await self.permits.learn(site, file)
-        await self.frontier.meet(site, file, self._set_pace(site))
+        await self.hosts.meet(site, file, self._set_pace(site))
 
     def _set_pace(self, site: str) -> float:
         delay = self.permits.delay(site) or 0.0

@@ -5,21 +5,20 @@ from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.url_record import UrlRecord
 from crawler.parse.url import Url, netloc, origin
-from crawler.ports import Frontier
+from crawler.ports import Hosts, Record
 
 NO_PAGE = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
-async def check(frontier: Frontier, starts: tuple[Url, ...]) -> None:
+async def check(pages: Record, hosts: Hosts, starts: tuple[Url, ...]) -> None:
     """At least one start URL must have led to a page. Raises `StartUnreachable` or `StartForbidden`."""
-    ends = [await _end_of(frontier, url) for url in starts]
+    ends = [await _end_of(pages, url) for url in starts]
     if any(_is_page(record) for _, record in ends):
         return
-    await frontier.conclude()
     url, record = ends[0]
     end = record.outcome if record else None
     if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
-        file = await frontier.robots(origin(url))
+        file = await hosts.robots(origin(url))
         if file and file.status == "unreachable":
             raise StartUnreachable(f"{url}: {file.detail}.")
     if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
@@ -33,10 +32,10 @@ async def check(frontier: Frontier, starts: tuple[Url, ...]) -> None:
     raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
 
 
-async def _end_of(frontier: Frontier, url: Url) -> tuple[Url, UrlRecord | None]:
+async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
     """Where the redirects of a start URL end."""
     for _ in range(100):
-        record = await frontier.record(url)
+        record = await pages.record(url)
         if record is None or not isinstance(record.outcome, Moved):
             return url, record
         url = record.outcome.to

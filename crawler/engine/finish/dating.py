@@ -11,21 +11,21 @@ from typing import Any
 
 from crawler.model.reasons import Source
 from crawler.model.survey import Doubts
-from crawler.ports import Frontier
+from crawler.ports import History, Runs
 from crawler.rules import builds, lastmod
 
 log = logging.getLogger("crawler.engine.finish.dating")
 
 
-async def date(frontier: Frontier, ladder: Sequence[Source]) -> None:
+async def date(history: History, ladder: Sequence[Source]) -> None:
     """Choose every page's date, and remember what was not believed and why."""
-    evidence, found = await frontier.evidence(), await frontier.builds(builds.WINDOW, builds.OLDER)
-    before = await _recalled(frontier, "lies")
+    evidence, found = await history.evidence(), await history.builds(builds.WINDOW, builds.OLDER)
+    before = await _recalled(history, "lies")
     convicted = {build.origin: why for build in found if (why := builds.lie(build))}
     lies = convicted | {it.origin: why for it in evidence if (why := lastmod.lie(it, before.get(it.origin)))}
     changes = {it.origin: why for it in evidence if (why := lastmod.mass_change(it))}
     windows = builds.remembered(
-        await _recalled(frontier, "builds"), [build for build in found if build.origin in convicted]
+        await _recalled(history, "builds"), [build for build in found if build.origin in convicted]
     )
     notes = [note for build in found if build.origin not in lies and (note := builds.note(build))]
     notes = notes if Source.HEADER in ladder else []
@@ -34,14 +34,14 @@ async def date(frontier: Frontier, ladder: Sequence[Source]) -> None:
         log.warning("Last-Modified is not believed", extra={"fields": {"origin": origin, "because": why}})
     for note in notes:
         log.warning(note)
-    await frontier.date(ladder, Doubts(tuple(lies), tuple(changes), _listed(windows)))
+    await history.date(ladder, Doubts(tuple(lies), tuple(changes), _listed(windows)))
     for key, value in (("lies", lies), ("builds", windows), ("date notes", notes)):
-        await frontier.remember(key, json.dumps(value))
+        await history.remember(key, json.dumps(value))
 
 
-async def _recalled(frontier: Frontier, key: str) -> dict[str, Any]:
+async def _recalled(runs: Runs, key: str) -> dict[str, Any]:
     """What the last published run remembered."""
-    known: dict[str, Any] = json.loads(await frontier.recall(key, published=True) or "{}")
+    known: dict[str, Any] = json.loads(await runs.recall(key, published=True) or "{}")
     return known
 
 

@@ -16,7 +16,7 @@ from crawler.model.reply import Reply
 from crawler.model.survey import Alike
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from crawler.ports import Frontier
+from crawler.ports import Record
 from crawler.rules.judge import Judge
 from crawler.rules.traps import ALIKE, Traps
 
@@ -26,7 +26,7 @@ log = logging.getLogger("crawler.engine.finish.duplicates")
 
 
 async def soft_404s(
-    frontier: Frontier,
+    pages: Record,
     judge: Judge,
     traps: Traps,
     starts: Sequence[Url],
@@ -39,9 +39,9 @@ async def soft_404s(
     """
     if traps.allows("soft-404"):
         return
-    home = {record.facts.content for url in starts if (record := await frontier.record(url)) and record.facts}
+    home = {record.facts.content for url in starts if (record := await pages.record(url)) and record.facts}
     shown: dict[str, str | None] = {}  # by folder: what a page says that cannot be
-    for group in await frontier.alike(ALIKE):
+    for group in await pages.alike(ALIKE):
         folder = nowhere(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
             continue
@@ -50,13 +50,13 @@ async def soft_404s(
             shown[folder] = _content(judge, folder, reply) if reply else None
         if shown[folder] == group.content:
             traps.tell("soft-404", f"{group.count:,} pages of {group.origin}", group.example)
-            await frontier.withdraw(group, Why.SOFT_404, folder)
+            await pages.withdraw(group, Why.SOFT_404, folder)
 
 
-async def duplicates(frontier: Frontier, judge: Judge) -> None:
+async def duplicates(pages: Record, judge: Judge) -> None:
     """List a page under one of its names only. After `soft_404s`: what is listed then must not be one."""
     if judge.applies("duplicate"):
-        await frontier.unlist_duplicates()
+        await pages.unlist_duplicates()
 
 
 def nowhere(group: Alike) -> Url:

@@ -7,16 +7,16 @@ page is no page's first.
 
 import logging
 
-from crawler.ports import Frontier
+from crawler.ports import Record
 
 log = logging.getLogger("crawler.engine.finish.trap_listing")
 
 
-async def unlist_repeats(frontier: Frontier) -> None:
+async def unlist_repeats(pages: Record) -> None:
     """Of pages in closed patterns that show the same, list the first in the order of the URL only.
 
     Before it come the path without a query, pages of patterns that were not closed, what a sitemap or the last publication
     names, and what other pages name as canonical.
     """
-    if count := await frontier.unlist_repeats():
+    if count := await pages.unlist_repeats():
         log.info("pages of crawler traps repeat others", extra={"fields": {"unlisted": count}})
