@@ -6,7 +6,7 @@ implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Qu
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from crawler.model.facts import Entry, Validators
 from crawler.model.lease import Lease
@@ -19,8 +19,10 @@ from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
-from crawler.parse.html import Page, PageSource
 from crawler.parse.url import Url
+
+if TYPE_CHECKING:  # a parser of HTML is not loaded by who only reads the state
+    from crawler.parse.html import Page, PageSource
 
 
 class Request(NamedTuple):
@@ -405,7 +407,7 @@ class Frontier(Queue, Hosts, History, Protocol):
 class Reader(Protocol):
     """Reads the markup that may hurt whoever reads it."""
 
-    async def read(self, markup: PageSource) -> Page | Broken:
+    async def read(self, markup: "PageSource") -> "Page | Broken":
         """What the page says, or why that cannot be told. Never raises for what the page does."""
         ...
 

@@ -16,26 +16,21 @@ from typing import Final
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler.app.compose import (
+from crawler.app.compose import check_extras, open_fetcher, open_visitor
+from crawler.app.resume import fingerprint, reading
+from crawler.app.seeding import Lines, Seeding, started_by_input
+from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
+from crawler.app.state import (
     MEMORY,
+    OUTPUT,
     PUBLISH_BASE,
-    check_extras,
     doubts_of,
     far_of,
     home_of,
     in_published_order,
-    normaliser,
-    open_fetcher,
     open_frontier,
-    open_visitor,
-    product_token,
-    publish_base,
-    sitemap_of,
-    starts_of,
     state_path,
 )
-from crawler.app.resume import fingerprint, reading
-from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, Sparing, counted
 from crawler.engine.robots import Robots
@@ -54,14 +49,13 @@ from crawler.rules.judge import Judge
 from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
 from crawler.settings.load import checked
-from crawler.settings.sections import DEFAULTS, Settings
+from crawler.settings.sections import Settings
 from crawler.sitemap.publish.guard import Crawled
 from crawler.sitemap.publish.publish import STDOUT, Published, publish
 from crawler.workers.pool import Coordinator, WorkerPool
 
 log = logging.getLogger("crawler")
-OUTPUT: Final = "output"  # the same
-DEATHS: Final = "deaths"  # of processes, by the page that was being read: the same, as JSON
+DEATHS: Final = "deaths"  # a word of the run, as JSON: of processes, by the page that was being read
 
 
 def _reading_log(settings: Settings, start: Url) -> Path | None:
@@ -77,12 +71,6 @@ async def _deaths(runs: Runs, reading: ReadingLog) -> dict[str, int]:
         known = counted(known, died)
         await runs.remember(DEATHS, json.dumps(known))
     return known
-
-
-async def output_folder(runs: Runs, settings: Settings) -> Path:
-    """Where the sitemap lies: as --output says, else as the newest run was told."""
-    told = settings.output.output
-    return Path((await runs.recall(OUTPUT) if told == DEFAULTS.output.output else None) or told)
 
 
 def _absolute(output: str) -> str:

@@ -19,10 +19,7 @@ from typing import BinaryIO, Final, Protocol
 import anyio
 import anyio.to_thread
 
-from crawler.app.compose import (
-    normaliser,
-    sitemap_of,
-)
+from crawler.app.starts import normaliser, sitemap_of
 from crawler.engine.crawl import Crawl
 from crawler.engine.robots import Robots
 from crawler.errors import ConfigError

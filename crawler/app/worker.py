@@ -14,8 +14,9 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from crawler.app.compose import open_fetcher, open_visitor, publish_base, starts_of
+from crawler.app.compose import open_fetcher, open_visitor
 from crawler.app.event_loop import run
+from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
 from crawler.model.settlement import Seen
 from crawler.parse.url import origin

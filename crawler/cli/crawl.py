@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.lowlevel
 
-from crawler.app.compose import (
-    MEMORY,
-    check_extras,
-    state_path,
-)
+from crawler.app.compose import check_extras
 from crawler.app.job import Job, open_job
+from crawler.app.state import MEMORY, state_path
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
 from crawler.cli.signals import noted

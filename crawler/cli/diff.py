@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from crawler.app.compose import open_frontier, published_as
+from crawler.app.state import open_frontier, published_as
 from crawler.cli.phrases import counted, pending
 from crawler.cli.reading import place_named, reading_places
 from crawler.errors import ConfigError, Exit

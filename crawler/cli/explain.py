@@ -7,15 +7,14 @@ the network is made printable first.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from crawler.app.compose import normaliser, open_frontier, published_as, start_url
-from crawler.app.job import output_folder
+from crawler.app.starts import normaliser, start_url
+from crawler.app.state import open_frontier, output_folder, published_as
 from crawler.cli.answers import show_lines, wants_json
-from crawler.cli.phrases import counted, pending
+from crawler.cli.phrases import counted, pending, stamp
 from crawler.cli.robots import robots_of
 from crawler.cli.states import with_state
 from crawler.errors import Exit
@@ -27,10 +26,6 @@ from crawler.ports import Hosts, Record, Run
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
-
-
-def _stamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 async def show_story(settings: Settings, text: str) -> Exit:
@@ -98,7 +93,7 @@ async def _hops(pages: Record, record: UrlRecord) -> list[_Hop]:
     following: UrlRecord | None = record
     while following and following.visit.url not in {hop.url for hop in hops}:
         outcome = following.outcome if following.state == "settled" else None
-        at = _stamp(following.settled) if outcome and following.settled else None
+        at = stamp(following.settled) if outcome and following.settled else None
         status = following.facts.status if outcome and following.facts else None
         hops.append(_Hop(following.visit.url, status, code(outcome) if outcome else following.state, at))
         following = await pages.record(outcome.to) if isinstance(outcome, Moved) else None
@@ -175,9 +170,9 @@ def _story(
         return lines
     if record.settled:
         tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
-        lines.append(("settled", f"{_stamp(record.settled)} in run {record.run}{tries}"))
+        lines.append(("settled", f"{stamp(record.settled)} in run {record.run}{tries}"))
     if record.failing is not None:
-        lines.append(("failing", f"since {_stamp(record.failing)}"))
+        lines.append(("failing", f"since {stamp(record.failing)}"))
     return lines + _answer(record)
 
 

@@ -3,14 +3,8 @@
 import time
 from dataclasses import replace
 
-from crawler.app.compose import (
-    doubts_of,
-    in_published_order,
-    normaliser,
-    open_frontier,
-    published_as,
-    start_url,
-)
+from crawler.app.starts import normaliser, start_url
+from crawler.app.state import doubts_of, in_published_order, open_frontier, published_as
 from crawler.cli.crawl import _closing, configure_log, say
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError

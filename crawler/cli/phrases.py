@@ -1,5 +1,7 @@
 """Words that several commands say: counts with their noun, and what is to be said of an unfinished run."""
 
+from datetime import UTC, datetime
+
 from crawler.model.outcome import code
 from crawler.model.url_record import UrlRecord
 from crawler.ports import Run
@@ -8,6 +10,11 @@ from crawler.ports import Run
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 URL`, `1,170 URLs`; `many` where the plural is no plain s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def stamp(seconds: float) -> str:
+    """A moment (seconds since the epoch) as people read it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def pending(record: UrlRecord | None, newest: Run) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from crawler.app.compose import start_url
+from crawler.app.starts import start_url
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher

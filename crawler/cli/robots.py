@@ -13,7 +13,7 @@ import anyio
 import click
 import httpx
 
-from crawler.app.compose import normaliser, product_token, start_url
+from crawler.app.starts import normaliser, product_token, start_url
 from crawler.cli.answers import show_lines, wants_json
 from crawler.engine.robots import Robots
 from crawler.errors import Exit

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from crawler.app.compose import FOLDER, state_path
+from crawler.app.state import FOLDER, state_path
 from crawler.errors import ConfigError, FrontierError
 from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.parse.url import Url

@@ -5,9 +5,10 @@ import time
 
 import click
 
-from crawler.app.compose import normaliser, open_frontier, start_url, state_path
+from crawler.app.starts import normaliser, start_url
+from crawler.app.state import open_frontier, state_path
 from crawler.cli.answers import show_lines, wants_json
-from crawler.cli.explain import _stamp
+from crawler.cli.phrases import stamp
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError
 from crawler.frontier.sqlite.state_file import silence
@@ -42,7 +43,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
         click.echo(json.dumps(facts))
         return Exit.FINDINGS if dead else Exit.OK
     click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
-    show_lines([("state", path), ("started", _stamp(run.started))])
+    show_lines([("state", path), ("started", stamp(run.started))])
     if silent is not None and not run.complete:
         show_lines([("worked on", f"{duration(silent)} ago")])
     click.echo()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.app.compose import starts_of
 from crawler.app.job import open_job
+from crawler.app.starts import starts_of
 from crawler.errors import ConfigError
 from crawler.settings import load
 from crawler.settings.sections import Scope, Settings, State, keys

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from crawler.app.compose import MEMORY
+from crawler.app.state import MEMORY
 from crawler.cli.crawl import crawl_site
 from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled

@@ -1,0 +1,100 @@
+"""What a person typed becomes URLs: the start URLs, the published base, and how URLs are normalised.
+
+Nothing is opened and nothing is asked for; what is wrong is a `ConfigError`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from crawler.errors import ConfigError
+from crawler.fetch.bad_ports import BAD_PORTS
+from crawler.parse import url as urls
+from crawler.parse.normalise import Normaliser
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.tracking import TRACKING
+from crawler.parse.url import Url
+from crawler.settings.sections import Settings
+
+_WITH_LOGIN: Final = re.compile(r"[^/\\]*:[/\\]+[^/\\?#]*@|[^/\\:]*:[^/\\?#]*@")
+
+
+def starts_of(settings: Settings) -> tuple[Url, ...]:
+    """The start URLs, normalised. A bare host name is read as https. Raises `ConfigError`."""
+    if not settings.scope.start:
+        raise ConfigError(
+            "No URL to start from: name one, as in `sitemap-crawler crawl https://example.com/`."
+        )
+    starts = [start_url(text, normaliser(settings)) for text in settings.scope.start]
+    base = publish_base(settings, starts)
+    return tuple(dict.fromkeys(base.crawled(url) if base else url for url in starts))
+
+
+def publish_base(settings: Settings, starts: Sequence[Url]) -> PublishBase | None:
+    """Where the site of the first start URL is published, if that was said. Raises `ConfigError`."""
+    base = settings.output.publish_base
+    if base is None:
+        return None
+    folder = urls.target(base) + "/"
+    if folder != "/" and any(urls.target(url).startswith(folder) for url in starts[:1]):
+        raise ConfigError(
+            f"--publish-base: {starts[0]} lies below {folder} itself and would be published below {base}{folder}: "
+            f"give {urls.origin(base)}, or crawl the copy where it is served at /."
+        )
+    return PublishBase(base, urls.origin(starts[0]))
+
+
+def start_url(text: str, normalise: Normaliser) -> Url:
+    """One URL that a person typed. Raises `ConfigError`, which repeats no password."""
+    text = text.strip()
+    whole = text if "://" in text else f"https://{text}"
+    if _WITH_LOGIN.match(whole):
+        raise ConfigError(
+            "A URL must not hold a user name or password: put user:password into a variable and name that "
+            "with --auth-env."
+        )
+    url = normalise(whole)
+    if url is None or not urls.host(url):
+        raise ConfigError(f"{text!r} is not an http or https URL.")
+    if urls.port(url) in BAD_PORTS:
+        raise ConfigError(f"{text!r}: port {urls.port(url)} belongs to another protocol, and is never asked.")
+    return url
+
+
+def sitemap_of(settings: Settings) -> str:
+    """What --seed-sitemaps names: "auto", "off", the path of a file, or a URL. Raises `ConfigError`."""
+    chosen = settings.scope.seed_sitemaps
+    if chosen in {"auto", "off"}:
+        return chosen
+    if "://" in chosen:
+        return start_url(chosen, normaliser(settings))
+    if Path(chosen).is_dir() or not Path(chosen).exists():
+        raise ConfigError(
+            f"--seed-sitemaps: there is no file {chosen}; a URL begins with https:// or http://."
+        )
+    return chosen
+
+
+def normaliser(
+    settings: Settings,
+    sessions: Callable[[str, str], None] = lambda *_: None,
+    base: PublishBase | None = None,
+) -> Normaliser:
+    """The identity of URLs under these settings. `sessions` hears of each session id that goes.
+
+    `base`: published URLs are read as those of the copy that is crawled.
+    """
+    chosen = settings.urls
+    return Normaliser(
+        TRACKING | set(chosen.strip_param),
+        keep=chosen.keep_param,
+        drop_query=chosen.drop_query,
+        sessions=None if "session" in settings.scope.allow_trap else sessions,
+        base=base,
+    )
+
+
+def product_token(user_agent: str) -> str:
+    """The name that robots.txt and meta robots may call us by: the first word of the User-Agent header."""
+    return user_agent.split(maxsplit=1)[0].partition("/")[0].lower()

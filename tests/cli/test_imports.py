@@ -1,0 +1,54 @@
+"""What a command loads. `status` runs each minute as a healthcheck, so it must not load what only a crawl needs.
+
+Held by the names of modules, not by a time: in a process of its own, as nothing is loaded there yet.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawler.app.state import open_frontier
+from crawler.settings.sections import Settings, State
+
+HEAVY = frozenset(
+    {"httpx", "httpcore", "h11", "lxml", "selectolax", "rich", "brotli", "zstandard", "certifi"}
+)
+LOOP = frozenset({"asyncio", "uvloop", "sqlite3"})
+ASK = """
+import sys
+from crawler.cli.main import run
+code = run(sys.argv[1:])
+print(code, *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+def loaded(*words: str) -> tuple[int, set[str]]:
+    """The exit code of a command, and the top-level modules that its process has loaded at the end."""
+    done = subprocess.run([sys.executable, "-c", ASK, *words], capture_output=True, text=True, check=True)
+    code, *modules = done.stderr.split()
+    return int(code), set(modules)
+
+
+@pytest.fixture
+async def state(tmp_path: Path) -> str:
+    """A state in which a run began."""
+    path = str(tmp_path / "crawl.db")
+    frontier = open_frontier(Settings(state=State(state=path)), None)
+    await frontier.begin("settings", "reading")
+    await frontier.close()
+    return path
+
+
+async def test_status_loads_no_client_and_no_parser(state: str) -> None:
+    code, modules = loaded("status", "--state", state, "--alive", "60")
+    assert code == 0
+    assert not modules & HEAVY
+
+
+@pytest.mark.parametrize("words", [["--help"], ["config"], ["crawl", "--help"]], ids=" ".join)
+def test_help_and_config_load_no_loop_either(words: list[str]) -> None:
+    code, modules = loaded(*words)
+    assert code == 0
+    assert not modules & (HEAVY | LOOP)
