@@ -92,7 +92,10 @@ def truth(root: Path, origin: str) -> dict[str, str]:
             if target.startswith(start) and target not in seen:
                 seen.add(target)
                 todo.append(target)
-    return pages
+    # A folder and its index page are the same file: one page, listed under the name of the folder.
+    return {
+        url: at for url, at in pages.items() if url.removesuffix("index.html") not in pages.keys() - {url}
+    }
 
 
 def links(file: Path, url: str) -> list[str]:
