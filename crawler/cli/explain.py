@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
-from crawler.app.starts import normaliser, start_url
+from crawler.app.starts import normaliser, product_token, start_url
 from crawler.app.state import open_frontier, output_folder, published_as
 from crawler.cli.answers import show_lines, wants_json
 from crawler.cli.phrases import counted, pending, stamp
-from crawler.cli.robots import robots_of
 from crawler.cli.states import with_state
+from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
 from crawler.model.outcome import Failed, Kept, Moved, code, says
 from crawler.model.url_record import UrlRecord
@@ -134,9 +134,7 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
     file = await hosts.robots(site)
     if file is None:
         return ""
-    robots = robots_of(settings, None)
-    await robots.learn(site, file)
-    permit = robots.permit(url)
+    permit = origin_rules(file, product_token(settings.http.user_agent), site).permit(url)
     return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
 
 

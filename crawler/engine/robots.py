@@ -6,7 +6,7 @@ a file that fails.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -99,14 +99,27 @@ LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class OriginRules:
+    """What the robots.txt of one origin means for our product token. It decides, and asks nobody."""
+
     rules: Rules | None  # None: down
     detail: str
     sitemaps: tuple[Url, ...] = ()
     file: int = 0  # hash of what it was read from
 
+    def permit(self, url: Url) -> Permit:
+        """Whether `url`, of this origin, may be asked for."""
+        if self.rules is None:
+            return Permit(allowed=False, why=Why.ROBOTS_DOWN, line=self.detail)
+        decision = self.rules.permit(urls.target(url))
+        return Permit(decision.allowed, None if decision.allowed else Why.ROBOTS, decision.line)
 
-_NOBODY: Final = _Known(None, "")
+    def decide(self, url: Url) -> Decision:
+        """The group and the line that decide for `url`, of this origin."""
+        return self.rules.permit(urls.target(url)) if self.rules else Decision(allowed=False)
+
+
+_NOBODY: Final = OriginRules(None, "")
 
 
 class Robots:
@@ -131,38 +144,16 @@ class Robots:
         self._agent, self._fetcher, self._pacer = agent, fetcher, pacer
         self._now, self._turn = now, turn
         self._ignore, self._max_origins, self._max_memory = ignore, max_origins, max_memory
-        self._normalise = Normaliser(strip=())
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, OriginRules] = OrderedDict()
         self._memory = 0
         self._reading = anyio.Lock()
 
     async def ask(self, origin: str) -> RobotsFile:
-        """Read /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for what the network does.
+        """Read /robots.txt of `origin`. The caller has booked the slot of the first request; those of redirects are booked here."""
+        return await ask_robots(origin, self._fetcher, self._now, self._slot)
 
-        Redirects are followed to any host. The caller has booked the slot of the first request; those of the
-        hops are booked here.
-        """
-        url = Url(origin + "/robots.txt")
-        seen: set[Url] = set()
-        while len(seen) <= HOPS:
-            if seen:
-                await self._turn(urls.origin(url), await self._pacer.slot(urls.origin(url)))
-            seen.add(url)
-            reply = await self._fetcher.fetch(Request(url, limit=BODY, cut=True))
-            if isinstance(reply, Broken) or reply.status not in REDIRECTS:
-                return self._file(*_meaning(reply), url if len(seen) > 1 else None)
-            location = reply.headers.get("location")
-            to = self._normalise(location, url) if location else None
-            if to is None:
-                return self._file("down", b"", f"HTTP {reply.status} that leads nowhere")
-            if to in seen:
-                return self._file("none", b"", "redirects to itself")
-            url = to
-        return self._file("none", b"", f"more than {HOPS} redirects")
-
-    def _file(self, status: str, text: bytes, detail: str, found_at: Url | None = None) -> RobotsFile:
-        detail = " ".join(filter(None, [detail, f"at {found_at}" if found_at else ""]))
-        return RobotsFile(status, text, detail, self._now())
+    async def _slot(self, origin: str) -> None:
+        await self._turn(origin, await self._pacer.slot(origin))
 
     def knows(self, origin: str) -> bool:
         """Whether the rules of `origin` were learned."""
@@ -183,23 +174,18 @@ class Robots:
     def _is_full(self) -> bool:
         return len(self._known) > self._max_origins or self._memory > self._max_memory
 
-    def _forget(self, known: _Known) -> None:
+    def _forget(self, known: OriginRules) -> None:
         self._memory -= known.rules.weight if known.rules else 0
 
     def permit(self, url: Url) -> Permit:
         """Whether `url` may be asked for. Of an origin that is not known, nothing may."""
         if self._ignore:
             return Permit(allowed=True)
-        known = self._recall(urls.origin(url))
-        if known.rules is None:
-            return Permit(allowed=False, why=Why.ROBOTS_DOWN, line=known.detail)
-        decision = known.rules.permit(urls.target(url))
-        return Permit(decision.allowed, None if decision.allowed else Why.ROBOTS, decision.line)
+        return self._recall(urls.origin(url)).permit(url)
 
     def decide(self, url: Url) -> Decision:
         """The group and the line that decide for `url`, of a known origin, whatever `ignore` says."""
-        rules = self._recall(urls.origin(url)).rules
-        return rules.permit(urls.target(url)) if rules else Decision(allowed=False)
+        return self._recall(urls.origin(url)).decide(url)
 
     def delay(self, origin: str) -> float | None:
         """The Crawl-delay for us, in seconds."""
@@ -210,27 +196,62 @@ class Robots:
         """The http(s) sitemaps that the robots.txt of a known origin names, in its order, each once."""
         return list(self._recall(origin).sitemaps)
 
-    def _recall(self, origin: str) -> _Known:
+    def _recall(self, origin: str) -> OriginRules:
         if origin not in self._known:
             return _NOBODY
         self._known.move_to_end(origin)
         return self._known[origin]
 
 
-async def _read_apart(file: RobotsFile, agent: str, origin: str) -> _Known:
+async def ask_robots(
+    origin: str,
+    fetcher: Fetcher,
+    now: Callable[[], float],
+    slot: Callable[[str], Awaitable[object]] | None = None,
+) -> RobotsFile:
+    """Read /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for what the network does.
+
+    Redirects are followed to any host; before each, `slot` waits until its origin may be asked.
+    """
+    url = Url(origin + "/robots.txt")
+    seen: set[Url] = set()
+    while len(seen) <= HOPS:
+        if seen and slot:
+            await slot(urls.origin(url))
+        seen.add(url)
+        reply = await fetcher.fetch(Request(url, limit=BODY, cut=True))
+        if isinstance(reply, Broken) or reply.status not in REDIRECTS:
+            return _file(now(), *_meaning(reply), url if len(seen) > 1 else None)
+        location = reply.headers.get("location")
+        to = Normaliser(strip=())(location, url) if location else None
+        if to is None:
+            return _file(now(), "down", b"", f"HTTP {reply.status} that leads nowhere")
+        if to in seen:
+            return _file(now(), "none", b"", "redirects to itself")
+        url = to
+    return _file(now(), "none", b"", f"more than {HOPS} redirects")
+
+
+def _file(fetched: float, status: str, text: bytes, detail: str, found_at: Url | None = None) -> RobotsFile:
+    detail = " ".join(filter(None, [detail, f"at {found_at}" if found_at else ""]))
+    return RobotsFile(status, text, detail, fetched)
+
+
+async def _read_apart(file: RobotsFile, agent: str, origin: str) -> OriginRules:
     """Read a large file in a thread: 500 KiB of rules can take a second, in which others want their turn."""
     if len(file.text) <= LARGE:
-        return _read(file, agent, origin)
-    return await anyio.to_thread.run_sync(_read, file, agent, origin)
+        return origin_rules(file, agent, origin)
+    return await anyio.to_thread.run_sync(origin_rules, file, agent, origin)
 
 
-def _read(file: RobotsFile, agent: str, origin: str) -> _Known:
+def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
+    """Read what `origin` answered, for `agent`, our product token. Large files take long: see `LARGE`."""
     if file.status not in {"rules", "none"}:
-        return _Known(None, file.detail, file=hash(file))
+        return OriginRules(None, file.detail, file=hash(file))
     rules = parse(file.text, agent) if file.status == "rules" else Rules()
     normalise = Normaliser(strip=())
     named = (normalise(text, origin + "/") for text in rules.sitemaps)
-    return _Known(rules, file.detail, tuple(dict.fromkeys(url for url in named if url)), hash(file))
+    return OriginRules(rules, file.detail, tuple(dict.fromkeys(url for url in named if url)), hash(file))
 
 
 def _meaning(reply: Reply) -> tuple[str, bytes, str]:

@@ -47,6 +47,12 @@ async def test_status_loads_no_client_and_no_parser(state: str) -> None:
     assert not modules & HEAVY
 
 
+async def test_explain_loads_no_client(state: str) -> None:
+    code, modules = loaded("explain", "https://example.com/", "--state", state)
+    assert code == 0
+    assert "httpx" not in modules
+
+
 @pytest.mark.parametrize("words", [["--help"], ["config"], ["crawl", "--help"]], ids=" ".join)
 def test_help_and_config_load_no_loop_either(words: list[str]) -> None:
     code, modules = loaded(*words)
