@@ -6,10 +6,11 @@ implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Qu
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from crawler.model.facts import Entry, Validators
 from crawler.model.lease import Lease
+from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.reply import Broken, Headers, Reply
 from crawler.model.robots import Permit, RobotsFile
@@ -23,6 +24,8 @@ from crawler.parse.url import Url
 
 if TYPE_CHECKING:  # a parser of HTML is not loaded by who only reads the state
     from crawler.parse.html import Page, PageSource
+
+T = TypeVar("T")
 
 
 class Request(NamedTuple):
@@ -269,12 +272,12 @@ class Runs(Protocol):
         """
         ...
 
-    async def remember(self, key: str, value: str) -> None:
-        """Keep a word for the length of this run."""
+    async def remember(self, note: Note[T], value: T) -> None:
+        """Keep a note for the length of this run."""
         ...
 
-    async def recall(self, key: str, *, published: bool = False) -> str | None:
-        """A word kept in this run; or in the last one before it that was `published`."""
+    async def recall(self, note: Note[T], *, published: bool = False) -> T:
+        """A note kept in this run; or in the last one before it that was `published`. `note.absent` if there is none."""
         ...
 
 

@@ -4,14 +4,12 @@
 and publishes.
 """
 
-import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -22,8 +20,6 @@ from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
 from crawler.app.state import (
     MEMORY,
-    OUTPUT,
-    PUBLISH_BASE,
     doubts_of,
     far_of,
     home_of,
@@ -37,6 +33,7 @@ from crawler.engine.robots import Robots
 from crawler.errors import FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
+from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
@@ -55,7 +52,6 @@ from crawler.sitemap.publish.publish import STDOUT, Published, publish
 from crawler.workers.pool import Coordinator, WorkerPool
 
 log = logging.getLogger("crawler")
-DEATHS: Final = "deaths"  # a word of the run, as JSON: of processes, by the page that was being read
 
 
 def _reading_log(settings: Settings, start: Url) -> Path | None:
@@ -64,12 +60,12 @@ def _reading_log(settings: Settings, start: Url) -> Path | None:
     return None if state == MEMORY else Path(f"{state}.reading")
 
 
-async def _deaths(runs: Runs, reading: ReadingLog) -> dict[str, int]:
+async def _deaths(runs: Runs, reading: ReadingLog) -> Mapping[str, int]:
     """How many processes of this run died while they read a page, by its URL."""
-    known: dict[str, int] = json.loads(await runs.recall(DEATHS) or "{}")
+    known = await runs.recall(DEATHS)
     if died := reading.died():
         known = counted(known, died)
-        await runs.remember(DEATHS, json.dumps(known))
+        await runs.remember(DEATHS, known)
     return known
 
 

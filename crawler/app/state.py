@@ -14,6 +14,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.ledger import FAR
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.facts import Entry
+from crawler.model.note import OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
@@ -23,10 +24,9 @@ from crawler.rules.doubts import Doubts, Landing, doubts
 from crawler.settings.sections import DEFAULTS, Settings
 
 log = logging.getLogger("crawler.app.state")
+
 MEMORY: Final = ":memory:"
-PUBLISH_BASE: Final = "publish-base"  # as a word of the run
 FOLDER: Final = Path(".sitemap-crawler")
-OUTPUT: Final = "output"  # the same: the folder of the sitemap
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
@@ -83,13 +83,17 @@ async def published_as(history: History, settings: Settings, start: Url | None =
     if known is None:
         return None
     site = urls.origin(await home_of(history, known))
-    return PublishBase(settings.output.publish_base or await history.recall(PUBLISH_BASE) or site, site)
+    told = await history.recall(PUBLISH_BASE)
+    return PublishBase(settings.output.publish_base or told or site, site)
 
 
 async def output_folder(runs: Runs, settings: Settings) -> Path:
     """Where the sitemap lies: as --output says, else as the newest run was told."""
     told = settings.output.output
-    return Path((await runs.recall(OUTPUT) if told == DEFAULTS.output.output else None) or told)
+    if told != DEFAULTS.output.output:
+        return Path(told)
+    kept = await runs.recall(OUTPUT)
+    return Path(kept or told)
 
 
 async def in_published_order(pages: Record, base: PublishBase) -> AsyncIterator[Sequence[Entry]]:

@@ -1,6 +1,5 @@
 """`crawl`, `export`, and what stands around them: signals, the display, the decision to publish, the last words."""
 
-import json
 import logging
 import sys
 import time
@@ -19,6 +18,7 @@ from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complain
 from crawler.cli.signals import noted
 from crawler.engine.crawl import Ending
 from crawler.errors import Exit, PublishRefused, first_of
+from crawler.model.note import DATE_NOTES, LIES
 from crawler.model.survey import Balance
 from crawler.parse.url import target
 from crawler.ports import History, Record
@@ -213,8 +213,8 @@ async def _closing(history: History, published: Published | None, settings: Sett
         dated=await history.dated(),
         sitemaps=await history.sitemaps(),
         orphans=await history.orphans(),
-        lies=json.loads(await history.recall("lies") or "{}"),
-        date_notes=json.loads(await history.recall("date notes") or "[]"),
+        lies=await history.recall(LIES),
+        date_notes=await history.recall(DATE_NOTES),
         traps=await history.traps(),
         dry_run=settings.guard.dry_run,
         keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),

@@ -4,7 +4,6 @@ An alias that a link or a seed names is asked for its root page, once a run, bef
 so what belongs to the site depends on no order of arrival. An alias that does not redirect here is another site.
 """
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Final
 
 import anyio
 
+from crawler.model.note import ALIASES
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reply import Broken
 from crawler.model.robots import Permit
@@ -43,7 +43,8 @@ class Aliases:
 
     async def recall(self) -> None:
         """What this run learned before it was interrupted."""
-        self._asked = json.loads(await self.runs.recall("aliases") or "{}")
+        asked = await self.runs.recall(ALIASES)
+        self._asked = dict(asked)
         self.renew()
 
     def renew(self) -> None:
@@ -72,7 +73,7 @@ class Aliases:
             to = await self._target(Url(origin(to) + "/"))
         is_here = to is not None and self.candidates.scope.on_site(to)
         self._asked |= dict.fromkeys(chain, is_here)
-        await self.runs.remember("aliases", json.dumps(self._asked, sort_keys=True))
+        await self.runs.remember(ALIASES, dict(sorted(self._asked.items())))
         self.renew()
         log.info("a host alias was asked", extra={"fields": {"aliases": chain, "redirects_here": is_here}})
 

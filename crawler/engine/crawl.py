@@ -7,7 +7,6 @@ groups: whatever was ready while the last group was written makes the next. A cr
 URL. This file knows rules, words and ports; nothing concrete, and no settings.
 """
 
-import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -26,6 +25,7 @@ from crawler.engine.finish import dating, duplicates, trap_listing
 from crawler.engine.robots import Meeting
 from crawler.errors import StartForbidden, StartUnreachable, first_of
 from crawler.model.lease import Lease
+from crawler.model.note import ANSWERED, MOVED
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.reply import Reply, Response
@@ -202,8 +202,8 @@ class Crawl:
         """Whether more pages answered than when this run ended unfinished the last time."""
         outcomes = (await self.frontier.balance()).outcomes
         answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
-        before = int(await self.frontier.recall("answered") or -1)
-        await self.frontier.remember("answered", str(answered))
+        before = await self.frontier.recall(ANSWERED)
+        await self.frontier.remember(ANSWERED, answered)
         return answered > before
 
     async def _peek(self, url: Url) -> Reply | None:
@@ -465,8 +465,8 @@ class Crawl:
 
     async def _recall(self) -> None:
         """What this run learned before it was interrupted."""
-        for start, to in json.loads(await self.frontier.recall("moved") or "[]"):
-            self._admit(Url(start), Url(to))
+        for start, to in await self.frontier.recall(MOVED):
+            self._admit(start, to)
         await self.aliases.recall()
 
     def _admit(self, start: Url, to: Url) -> None:
@@ -551,8 +551,8 @@ class Crawl:
 
     async def _start_moved(self, start: Url, to: Url) -> None:
         self._admit(start, to)
-        moves = json.loads(await self.frontier.recall("moved") or "[]")
-        await self.frontier.remember("moved", json.dumps([*moves, [start, to]]))
+        moves = await self.frontier.recall(MOVED)
+        await self.frontier.remember(MOVED, [*moves, (start, to)])
 
 
 def _weight(item: Returned) -> int:

@@ -17,7 +17,7 @@ OLDER: Final = (
 )
 KEPT: Final = 20  # windows remembered of an origin
 
-Windows: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
+Windows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """By origin: first and last moment of each known build, in seconds since the epoch."""
 
 
@@ -43,13 +43,13 @@ def note(found: Build) -> str | None:
     return f"all dates of {found.origin} are of one build: {found.within:,} of {found.dated:,} lie within ten minutes"
 
 
-def remembered(windows: Windows, found: Sequence[Build]) -> dict[str, list[list[int]]]:
+def remembered(windows: Windows, found: Sequence[Build]) -> dict[str, list[tuple[int, int]]]:
     """The builds of earlier runs and the new ones: a page that was not built again since still has that date."""
-    known = {origin: [list(window) for window in some] for origin, some in windows.items()}
+    known = {origin: list(some) for origin, some in windows.items()}
     for build in found:
         some = known.setdefault(build.origin, [])
         if not any(first <= build.first and build.last <= last for first, last in some):
-            some[:] = [[first, last] for first, last in some if first < build.first or last > build.last]
-            some.append([build.first, build.last])
+            some[:] = [(first, last) for first, last in some if first < build.first or last > build.last]
+            some.append((build.first, build.last))
             del some[:-KEPT]
     return known

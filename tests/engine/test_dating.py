@@ -245,7 +245,7 @@ pytestmark = pytest.mark.anyio
 
 @given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, builds.WINDOW)), max_size=40))
 def test_builds_are_remembered_up_to_a_bound(spans: list[tuple[int, int]]) -> None:
-    known: dict[str, list[list[int]]] = {}
+    known: dict[str, list[tuple[int, int]]] = {}
     for first, length in spans:
         known = builds.remembered(known, [Build(SITE, 9, first, first + length, 9, 9, 9)])
         assert any(start <= first and first + length <= end for start, end in known[SITE])

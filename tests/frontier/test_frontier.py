@@ -17,6 +17,7 @@ from crawler.frontier.sqlite.rounds import sample
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
+from crawler.model.note import LIES, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.robots import RobotsFile
@@ -373,13 +374,20 @@ async def test_entries_come_in_order_of_their_text(bench: Bench) -> None:
     assert entries == [Entry(Url(url), dated.at) for url in expected]
 
 
-async def test_words_are_kept_for_one_run(bench: Bench) -> None:
+async def test_notes_are_kept_for_one_run(bench: Bench) -> None:
     await bench.ready()
-    await bench.frontier.remember("seeded", "yes")
-    assert await bench.frontier.recall("seeded") == "yes"
+    await bench.frontier.remember(LIES, {SITE: "all of one day"})
+    assert await bench.frontier.recall(LIES) == {SITE: "all of one day"}
     await bench.frontier.conclude()
     await bench.frontier.begin("settings")
-    assert await bench.frontier.recall("seeded") is None
+    assert await bench.frontier.recall(LIES) == {}
+
+
+async def test_a_note_that_nobody_wrote_damages_the_state(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.remember(Note("lies", "", read=str, write=str), "[1]")
+    with pytest.raises(FrontierError, match="damaged"):
+        await bench.frontier.recall(LIES)
 
 
 async def finish(bench: Bench, facts: Facts, *found: Visit) -> None:

@@ -4,14 +4,13 @@ The rules are in `lastmod` and `rules.builds`, the rows in the frontier. What a 
 once it was published: what a refused or abandoned run saw changes no date.
 """
 
-import json
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from crawler.model.note import BUILDS, DATE_NOTES, LIES
 from crawler.model.reasons import Source
 from crawler.model.survey import Doubts
-from crawler.ports import History, Runs
+from crawler.ports import History
 from crawler.rules import builds, lastmod
 
 log = logging.getLogger("crawler.engine.finish.dating")
@@ -20,12 +19,12 @@ log = logging.getLogger("crawler.engine.finish.dating")
 async def date(history: History, ladder: Sequence[Source]) -> None:
     """Choose every page's date, and remember what was not believed and why."""
     evidence, found = await history.evidence(), await history.builds(builds.WINDOW, builds.OLDER)
-    before = await _recalled(history, "lies")
+    before = await history.recall(LIES, published=True)
     convicted = {build.origin: why for build in found if (why := builds.lie(build))}
     lies = convicted | {it.origin: why for it in evidence if (why := lastmod.lie(it, before.get(it.origin)))}
     changes = {it.origin: why for it in evidence if (why := lastmod.mass_change(it))}
     windows = builds.remembered(
-        await _recalled(history, "builds"), [build for build in found if build.origin in convicted]
+        await history.recall(BUILDS, published=True), [build for build in found if build.origin in convicted]
     )
     notes = [note for build in found if build.origin not in lies and (note := builds.note(build))]
     notes = notes if Source.HEADER in ladder else []
@@ -35,15 +34,10 @@ async def date(history: History, ladder: Sequence[Source]) -> None:
     for note in notes:
         log.warning(note)
     await history.date(ladder, Doubts(tuple(lies), tuple(changes), _listed(windows)))
-    for key, value in (("lies", lies), ("builds", windows), ("date notes", notes)):
-        await history.remember(key, json.dumps(value))
+    await history.remember(LIES, lies)
+    await history.remember(BUILDS, windows)
+    await history.remember(DATE_NOTES, notes)
 
 
-async def _recalled(runs: Runs, key: str) -> dict[str, Any]:
-    """What the last published run remembered."""
-    known: dict[str, Any] = json.loads(await runs.recall(key, published=True) or "{}")
-    return known
-
-
-def _listed(windows: Mapping[str, Sequence[Sequence[int]]]) -> tuple[tuple[str, int, int], ...]:
+def _listed(windows: builds.Windows) -> tuple[tuple[str, int, int], ...]:
     return tuple((origin, first, last) for origin, some in windows.items() for first, last in some)

@@ -25,6 +25,7 @@ from crawler.frontier.sqlite.state_file import Lock, failure, open_state
 from crawler.model.facts import Entry
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
+from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.seed import Seed, SeedSettlement
@@ -180,17 +181,13 @@ class SqliteFrontier:
         """See `ports.Pacer.slow`."""
         await self._call(self._ledger.slow, origin, until)
 
-    async def remember(self, key: str, value: str) -> None:
+    async def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
-        await self._call(
-            self._ledger.do, "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._ledger.run, key, value)
-        )
+        await self._call(self._ledger.remember, note, value)
 
-    async def recall(self, key: str, *, published: bool = False) -> str | None:
+    async def recall(self, note: Note[T], *, published: bool = False) -> T:
         """See `ports.Runs.recall`."""
-        statement = schema.RECALL_PUBLISHED if published else schema.RECALL
-        row = await self._call(self._ledger.one_or_none, statement, {"run": self._ledger.run, "key": key})
-        return row[0] if row else None
+        return await self._call(self._ledger.recall, note, published=published)
 
     async def evidence(self) -> Sequence[Evidence]:
         """See `ports.Record.evidence`."""

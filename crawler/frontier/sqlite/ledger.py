@@ -10,13 +10,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crawler.frontier.seen_cache import SeenCache
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.rounds import Rounds
 from crawler.frontier.sqlite.seeds import SeedLedger
 from crawler.model.lease import Lease, Prior
+from crawler.model.note import Note
 from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.robots import RobotsFile
@@ -40,6 +41,9 @@ STRAIN_PAUSE: Final = (
     1.0  # seconds in which strain doubles once: answers that were in flight together say one thing
 )
 STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
+
+
+T = TypeVar("T")
 
 
 class Ledger(SeedLedger):
@@ -324,6 +328,16 @@ class Ledger(SeedLedger):
             seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(self._keep_failing).items()]
             given = {"run": self.run, "last": last[0], "now": self._clock(), "patience": json.dumps(seconds)}
             self._db.execute(schema.KEEP, given)
+
+    def remember(self, note: Note[T], value: T) -> None:
+        """See `ports.Runs.remember`."""
+        self.do("INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self.run, note.key, note.write(value)))
+
+    def recall(self, note: Note[T], *, published: bool = False) -> T:
+        """See `ports.Runs.recall`."""
+        statement = schema.RECALL_PUBLISHED if published else schema.RECALL
+        row = self.one_or_none(statement, {"run": self.run, "key": note.key})
+        return note.read(row[0]) if row else note.absent
 
     def changed(self) -> dict[str, int]:
         """See `ports.Record.changed`."""

@@ -1,0 +1,87 @@
+"""The notes of a run: what one part of the program keeps in the state for a later part, or for the same run resumed.
+
+A note has a type and a text form, and is declared here, so that reader and writer cannot disagree. The text forms are
+part of the state's format. What pages and traps say of themselves is no note: that is rows.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from crawler.parse.url import Url
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)  # no slots: a frozen generic cannot have them on 3.11
+class Note(Generic[T]):
+    """One kind of note. `read` raises `ValueError` for a text that `write` cannot have made."""
+
+    key: str
+    absent: T  # when a run has none
+    read: Callable[[str], T]
+    write: Callable[[T], str] = json.dumps
+
+
+def _json(shape: Callable[[Any], T]) -> Callable[[str], T]:
+    return lambda text: shape(json.loads(text))
+
+
+def _is(kind: type[T]) -> Callable[[Any], T]:
+    def shape(value: Any) -> T:
+        if not isinstance(value, kind):
+            raise ValueError(f"a note of the run holds {value!r:.50} in place of {kind.__name__}")  # noqa: TRY004 - of the text
+        return value
+
+    return shape
+
+
+def _list(each: Callable[[Any], T]) -> Callable[[Any], list[T]]:
+    return lambda value: [each(item) for item in _is(list)(value)]
+
+
+def _pair(each: Callable[[Any], T]) -> Callable[[Any], tuple[T, T]]:
+    def shape(value: Any) -> tuple[T, T]:
+        first, second = _list(each)(value)
+        return first, second
+
+    return shape
+
+
+def _by_name(each: Callable[[Any], T]) -> Callable[[Any], dict[str, T]]:
+    return lambda value: {name: each(item) for name, item in _is(dict)(value).items()}
+
+
+def _url(value: Any) -> Url:
+    return Url(_is(str)(value))
+
+
+PUBLISH_BASE: Final = Note[str]("publish-base", "", read=str, write=str)
+"""`--publish-base` as the run was told; empty without."""
+
+OUTPUT: Final = Note[str]("output", "", read=str, write=str)
+"""The absolute path of `--output`; empty for standard output."""
+
+ANSWERED: Final = Note[int]("answered", -1, read=int, write=str)
+"""Pages that had answered when the run ended unfinished the last time."""
+
+DEATHS: Final = Note[Mapping[str, int]]("deaths", {}, read=_json(_by_name(_is(int))))
+"""Processes that died while they read a page, by its URL."""
+
+MOVED: Final = Note[Sequence[tuple[Url, Url]]]("moved", (), read=_json(_list(_pair(_url))))
+"""Start URLs that redirect, with where to, in the order in which that was seen."""
+
+ALIASES: Final = Note[Mapping[str, bool]]("aliases", {}, read=_json(_by_name(_is(bool))))
+"""Host aliases that were asked, by origin: whether they redirect here."""
+
+LIES: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
+"""Origins whose Last-Modified headers are not believed, with the reason."""
+
+BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]](
+    "builds", {}, read=_json(_by_name(_list(_pair(_is(int)))))
+)
+"""By origin the builds that are known: first and last moment, in seconds since the epoch."""
+
+DATE_NOTES: Final = Note[Sequence[str]]("date notes", (), read=_json(_list(_is(str))))
+"""Sentences on the dates of this run, for the summary."""

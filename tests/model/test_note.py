@@ -1,0 +1,57 @@
+"""Notes of a run: their text form is part of the state's format, and nothing else is taken for one."""
+
+from typing import Any
+
+import pytest
+
+from crawler.model import note
+from crawler.model.note import Note
+
+A = "https://example.com"
+
+# The texts are those that earlier versions left in their states.
+WRITTEN: list[tuple[Note[Any], str, object]] = [
+    (note.PUBLISH_BASE, "https://example.org/shop", "https://example.org/shop"),
+    (note.OUTPUT, "/srv/sitemaps", "/srv/sitemaps"),
+    (note.OUTPUT, "", ""),
+    (note.ANSWERED, "17", 17),
+    (note.DEATHS, f'{{"{A}/p": 2}}', {f"{A}/p": 2}),
+    (note.MOVED, f'[["{A}/", "{A}/en/"]]', [(f"{A}/", f"{A}/en/")]),
+    (note.ALIASES, f'{{"{A}": true, "http://example.com": false}}', {A: True, "http://example.com": False}),
+    (note.LIES, f'{{"{A}": "all of one day"}}', {A: "all of one day"}),
+    (note.BUILDS, f'{{"{A}": [[100, 200], [900, 950]]}}', {A: [(100, 200), (900, 950)]}),
+    (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), WRITTEN)
+def test_a_note_of_an_earlier_version_is_read_and_written_the_same(
+    kind: Note[Any], text: str, value: object
+) -> None:
+    assert kind.read(text) == value
+    assert kind.write(kind.read(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (note.ANSWERED, "many"),
+        (note.DEATHS, "[]"),
+        (note.DEATHS, '{"a": "2"}'),
+        (note.MOVED, '[["a"]]'),
+        (note.MOVED, '[["a", 1]]'),
+        (note.ALIASES, '{"a": 1}'),
+        (note.LIES, "null"),
+        (note.LIES, "{"),
+        (note.BUILDS, '{"a": [[1, 2, 3]]}'),
+        (note.DATE_NOTES, '"a"'),
+    ],
+)
+def test_what_cannot_be_a_note_is_refused(kind: Note[Any], text: str) -> None:
+    with pytest.raises(ValueError):
+        kind.read(text)
+
+
+def test_no_two_notes_share_a_key() -> None:
+    kinds = [kind for kind in vars(note).values() if isinstance(kind, Note)]
+    assert len({kind.key for kind in kinds}) == len(kinds) == len({kind.key for kind, *_ in WRITTEN})
