@@ -64,7 +64,7 @@ def headers(data: bytes) -> None:
 
 
 def sitemap(data: bytes) -> None:
-    """Any file is read up to where it breaks."""
+    """Any file is partly read: broken in the middle."""
     found = sum(1 for _ in read.read([data[at : at + 100] for at in range(0, len(data), 100)], 1_000_000))
     assert found <= len(data)
 

@@ -63,7 +63,7 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
 @settings_options("log")
 @click.option(
     "-o", "--output", metavar="TEXT", cls=SettingOption, section="output",
-    help="the folder for the sitemap; - writes it to stdout [default: a temporary folder]",
+    help="folder for the sitemap files; - writes to stdout [default: a temporary folder]",
 )  # fmt: skip
 @click.option(
     "--serve", metavar="PORT", type=click.IntRange(1, 65_535), cls=SettingOption,

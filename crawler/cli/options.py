@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 HEADINGS: Final = {
     "scope": "What to crawl",
-    "urls": "When two URLs are one",
+    "urls": "URL normalisation",
     "pace": "Pace",
     "http": "HTTP",
     "verdicts": "What is listed",

@@ -227,7 +227,7 @@ async def ask_robots(
         if to is None:
             return _file(now(), "down", b"", f"HTTP {reply.status} that leads nowhere")
         if to in seen:
-            return _file(now(), "none", b"", "redirects to itself")
+            return _file(now(), "none", b"", "redirect loop")
         url = to
     return _file(now(), "none", b"", f"more than {HOPS} redirects")
 

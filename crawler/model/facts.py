@@ -11,9 +11,9 @@ from crawler.parse.url import Url
 class Look(Reason):
     """Why a page, alone, may be all that a crawler gets to see of a site."""
 
-    SHELL = "needs-scripts", "says nothing without scripts: no link to follow, and hardly any text"
+    SHELL = "needs-scripts", "needs JavaScript: without it there is no link to follow and hardly any text"
     LOGIN = "login", "looks like a login form"
-    NOFOLLOW = "nofollow", "lets none of its links be followed (nofollow)"
+    NOFOLLOW = "nofollow", "forbids following its links (nofollow)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from typing import Final
 from crawler.model.reasons import TRAPS
 
 SAYS: Final = {
-    "calendar": "a calendar without end",
-    "depth": "pages too deep to be found by a person",
-    "path": "paths that repeat or grow",
-    "query": "queries without end",
-    "session": "session ids in URLs",
-    "soft-404": "an error page that answers 200",
-    "links": "a page with more links than are looked at",
+    "calendar": "endless calendar",
+    "depth": "implausibly deep pages",
+    "path": "paths that repeat or keep growing",
+    "query": "endless query combinations",
+    "session": "session IDs in URLs",
+    "soft-404": "error page with status 200 (soft 404)",
+    "links": "page with more links than are read",
 }
 SHOWN: Final = 80  # characters of an example
 

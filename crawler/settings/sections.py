@@ -71,30 +71,30 @@ class Scope:
     start: tuple[str, ...] = option((), "URLs to start from", LIST(TEXT), flag=False)
     scope: str = option(
         "host",
-        "what counts as the site: the host, the folder of the start URL, its subdomains, or its whole domain",
+        "what belongs to the site: the start URL's host, its folder (path), its subdomains, or its whole domain",
         CHOICE("host", "path", "subdomains", "domain"),
     )
-    allow_host: tuple[str, ...] = option((), "another host that belongs to the site", LIST(HOST, ","))
+    allow_host: tuple[str, ...] = option((), "also crawl and list this host", LIST(HOST, ","))
     include: tuple[str, ...] = option(
-        (), "crawl only what matches: a glob on path and query, or re:REGEX", LIST(PATTERN)
+        (), "crawl only URLs that match: a glob on path and query, or re:REGEX", LIST(PATTERN)
     )
-    exclude: tuple[str, ...] = option((), "do not crawl what matches", LIST(PATTERN))
-    no_fetch: tuple[str, ...] = option((), "list what matches without asking for it", LIST(PATTERN))
-    no_list: tuple[str, ...] = option((), "crawl what matches, but do not list it", LIST(PATTERN))
+    exclude: tuple[str, ...] = option((), "do not crawl URLs that match", LIST(PATTERN))
+    no_fetch: tuple[str, ...] = option((), "list URLs that match without fetching them", LIST(PATTERN))
+    no_list: tuple[str, ...] = option((), "crawl URLs that match, but do not list them", LIST(PATTERN))
     max_depth: int | None = option(
-        None, "links to follow from the start; no limit if absent", ABSENT(COUNT(0))
+        None, "maximum number of links between a start URL and a page; no limit if absent", ABSENT(COUNT(0))
     )
-    max_pages: int | None = option(None, "pages to ask for, then stop (exit 7)", ABSENT(COUNT(1)))
-    max_time: float | None = option(None, "how long to crawl, then stop (exit 7)", ABSENT(DURATION))
+    max_pages: int | None = option(None, "stop after this many fetched pages (exit 7)", ABSENT(COUNT(1)))
+    max_time: float | None = option(None, "stop after this time (exit 7)", ABSENT(DURATION))
     allow_trap: tuple[str, ...] = option(
         (), "crawl URLs even if they look like this kind of crawler trap", LIST(CHOICE(*TRAPS), ",")
     )
-    input: tuple[str, ...] = option((), "a file with one URL a line to add; - reads stdin", LIST(TEXT), "-i")
+    input: tuple[str, ...] = option((), "add URLs from a file, one per line; - reads stdin", LIST(TEXT), "-i")
     seed_sitemaps: str = option(
-        "auto", "sitemaps to take URLs from: those robots.txt names (auto), a URL, a file, or off", TEXT
+        "auto", "add URLs from sitemaps: auto (those in robots.txt), a URL, a file, or off", TEXT
     )
     list_only: bool = option(
-        False, "ask only for what is named (start URLs, --input, sitemaps); follow no links", SWITCH
+        False, "fetch only the URLs given (start URLs, --input, sitemaps); follow no links", SWITCH
     )
 
 
@@ -103,23 +103,27 @@ class Urls:
     """When two spellings are one page."""
 
     strip_param: tuple[str, ...] = option(
-        (), "a query parameter to drop, beside the tracking parameters (* ends a prefix)", LIST(TEXT)
+        (), "query parameter to remove, in addition to the tracking parameters (* ends a prefix)", LIST(TEXT)
     )
-    keep_param: tuple[str, ...] = option((), "a tracking parameter to keep", LIST(TEXT))
-    drop_query: bool = option(False, "drop every query", SWITCH)
+    keep_param: tuple[str, ...] = option((), "tracking parameter to keep", LIST(TEXT))
+    drop_query: bool = option(False, "remove the query from every URL", SWITCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How hard the site is asked."""
 
-    concurrency: int = option(16, "requests in flight", COUNT(1, 1_000))
+    concurrency: int = option(16, "maximum number of requests in flight", COUNT(1, 1_000))
     processes: int = option(
-        1, "processes that fetch and read pages, at most half of --concurrency; 1 is this one", COUNT(1)
+        1,
+        "number of processes that fetch and parse pages, at most half of --concurrency; 1: no worker processes",
+        COUNT(1),
     )
-    rate: float = option(5.0, "requests a second to one host; 0 is unpaced", NUMBER(0, 100_000))
-    max_wait: float = option(600.0, "the longest Retry-After or Crawl-delay to sit out", SECONDS)
-    ignore_robots: bool = option(False, "crawl what robots.txt forbids: only on a site of your own", SWITCH)
+    rate: float = option(5.0, "maximum requests per second to one host; 0: no limit", NUMBER(0, 100_000))
+    max_wait: float = option(600.0, "longest Retry-After or Crawl-delay to wait for", SECONDS)
+    ignore_robots: bool = option(
+        False, "crawl URLs that robots.txt disallows; use only on your own site", SWITCH
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,27 +132,31 @@ class Http:
 
     user_agent: str = option(
         f"{USER_AGENT} (+https://example.org/sitemap-crawler)",
-        "the User-Agent header; its first word is the name looked for in robots.txt",
+        "User-Agent header; its first word is the product token matched in robots.txt",
         TEXT,
     )
-    timeout: float = option(20.0, "the longest silence", TIMEOUT)
-    total_timeout: float = option(60.0, "the longest time for one page", TIMEOUT)
-    retries: int = option(3, "further tries after a failure that may pass", COUNT(0))
-    max_body: int = option(10_000_000, "the largest page, decoded", BYTES(1))
-    max_redirects: int = option(10, "redirects in a row", COUNT(0))
+    timeout: float = option(20.0, "longest time to connect, or to wait for more data", TIMEOUT)
+    total_timeout: float = option(60.0, "longest time for one page in all", TIMEOUT)
+    retries: int = option(3, "retries after a temporary failure", COUNT(0))
+    max_body: int = option(10_000_000, "maximum size of a page after decompression", BYTES(1))
+    max_redirects: int = option(10, "maximum number of redirects to follow in a row", COUNT(0))
     header: tuple[str, ...] = option(
-        (), "a header for the start hosts, 'Name: value'", LIST(TEXT), "-H", secret=True
+        (), "header to send to the start hosts, 'Name: value'", LIST(TEXT), "-H", secret=True
     )
     auth_env: str | None = option(
-        None, "the variable that holds user:password or a bearer token for the start hosts", ABSENT(VARIABLE)
+        None,
+        "environment variable with user:password or a bearer token for the start hosts",
+        ABSENT(VARIABLE),
     )
-    cookie_file: str | None = option(None, "a Netscape cookie file for the start hosts", ABSENT(TEXT))
-    proxy: str | None = option(None, "a proxy URL, or env for the standard variables", ABSENT(TEXT))
-    ca_file: str | None = option(None, "certificates to trust, in PEM", ABSENT(TEXT))
-    insecure: bool = option(False, "do not check certificates: only on a site of your own", SWITCH)
-    http2: bool = option(False, "speak HTTP/2 where the server does (needs the http2 extra)", SWITCH)
+    cookie_file: str | None = option(None, "Netscape cookie file for the start hosts", ABSENT(TEXT))
+    proxy: str | None = option(
+        None, "proxy URL, or env to use the standard variables (HTTPS_PROXY …)", ABSENT(TEXT)
+    )
+    ca_file: str | None = option(None, "file of CA certificates to trust (PEM)", ABSENT(TEXT))
+    insecure: bool = option(False, "do not verify certificates; use only on your own site", SWITCH)
+    http2: bool = option(False, "use HTTP/2 if the server supports it (needs the http2 extra)", SWITCH)
     allow_address: tuple[str, ...] = option(
-        (), "a network (CIDR, or with :port) that may be asked though it is not public", LIST(NETWORK, ",")
+        (), "allow requests to this private network (CIDR, optionally with :port)", LIST(NETWORK, ",")
     )
 
 
@@ -156,9 +164,9 @@ class Http:
 class Verdicts:
     """Which pages are listed."""
 
-    no_rule: tuple[str, ...] = option((), "a rule to switch off", LIST(CHOICE(*RULES), ","))
+    no_rule: tuple[str, ...] = option((), "rule to switch off", LIST(CHOICE(*RULES), ","))
     types: tuple[str, ...] = option(
-        ("html",), "what is listed: html, pdf, or a media type", LIST(MEDIA_TYPE("html", "pdf"), ",")
+        ("html",), "content types to list: html, pdf, or a media type", LIST(MEDIA_TYPE("html", "pdf"), ",")
     )
 
 
@@ -168,16 +176,16 @@ class Dates:
 
     lastmod: str = option(
         "auto",
-        "where lastmod comes from (auto: what can be believed)",
+        "where lastmod comes from (auto: the most reliable source of each page)",
         CHOICE("auto", "header", "page", "none"),
     )
     changefreq: str | None = option(
         None,
-        "write this changefreq (search engines ignore it)",
+        "changefreq to write for every URL (search engines ignore it)",
         ABSENT(CHOICE("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")),
     )
     priority: float | None = option(
-        None, "write this priority (search engines ignore it)", ABSENT(NUMBER(0, 1))
+        None, "priority to write for every URL (search engines ignore it)", ABSENT(NUMBER(0, 1))
     )
 
 
@@ -186,20 +194,22 @@ class Output:
     """The files."""
 
     output: str = option(
-        "./sitemaps", "the folder for the sitemap; - writes one sitemap to stdout", TEXT, "-o"
+        "./sitemaps", "folder for the sitemap files; - writes a single sitemap to stdout", TEXT, "-o"
     )
     publish_base: str | None = option(
         None,
-        "where the site is published: its URLs there are read as those of the crawled copy, and written into the sitemap",
+        "base URL the sitemap is for, when a copy of the site is crawled (staging, localhost): written into the sitemap, and recognised in links",
         ABSENT(WEB_ADDRESS),
     )
-    format: str = option("xml", "the form of the sitemap", CHOICE("xml", "txt", "jsonl"))
-    gzip: bool = option(True, "compress", SWITCH)
+    format: str = option("xml", "format of the sitemap", CHOICE("xml", "txt", "jsonl"))
+    gzip: bool = option(True, "compress the files", SWITCH)
     file_mode: str = option(
-        "0644", "who may read the files, whatever the umask; folders that are made allow the same", FILE_MODE
+        "0644", "permissions of the files, regardless of the umask; new folders get matching ones", FILE_MODE
     )
-    max_urls: int = option(MAX_ENTRIES, "URLs in one file", COUNT(1, MAX_ENTRIES))
-    max_bytes: int = option(MAX_BYTES, "bytes of one file before compression", BYTES(10_000, MAX_BYTES))
+    max_urls: int = option(MAX_ENTRIES, "maximum number of URLs in one file", COUNT(1, MAX_ENTRIES))
+    max_bytes: int = option(
+        MAX_BYTES, "maximum size of one file before compression", BYTES(10_000, MAX_BYTES)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,29 +218,29 @@ class Guard:
 
     min_urls: int | None = option(
         None,
-        "refuse to publish fewer URLs; 1 on purpose publishes for the first time also what looks like no site",
+        "refuse to publish fewer URLs than this; 1 also publishes a first crawl that looks incomplete",
         ABSENT(COUNT(1)),
     )
     max_shrink: float = option(
         0.2,
-        "refuse to publish when this share of the URLs is gone, of the largest of the last 7 publications",
+        "refuse to publish when more than this share of the URLs is gone, compared with the largest of the last 7 publications",
         SHARE,
     )
     max_failed: float = option(
-        0.2, "refuse to publish when more than this share of the pages asked for failed", SHARE
+        0.2, "refuse to publish when more than this share of the fetched pages failed", SHARE
     )
     max_verdict_change: float = option(
-        0.2, "refuse to publish when more of the published pages than this share are noindex, canonical or empty now",
+        0.2, "refuse to publish when more than this share of the published pages became noindex, canonical elsewhere or empty",
         SHARE,
     )  # fmt: skip
     keep_failing: float = option(
         604_800.0,
-        "how long a published page that fails in a way that may pass stays listed; 0: not at all",
+        "how long a published page that fails temporarily stays listed; 0: not at all",
         DURATION,
     )
-    allow_partial: bool = option(False, "publish what an unfinished crawl knows", SWITCH)
-    force: bool = option(False, "publish although the guard refuses", SWITCH)
-    dry_run: bool = option(False, "do everything but write the sitemap", SWITCH)
+    allow_partial: bool = option(False, "publish the pages found by an unfinished crawl", SWITCH)
+    force: bool = option(False, "publish even if the guard refuses", SWITCH)
+    dry_run: bool = option(False, "do everything except write the sitemap", SWITCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,19 +248,19 @@ class State:
     """What is remembered."""
 
     state: str | None = option(
-        None, "the state file, or :memory:; .sitemap-crawler/HOST.db if absent", ABSENT(TEXT)
+        None, "state file, or :memory:; .sitemap-crawler/HOST.db if absent", ABSENT(TEXT)
     )
-    fresh: bool = option(False, "forget the state and begin anew", SWITCH)
-    keep_runs: int = option(10, "runs after which a URL that is no longer found is forgotten", COUNT(1))
+    fresh: bool = option(False, "delete the state and start over", SWITCH)
+    keep_runs: int = option(10, "forget a URL that was not found for this many runs", COUNT(1))
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
     """What is said while it works."""
 
-    log_format: str = option("text", "the form of the log on stderr", CHOICE("text", "json"))
-    quiet: bool = option(False, "say only what went wrong", SWITCH, "-q")
-    verbose: bool = option(False, "say every page", SWITCH, "-v")
+    log_format: str = option("text", "format of the log on stderr", CHOICE("text", "json"))
+    quiet: bool = option(False, "log errors only", SWITCH, "-q")
+    verbose: bool = option(False, "log every page", SWITCH, "-v")
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,7 +256,7 @@ def test_explain_diff_and_export_know_the_base(run: Run, tmp_path: Path) -> None
         (tmp_path / "live.txt").write_text(f"{WWW}/\n{WWW}/copy\n")
         code, out, _ = run("diff", "live.txt", "state.db")
         assert code == 8
-        assert f"- {WWW}/copy  (unlisted:canonical: names another page as canonical)\n" in out
+        assert f"- {WWW}/copy  (unlisted:canonical: canonical URL is another page)\n" in out
         assert f"+ {WWW}/a  (new)\n" in out
         code, _, err = run("export", "--state", "state.db", "-o", "exported")
         assert code == 0, err

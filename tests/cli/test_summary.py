@@ -51,12 +51,12 @@ def test_every_outcome_stands_with_its_words_and_count() -> None:
     told = [tuple(part.strip() for part in row if part) for row in rows]
     assert told[3:8] == [
         ("listed", "in the sitemap", "1,024"),
-        ("not listed", "names another page as canonical", "80"),
-        ("says noindex", "31"),
+        ("not listed", "canonical URL is another page", "80"),
+        ("marked noindex", "31"),
         ("moved", "redirects to another URL", "44"),
         ("failed", "not found (404, 410)", "9"),
     ]
-    assert ("the certificate or the TLS handshake failed", "2") in told
+    assert ("certificate or TLS handshake failed", "2") in told
 
 
 def test_counts_end_in_one_column() -> None:
@@ -242,7 +242,7 @@ def test_a_site_without_dates_is_told_of_it() -> None:
 def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
     lying = replace(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
     assert "970 by the Last-Modified header" in shown(lying)
-    assert "10 by the date that the page states" in shown(lying)
+    assert "10 by the date stated in the page" in shown(lying)
     assert "is not believed: it sends the time of the request on 9 of 9 pages" in " ".join(
         shown(lying).split()
     )
@@ -253,7 +253,7 @@ def test_traps_are_named_with_the_way_in() -> None:
         Trap("query", f"https://example.com/{n}?…", f"https://example.com/{n}?a=\x1b[2J") for n in range(20)
     ]
     text = " ".join(shown(replace(DONE, traps=traps)).split())
-    assert "queries without end: https://example.com/0?…" in text
+    assert "endless query combinations: https://example.com/0?…" in text
     assert "(--allow-trap query crawls it)" in text
     assert "and 12 more" in text
     assert "\x1b[2J" not in text

@@ -370,14 +370,14 @@ async def test_a_second_run_asks_what_changed(tmp_path: Path) -> None:
         (
             lambda site: site.robots("User-agent: *\nDisallow: /"),
             StartForbidden,
-            "forbidden by robots.txt.*Disallow: /",
+            "disallowed by robots.txt.*Disallow: /",
         ),
         (
             lambda site: site.raw("/robots.txt", body=b"", status=503),
             StartForbidden,
             "robots.txt could not be read",
         ),
-        (lambda site: site.redirect("/", "/"), StartUnreachable, "redirects to itself"),
+        (lambda site: site.redirect("/", "/"), StartUnreachable, "redirect loop"),
     ],
 )
 async def test_a_start_that_cannot_be_crawled_is_one_sentence(

@@ -95,9 +95,9 @@ HIDDEN = {
     "shell with links elsewhere": "says nothing without scripts",
     "login": "looks like a login form. --auth-env",
     "redirect to a login": "looks like a login form. --auth-env",
-    "meta nofollow": "lets none of its links be followed (nofollow). --no-rule nofollow",
-    "header nofollow": "lets none of its links be followed (nofollow). --no-rule nofollow",
-    "nofollow links": "lets none of its links be followed (nofollow). --no-rule nofollow",
+    "meta nofollow": "forbids following its links (nofollow). --no-rule nofollow",
+    "header nofollow": "forbids following its links (nofollow). --no-rule nofollow",
+    "nofollow links": "forbids following its links (nofollow). --no-rule nofollow",
 }
 
 
@@ -212,7 +212,7 @@ def test_rules_that_bind_most_of_the_site_are_named_at_the_end(run: Run) -> None
     assert code == 0
     [done] = [json.loads(line) for line in err.splitlines() if '"done"' in line]
     [note] = done["notes"]
-    assert note.startswith("3 of the 5 URLs of the site are forbidden by robots.txt: --ignore-robots")
+    assert note.startswith("3 of the 5 URLs of the site are disallowed by robots.txt: --ignore-robots")
 
 
 LOGIN, SHELL_PAGE = (
@@ -281,7 +281,7 @@ def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
         code, _, err = run("crawl", origin + "/", *QUICK, "-q")
         assert (code, "No page is listed" in err) == (6, True)
         _, out, _ = run("explain", origin + "/", "--state", "state.db")
-    assert "unlisted:empty: answered without content" in out
+    assert "unlisted:empty: empty response" in out
 
 
 @pytest.mark.anyio

@@ -99,7 +99,7 @@ def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Ru
         assert code == 8
         assert [line.replace(origin, "") for line in out] == [
             "- /broken  (failed:not-found: not found (404, 410))",
-            "- /hidden  (unlisted:noindex: says noindex)",
+            "- /hidden  (unlisted:noindex: marked noindex)",
             "- /moved  (moved to /new)",
             "+ /new  (new)",
             "- /orphan  (no page links to it, and nothing else names it)",
