@@ -30,7 +30,7 @@ def _run(args: Sequence[str]) -> int:
     if noted.first:
         if sys.stderr is not None:
             with suppress(OSError):
-                sys.stderr.write(f"sitemap-crawler: {noted.word} before anything began.\n")
+                sys.stderr.write(f"sitemap-crawler: {noted.word} before the start.\n")
                 sys.stderr.flush()
         return noted.exit
     code = int(run(args))

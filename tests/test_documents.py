@@ -86,7 +86,7 @@ def test_the_picture_shows_what_the_demo_really_says() -> None:
     picture = script("picture")
     now = picture.picture(picture.told(rate=0))
     assert shown(picture.PICTURE.read_text()) == shown(now), "run scripts/picture.py"
-    assert "each accounted for" in shown(now)
+    assert "all accounted for" in shown(now)
 
 
 def test_the_example_holds_every_key_and_each_can_be_switched_on(tmp_path: Path) -> None:

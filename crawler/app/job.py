@@ -123,7 +123,7 @@ class Job:
                 tasks.start_soon(self._crawl_into, send)
                 with receive:
                     yield receive
-                self.stop("nobody looks any more")
+                self.stop("the caller stopped reading outcomes")
         except BaseExceptionGroup as group:
             raise first_of(group) from group
 
@@ -153,7 +153,7 @@ class Job:
         if not balance.balanced:
             raise FrontierError(
                 f"The state does not balance: {balance.discovered:,} URLs were discovered, "
-                f"{balance.open + sum(balance.outcomes.values()):,} are accounted for. It is damaged: begin anew with --fresh."
+                f"{balance.open + sum(balance.outcomes.values()):,} are accounted for. It is damaged: start over with --fresh."
             )
         complete = self.ending is Ending.COMPLETE or self.run.complete
         over = complete and not self.settings.guard.dry_run
@@ -283,7 +283,7 @@ async def open_job(
         visitor = here.visitor
         if pace.processes > (most := max(1, pace.concurrency // 2)):
             log.warning(
-                "--processes is above its bound: each needs two requests in flight, so a larger --concurrency allows more",
+                "--processes reduced: each process needs two requests in flight (raise --concurrency for more)",
                 extra={
                     "fields": {"processes": pace.processes, "used": most, "concurrency": pace.concurrency}
                 },

@@ -114,7 +114,9 @@ class Lines:
             return None
         url = self.normalise(text)
         if url is None:
-            log.warning("a line is no URL", extra={"fields": {"input": self.name, "line": number}})
+            log.warning(
+                "skipped a line that is not a URL", extra={"fields": {"input": self.name, "line": number}}
+            )
         return url
 
     def close(self) -> None:
@@ -132,14 +134,14 @@ def _text(line: bytes) -> str:
 async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
     """The scope when no start URL is given: the first line of each host is one. Raises `ConfigError`."""
     if scope.scope == "path":
-        raise ConfigError("--scope path needs a start URL, beside --input: its folder is the site.")
+        raise ConfigError("--scope path needs a start URL in addition to --input: its folder is the site.")
     starts: dict[str, Url] = {}
     for lines in inputs:
         await lines.spool()
         found = await anyio.to_thread.run_sync(lines.hosts)
         starts |= {host: url for host, url in found.items() if host not in starts}
     if not starts:
-        raise ConfigError(f"--input: no line of {' or '.join(scope.input)} is an http or https URL.")
+        raise ConfigError(f"--input: no line in {' or '.join(scope.input)} is an http or https URL.")
     if len(starts) > MOST_HOSTS:
         raise ConfigError(f"--input names more than {MOST_HOSTS:,} hosts, and there is no start URL.")
     return replace(scope, start=tuple(starts.values()))
@@ -236,7 +238,8 @@ class Seeds:
             yield seed, urls
         if passed:
             log.warning(
-                "more sitemaps than are read", extra={"fields": {"passed_over": passed, "nested": NESTED}}
+                "limit on the number of sitemaps reached",
+                extra={"fields": {"passed_over": passed, "nested": NESTED}},
             )
 
     async def _settle(self, read: SeedSettlement) -> int:
@@ -249,12 +252,14 @@ class Seeds:
         fields: dict[str, object] = {"url": seed.name}
         if read.outcome in {SeedOutcome.READ, SeedOutcome.PARTLY}:
             counts = {"pages": read.entries - len(read.below), "sitemaps": len(read.below)}
-            log.info("read a sitemap", extra={"fields": fields | counts})
+            log.info("sitemap read", extra={"fields": fields | counts})
         if read.outcome is SeedOutcome.PARTLY:
-            log.warning("a sitemap is broken", extra={"fields": fields | {"fault": read.detail}})
+            log.warning(
+                "sitemap could not be read in full", extra={"fields": fields | {"fault": read.detail}}
+            )
         elif read.outcome is not SeedOutcome.READ:
             reason = read.detail or read.outcome.says
-            log.warning("a sitemap was passed over", extra={"fields": fields | {"reason": reason}})
+            log.warning("sitemap skipped", extra={"fields": fields | {"reason": reason}})
         return passed
 
     async def _named(self, below: Sequence[Seed]) -> list[Seed]:
@@ -268,7 +273,7 @@ class Seeds:
         if seed.kind is SeedKind.INPUT:
             lines = self._lines.get(seed.name)
             if lines is None:
-                return SeedSettlement(seed, SeedOutcome.FAILED, "is not given any more")
+                return SeedSettlement(seed, SeedOutcome.FAILED, "no longer given")
             await lines.spool()
             return lines
         if is_web(seed.name):
@@ -301,7 +306,7 @@ class Seeds:
                 gone = status < 500 and status not in {401, 403, 429}
                 return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {status}", gone=gone)
             url = to
-        return SeedSettlement(seed, SeedOutcome.FAILED, "redirects too often", gone=True)
+        return SeedSettlement(seed, SeedOutcome.FAILED, "too many redirects", gone=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,14 +51,16 @@ def start_url(text: str, normalise: Normaliser) -> Url:
     whole = text if "://" in text else f"https://{text}"
     if _WITH_LOGIN.match(whole):
         raise ConfigError(
-            "A URL must not hold a user name or password: put user:password into a variable and name that "
-            "with --auth-env."
+            "A URL must not hold a user name or password: put user:password into an environment variable "
+            "and name it with --auth-env."
         )
     url = normalise(whole)
     if url is None or not urls.host(url):
         raise ConfigError(f"{text!r} is not an http or https URL.")
     if urls.port(url) in BAD_PORTS:
-        raise ConfigError(f"{text!r}: port {urls.port(url)} belongs to another protocol, and is never asked.")
+        raise ConfigError(
+            f"{text!r}: port {urls.port(url)} is reserved for another protocol and is never contacted."
+        )
     return url
 
 

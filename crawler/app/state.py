@@ -34,7 +34,7 @@ def state_path(settings: Settings, start: Url | None) -> str:
     if settings.state.state:
         return settings.state.state
     if start is None:
-        raise ConfigError("No state is named: give --state, or the URL that was crawled.")
+        raise ConfigError("Which state? Give --state, or the URL that was crawled.")
     return str(FOLDER / (urls.netloc(start).replace(":", "_").strip("[]") + ".db"))
 
 
@@ -45,7 +45,7 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         raise ConfigError(f"--state: {path.partition(':')[0]} is not supported; name a file.")
     begins_anew = settings.state.fresh and path != MEMORY and not read_only
     if begins_anew and (kept := remove_state(path)):
-        log.warning("the damaged state is kept under another name", extra={"fields": {"file": str(kept)}})
+        log.warning("state file is damaged; kept under another name", extra={"fields": {"file": str(kept)}})
     gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
     return SqliteFrontier(
         path,

@@ -32,7 +32,7 @@ def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Sett
 def cli() -> None:
     """Crawl a site and publish a sitemap that search engines can trust.
 
-    Begin with:  sitemap-crawler crawl https://example.com/
+    To start:  sitemap-crawler crawl https://example.com/
 
     Without a network:  sitemap-crawler demo
     """
@@ -48,7 +48,7 @@ def cli() -> None:
 def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """Crawl a site, then publish its sitemap.
 
-    An unfinished crawl is resumed; a finished one is crawled again, asking only what changed.
+    An unfinished crawl is resumed; a finished one is repeated with conditional requests, so unchanged pages are not downloaded.
     """
     from crawler.cli.crawl import crawl_site  # noqa: PLC0415
 
@@ -67,12 +67,12 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
 )  # fmt: skip
 @click.option(
     "--serve", metavar="PORT", type=click.IntRange(1, 65_535), cls=SettingOption,
-    help="only serve the website on this port of 127.0.0.1, until interrupted",
+    help="only serve the website on this port of 127.0.0.1 until interrupted",
 )  # fmt: skip
 def demo(serve: int | None, **params: Any) -> int:
-    """Crawl a small bundled website on loopback, and show the result.
+    """Crawl a small built-in website on this machine and show the result.
 
-    Needs no network and writes only to --output (a temporary folder, if none is named).
+    Needs no network and writes only to --output (by default a temporary folder).
     """
     from crawler.cli.demo.command import crawl_demo, serve_demo  # noqa: PLC0415
 
@@ -93,10 +93,10 @@ def demo(serve: int | None, **params: Any) -> int:
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     cls=SettingOption,
-    help="a healthcheck: exit 8 when a crawl is unfinished and nothing worked on it for SECONDS",
+    help="for health checks: exit 8 if a crawl is unfinished and made no progress for SECONDS",
 )
 def status(url: str | None, alive: float | None, **params: Any) -> int:
-    """Say where a crawl stands. URL is the one that was crawled, or name the --state."""
+    """Show the progress of a crawl, from the saved state. Give the URL that was crawled, or --state."""
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.status import show_status  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
     only=frozenset({"strip-param", "keep-param", "drop-query", "output", "state", "log-format"}),
 )
 def explain(url: str, **params: Any) -> int:
-    """Tell the story of one URL, from state."""
+    """Show what is known about one URL and why, from the saved state."""
     from crawler.cli.explain import show_story  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
@@ -159,11 +159,11 @@ def export(url: str | None, **params: Any) -> int:
 }))  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
-    help="one line, or one JSON object, for each finding [default: text]",
+    help="one line or one JSON object per finding [default: text]",
 )  # fmt: skip
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), default=10, cls=SettingOption,
-    help="lines for one kind of finding in one file; 0 shows all [default: 10]",
+    help="maximum lines per kind of finding and file; 0 shows all [default: 10]",
 )  # fmt: skip
 def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> int:
     """Check sitemaps and indexes against the protocol.
@@ -189,7 +189,7 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
 }))  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
-    help="one line, or one JSON object, for each difference [default: text]",
+    help="one line or one JSON object per difference [default: text]",
 )  # fmt: skip
 def diff(old: str, new: str, form: str, **params: Any) -> int:
     """Say what differs between two sitemaps.
@@ -241,5 +241,5 @@ def check(file: str) -> int:
 
     _, origins = load.resolve(Path(file))
     changed = [origin for origin in origins if origin.place != "default"]
-    click.echo(f"{file}: good, {counted(len(changed), 'setting')}.")
+    click.echo(f"{file}: valid, {counted(len(changed), 'setting')}.")
     return Exit.OK

@@ -45,7 +45,7 @@ async def crawl_site(settings: Settings) -> Exit:
         await anyio.lowlevel.checkpoint()  # from here on somebody listens
         if noted.first is None:
             return await _crawl(settings, stopping)
-    log.error("%s before the crawl began", noted.word)
+    log.error("%s before the crawl started", noted.word)
     return Exit(noted.exit)
 
 
@@ -53,9 +53,9 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
     began = time.monotonic()
     check_extras(settings)
     if settings.pace.ignore_robots:
-        log.warning("robots.txt is ignored: this is for sites of your own")
+        log.warning("robots.txt is ignored: use this only on your own site")
     if settings.http.insecure:
-        log.warning("certificates are not checked: anybody on the way can change what is read")
+        log.warning("certificates are not verified: anyone on the network path can alter what is read")
     if not settings.guard.dry_run:
         check_folder(settings.output)
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:

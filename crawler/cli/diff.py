@@ -99,11 +99,11 @@ async def _load_sitemap(comparison: Comparison, side: str, place: str, places: P
         comparison.load(side, _pages(reading, children, place))
         if not reading.is_sitemap:
             raise ConfigError(
-                f"{place} is no sitemap: it {reading.malformed or 'has no entries and another root'}."
+                f"{place} is not a sitemap: it {reading.malformed or 'has no entries and the wrong root element'}."
             )
         if reading.malformed:
             click.echo(
-                f"{printable(place)}: {printable(reading.malformed)}; what could be read was compared.",
+                f"{printable(place)}: {printable(reading.malformed)}; only the readable part was compared.",
                 err=True,
             )
         for loc in children if levels > 1 else ():
@@ -138,9 +138,9 @@ async def _reason(pages: Record | None, newest: Run | None, base: PublishBase | 
     if newest and (unknown := pending(record, newest)):
         return unknown
     if record is None:
-        return "no page links to it, and nothing else names it"
+        return "no page links to it, and no seed contains it"
     if newest and record.run < newest.number:
-        return f"no longer linked: run {record.run} was the last that found it"
+        return f"no longer linked: run {record.run} was the last to find it"
     outcome = record.outcome if record.state == "settled" else None
     if outcome is None:
         return record.state

@@ -66,7 +66,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         show_lines(("hop", str(hop)) for hop in hops)
         if published != url:
             show_lines([("published", f"as {published}")])
-        show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "in no published file")])
+        show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "not in any published file")])
         if unknown:
             show_lines([("not yet", unknown)])
         elif record and newest:
@@ -103,7 +103,7 @@ async def _hops(pages: Record, record: UrlRecord) -> list[_Hop]:
 def _change(record: UrlRecord, newest: Run) -> str:
     """What the run before said, once the newest has come to the URL or to its own end."""
     if record.run < newest.number:
-        return f"no longer found: run {record.run} was the last that knew it, this is {newest.number}"
+        return f"no longer found: run {record.run} was the last to find it, this is run {newest.number}"
     if record.was is None:
         return "found for the first time"
     now = code(record.outcome) if record.outcome else record.state
@@ -114,7 +114,7 @@ def _change(record: UrlRecord, newest: Run) -> str:
         if dated != record.was_lastmod
         else ""
     )
-    return ", ".join(filter(None, [before, date])) or "nothing since the run before"
+    return ", ".join(filter(None, [before, date])) or "nothing since the previous run"
 
 
 async def _trail(pages: Record, record: UrlRecord) -> list[Url]:
@@ -141,9 +141,9 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
 def _story(
     typed: str, url: Url, record: UrlRecord | None, trail: Sequence[Url], robots: str
 ) -> list[tuple[str, str]]:
-    lines = [("written", f"{typed} was read as the URL above")] if typed != url else []
+    lines = [("written", f"{typed} was normalised to the URL above")] if typed != url else []
     if record is None:
-        lines.append(("outcome", "not known: nothing that was read names this URL"))
+        lines.append(("outcome", "not known: no page, sitemap or input contains this URL"))
         return lines + ([("robots.txt", robots)] if robots else [])
     outcome = record.outcome if record.state == "settled" else None
     lines.append(("outcome", f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state))
@@ -153,7 +153,9 @@ def _story(
         case None:
             pass
         case Kept(_, detail):
-            lines.append(("because", detail or "it is in the last publication, and this may pass"))
+            lines.append(
+                ("because", detail or "it is in the last published sitemap, and the failure may be temporary")
+            )
         case _ if detail := getattr(outcome, "detail", ""):
             lines.append(("because", detail))
     if len(trail) > 1:
@@ -177,13 +179,13 @@ def _story(
 def _answer(record: UrlRecord) -> list[tuple[str, str]]:
     facts = record.facts
     if facts is None:
-        return [("status", "none" if isinstance(record.outcome, Failed | Kept) else "not asked for")]
+        return [("status", "none" if isinstance(record.outcome, Failed | Kept) else "not fetched")]
     lines = [("status", str(facts.status))]
     if facts.lastmod:
-        lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} by {facts.lastmod.source.says}"))
+        lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} from {facts.lastmod.source.says}"))
     elif facts.status == 200:
         given = f"; Last-Modified said {facts.header.isoformat()}" if facts.header else ""
-        lines.append(("lastmod", f"none that can be believed{given}"))
+        lines.append(("lastmod", f"no reliable date{given}"))
     if facts.validators.etag:
         lines.append(("etag", facts.validators.etag))
     return lines

@@ -26,7 +26,7 @@ async def export_sitemap(settings: Settings) -> Exit:
         base = await published_as(frontier, settings, start)
         known = start or await frontier.first()
         if run is None or base is None or known is None:
-            raise FrontierError("The state knows no URL yet: crawl first.")
+            raise FrontierError("The state contains no URLs yet: crawl first.")
         doubts = await doubts_of(frontier, [known])
         published = await publish(
             in_published_order(frontier, base),

@@ -21,11 +21,11 @@ from crawler.report.printable import printable
 
 PROGRAM: Final = "sitemap-crawler"
 UNWRITABLE: Final = {
-    errno.EPIPE: "nobody reads it",
+    errno.EPIPE: "the reader closed the pipe",
     errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the quota is used up",
+    errno.EDQUOT: "the disk quota is exceeded",
     errno.EFBIG: "the file is too large",
-    errno.EIO: "the disk or the terminal fails",
+    errno.EIO: "input/output error",
     errno.EBADF: "stdout is closed",
 }
 RANGES: Final = {

@@ -26,10 +26,8 @@ def pending(record: UrlRecord | None, newest: Run) -> str:
         return ""
     unfinished = f"run {newest.number} is unfinished and has not"
     if record is None:
-        return f"{unfinished} come to it yet; no run before knew it"
+        return f"{unfinished} reached it yet; no earlier run found it"
     if record.run < newest.number:
-        said = f"said {code(record.outcome)}" if record.outcome else "knew it, but did not come to it"
-        return f"{unfinished} come to it yet; run {record.run} {said}"
-    return (
-        f"{unfinished} settled it yet; {f'{record.was} before' if record.was else 'found for the first time'}"
-    )
+        said = f"recorded {code(record.outcome)}" if record.outcome else "found it, but did not reach it"
+        return f"{unfinished} reached it yet; run {record.run} {said}"
+    return f"{unfinished} finished it yet; {f'{record.was} before' if record.was else 'found for the first time'}"

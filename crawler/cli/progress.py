@@ -42,7 +42,7 @@ async def show(stats: Stats, console: Console, *, interval: float = 0.25) -> Non
     try:
         await _draw(stats, console, interval)
     except Exception:  # a closed terminal or an odd encoding is no reason to stop a crawl
-        log.debug("the progress display was given up", exc_info=True)
+        log.debug("progress display failed and is switched off", exc_info=True)
 
 
 async def tell(stats: Stats, _console: Console | None = None, *, interval: float = LINE_SECONDS) -> None:

@@ -26,9 +26,9 @@ from crawler.settings.sections import Settings
 
 STATUSES: Final = {
     "rules": "read",
-    "none": "there is none",
-    "down": "could not be read, so nothing may be asked for",
-    "unreachable": "could not be reached, so nobody knows what may be asked for",
+    "none": "there is none, so everything is allowed",
+    "down": "could not be read, so nothing may be fetched",
+    "unreachable": "could not be reached, so it is unknown what may be fetched",
 }
 VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": Exit.UNREACHABLE}
 

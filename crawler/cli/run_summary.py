@@ -11,7 +11,7 @@ from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 
 STDOUT: Final = "-"  # as a folder
-UNPUBLISHED: Final = "Nothing was published; --allow-partial publishes what is known so far."
+UNPUBLISHED: Final = "Nothing was published; --allow-partial publishes what was found so far."
 EXAMPLES: Final = 3  # for each way to fail
 
 
@@ -65,7 +65,7 @@ def complaint(told: Closing) -> str:
             words
             + f"Not finished: {told.unfinished}."
             + (f" {UNPUBLISHED}" if told.unpublished else "")
-            + (f" To go on: {told.resume}." if told.resume else "")
+            + (f" To continue: {told.resume}." if told.resume else "")
         )
     return kept_words(told) if told.keeps_many else ""
 
@@ -73,8 +73,8 @@ def complaint(told: Closing) -> str:
 def stalled_words(told: Closing) -> str:
     """What to say of a run that comes no further."""
     return (
-        f"No progress: this crawl ended unfinished as it did the time before, and no further page answered; "
-        f"{told.balance.open:,} of {told.balance.discovered:,} URLs are still open, and nothing new is published."
+        f"No progress: like the previous run, this crawl ended unfinished, and no further page was received; "
+        f"{told.balance.open:,} of {told.balance.discovered:,} URLs are still open, and nothing new was published."
     )
 
 

@@ -30,7 +30,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
     finally:
         await frontier.close()
     if run is None:
-        raise FrontierError("The state is empty: no crawl began yet.")
+        raise FrontierError("The state is empty: no crawl has started yet.")
     path = state_path(settings, start)
     silent = silence(path, time.time())
     dead = alive is not None and not run.complete and (silent is None or silent > alive)
@@ -50,7 +50,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
     for outcome, count in sorted(balance.outcomes.items(), key=lambda item: (-item[1], item[0])):
         click.echo(f"  {count:>9,}  {outcome:<22}  {says(outcome)}")
     if balance.open:
-        click.echo(f"  {balance.open:>9,}  {'open':<22}  still to be settled")
-    verdict = "each accounted for" if balance.balanced else "THE TOTALS DO NOT BALANCE: please report this"
+        click.echo(f"  {balance.open:>9,}  {'open':<22}  not finished yet")
+    verdict = "all accounted for" if balance.balanced else "THE TOTALS DO NOT ADD UP: please report this"
     click.echo(f"  {balance.discovered:>9,}  discovered, {verdict}")
     return Exit.FINDINGS if dead else Exit.OK

@@ -51,14 +51,14 @@ KINDS: Final = (
     ("failed", "failed", "red"),
 )
 ADVICE: Final = {
-    "failed:rate-limited": "The site asked for patience: a lower --rate gives it more.",
-    "failed:timeout": "Some answers were too slow: raise --timeout, or lower --concurrency.",
-    "failed:too-large": "Some pages are larger than --max-body: raise it, if they are pages at all.",
-    "failed:forbidden": "Some pages want a login: --auth-env and --cookie-file can give one.",
-    "failed:tls": "Some certificates are not trusted: --ca-file names an authority of your own.",
-    "failed:address": "Some hosts have private addresses or unnamed ports: --allow-address permits a network of your own.",
-    "failed:server-error": "The server failed on some pages: crawl again when it is well.",
-    "unlisted:robots-down": "A robots.txt could not be read: crawl again when it can.",
+    "failed:rate-limited": "The site limits the rate of requests: use a lower --rate than now.",
+    "failed:timeout": "Some responses were too slow: raise --timeout, or lower --concurrency.",
+    "failed:too-large": "Some pages are larger than --max-body: raise it if they are really pages.",
+    "failed:forbidden": "Some pages require a login: see --auth-env and --cookie-file.",
+    "failed:tls": "Some certificates are not trusted: add your own CA with --ca-file.",
+    "failed:address": "Some hosts have private addresses or unusual ports: --allow-address allows your own network.",
+    "failed:server-error": "The server failed on some pages: crawl again when it works again.",
+    "unlisted:robots-down": "A robots.txt could not be read: crawl again when it is back.",
 }
 
 
@@ -85,7 +85,7 @@ def _print(console: Console, told: Closing) -> None:
     console.print()
     console.print(_facts(told, width))
     if told.robots_line:
-        console.print(Text("\nPut this line into robots.txt; it never has to change:\n"))
+        console.print(Text("\nAdd this line to robots.txt; it never has to change:\n"))
         console.print(Text(f"  {printable(told.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
     _print_hints(console, list(_hints(told)), width)
     console.print()
@@ -99,7 +99,7 @@ def _headline(told: Closing) -> Text:
     line = Text(words, f"bold {style}")
     if told.elapsed is not None and told.asked:
         line.append(
-            f"  {counted(told.asked, 'page')} asked for in {duration(told.elapsed)}", "not bold default"
+            f"  {counted(told.asked, 'page')} fetched in {duration(told.elapsed)}", "not bold default"
         )
     return line
 
@@ -112,9 +112,9 @@ def _ending(told: Closing) -> tuple[str, str]:
     if told.dry_run:
         return "Dry run, nothing written", "yellow"
     if told.folder == STDOUT:
-        return ("Written to stdout in part", "yellow") if told.unfinished else ("Written to stdout", "green")
+        return ("Partly written to stdout", "yellow") if told.unfinished else ("Written to stdout", "green")
     if told.files and told.unfinished:
-        return "Published in part", "yellow"
+        return "Partly published", "yellow"
     if told.files and all(file.unchanged for file in told.files):
         return "Nothing changed", "green"
     return ("Published", "green") if told.files else ("Nothing published", "yellow")
@@ -163,11 +163,11 @@ def _words(code: str) -> str:
 def _total(balance: Balance) -> Text:
     if balance.balanced:
         number, _, noun = counted(balance.discovered, "URL").partition(" ")
-        return Text.assemble((number, "bold"), f" {noun} discovered, each accounted for")
+        return Text.assemble((number, "bold"), f" {noun} discovered, all accounted for")
     found = balance.open + sum(balance.outcomes.values())
     return Text(
-        f"The balance does not hold: {counted(balance.discovered, 'URL')} discovered, {found:,} accounted for. "
-        "This is a fault of the program; please report it.",
+        f"The totals do not add up: {counted(balance.discovered, 'URL')} discovered, {found:,} accounted for. "
+        "This is a bug; please report it.",
         "bold red",
     )
 
@@ -195,12 +195,12 @@ def _facts(told: Closing, width: int) -> Table:
 def _dates(told: Closing) -> Text:
     listed = told.balance.listed
     if not listed:
-        return Text("no page is listed")
+        return Text("no pages are listed")
     dated = sum(told.dated.values())
     words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed} %)"
-    sources = [f"{count:,} by {Source.of(source).says}" for source, count in told.dated.items()]
+    sources = [f"{count:,} from {Source.of(source).says}" for source, count in told.dated.items()]
     lines = [words, *(sources if set(told.dated) - {"header"} else [])]
-    lines += [f"Last-Modified of {site} is not believed: {why}" for site, why in told.lies.items()]
+    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in told.lies.items()]
     lines += told.date_notes
     return Text("\n".join(printable(line, 300) for line in lines))
 
@@ -208,7 +208,7 @@ def _dates(told: Closing) -> Text:
 def _sitemaps(counts: Mapping[str, int]) -> Text | None:
     """How the sitemaps that URLs were taken from could be read."""
     words = {outcome.value: outcome.says for outcome in SeedOutcome}
-    words |= {"open": "not read yet", "passed": "too many to be read"}
+    words |= {"open": "not read yet", "passed": "skipped (too many)"}
     parts = [f"{counts[code]:,} {says}" for code, says in words.items() if counts.get(code)]
     return Text(", ".join(parts)) if parts else None
 
@@ -298,23 +298,25 @@ def _hints(told: Closing) -> Iterator[Hint]:
         yield Hint(f"{words} {UNPUBLISHED}" if told.unpublished else words)
     if deeper := told.balance.outcomes.get("unlisted:depth"):
         yield Hint(
-            f"--max-depth ended the crawl there: {counted(deeper, 'URL')} lie deeper and were not asked for."
+            f"--max-depth limited the crawl: {counted(deeper, 'URL')} are deeper and were not fetched."
         )
     for pattern in told.unmatched[:UNMATCHED]:
-        yield Hint(f"{printable(pattern, 200)} matched no URL of this crawl.")
+        yield Hint(f"{printable(pattern, 200)} matched no URL in this crawl.")
     if told.resume:
-        yield Hint(f"To go on: {printable(told.resume, 500)}")
+        yield Hint(f"To continue: {printable(told.resume, 500)}")
     if told.dry_run and told.folder is not None:
-        yield Hint("Without --dry-run this is published.")
+        yield Hint("Run without --dry-run to publish.")
     if told.balance.kept:
         yield Hint(kept_words(told))
     failed = sum(count for _, count in _of_kind(told.balance, "failed"))
     if failed and told.state:
-        yield Hint(f"{counted(failed, 'URL')} failed. For the story of one:", _explain(told, told.state))
+        yield Hint(
+            f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(told, told.state)
+        )
     by_count = sorted(told.balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
     if told.balance.listed and not told.dated:
-        yield Hint("No page gave a date that can be believed; a true Last-Modified header would be used.")
+        yield Hint("No page has a reliable date; a correct Last-Modified header would be used.")
 
 
 def _explain(told: Closing, state: str) -> str:

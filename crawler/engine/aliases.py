@@ -75,7 +75,7 @@ class Aliases:
         self._asked |= dict.fromkeys(chain, is_here)
         await self.runs.remember(ALIASES, dict(sorted(self._asked.items())))
         self.renew()
-        log.info("a host alias was asked", extra={"fields": {"aliases": chain, "redirects_here": is_here}})
+        log.info("host alias checked", extra={"fields": {"aliases": chain, "redirects_here": is_here}})
 
     async def _target(self, url: Url) -> Url | None:
         """Where a page redirects to."""

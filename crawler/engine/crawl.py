@@ -381,7 +381,7 @@ class Crawl:
         if well and site not in self._well:
             self._well.add(site)
             fields = {"origin": site, "asked": witness}
-            log.warning("many pages in a row fail, but the site answers", extra={"fields": fields})
+            log.warning("many pages in a row fail, but the site still responds", extra={"fields": fields})
         return well
 
     def _is_ending(self) -> bool:

@@ -97,5 +97,5 @@ class Sparing:
     async def visit(self, lease: Lease) -> Seen | Lease:
         """See `ports.Visitor.visit`."""
         if lease.visit.url in self._given_up:
-            return Seen(Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while it was read")))
+            return Seen(Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while parsing it")))
         return await self._visitor.visit(lease)

@@ -72,7 +72,10 @@ class Meeting:
         """A file that fails later in a run leaves what was read before (RFC 9309 2.4)."""
         file = await self.permits.ask(site)
         if file.failed and (before := await self.hosts.robots(site, stale=True)) and not before.failed:
-            log.warning("robots.txt fails; as before", extra={"fields": {"origin": site, "now": file.detail}})
+            log.warning(
+                "robots.txt cannot be read; using the last known rules",
+                extra={"fields": {"origin": site, "now": file.detail}},
+            )
             file = replace(before, fetched=file.fetched)
         await self.permits.learn(site, file)
         await self.hosts.meet(site, file, self._set_pace(site))
@@ -81,7 +84,7 @@ class Meeting:
         delay = self.permits.delay(site) or 0.0
         if delay > self.max_wait:
             log.warning(
-                "a Crawl-delay is longer than --max-wait and was cut",
+                "Crawl-delay is longer than --max-wait; shortened",
                 extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
             )
             delay = min(CUT_DELAY, self.max_wait)
@@ -225,7 +228,7 @@ async def ask_robots(
         location = reply.headers.get("location")
         to = Normaliser(strip=())(location, url) if location else None
         if to is None:
-            return _file(now(), "down", b"", f"HTTP {reply.status} that leads nowhere")
+            return _file(now(), "down", b"", f"HTTP {reply.status} without a valid target")
         if to in seen:
             return _file(now(), "none", b"", "redirect loop")
         url = to

@@ -26,9 +26,9 @@ async def check(pages: Record, hosts: Hosts, starts: tuple[Url, ...]) -> None:
         raise StartForbidden(f"{url}: {end.why.says}{line}. See the robots command, or --ignore-robots.")
     if isinstance(end, Unlisted) and end.why is Why.OFFSITE:
         raise StartUnreachable(
-            f"{starts[0]} redirects to {url}, another site: start there, or add --allow-host {netloc(url)}."
+            f"{starts[0]} redirects to {url}, another site: start the crawl there, or add --allow-host {netloc(url)}."
         )
-    reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page came"
+    reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page was received"
     raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
 
 

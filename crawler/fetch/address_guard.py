@@ -125,8 +125,8 @@ class AddressGuard:
         ]
         if unforeseen and len(private) < len(found):
             raise AddressRefused(
-                f"{name} has public and private addresses at once ({', '.join(map(str, found))}); "
-                "--allow-address permits the private ones"
+                f"{name} resolves to both public and private addresses ({', '.join(map(str, found))}); "
+                "--allow-address allows the private ones"
             )
 
     def _permits(self, host: str, port: int, address: Address) -> bool:
@@ -146,7 +146,9 @@ class AddressGuard:
     def _refusal(self, host: str, port: int, found: Iterable[Address]) -> str:
         listed = ", ".join(map(str, found))
         if _name(host) in self._starts and not self._is_named(host, port):
-            return f"{host} is {listed}, and port {port} is not named (--allow-host {host}:{port} permits it)"
+            return (
+                f"{host} is {listed}, and port {port} is not allowed (--allow-host {host}:{port} allows it)"
+            )
         return f"{host} is {listed}"
 
     def check_literal(self, host: str, port: int) -> None:
@@ -175,7 +177,9 @@ class AddressGuard:
 
 def _check_port(port: int) -> None:
     if port in BAD_PORTS:
-        raise AddressRefused(f"port {port} belongs to another protocol (a bad port of the Fetch Standard)")
+        raise AddressRefused(
+            f"port {port} is reserved for another protocol (a bad port of the Fetch Standard)"
+        )
 
 
 def _name(host: str) -> str:
@@ -201,5 +205,5 @@ async def _addresses(host: str, port: int) -> list[Address]:
     except socket.gaierror as error:
         raise NoAddress(f"{host}: {error.strerror}", passing=error.errno == socket.EAI_AGAIN) from error
     except UnicodeError as error:
-        raise NoAddress(f"{host}: not a host name", passing=False) from error
+        raise NoAddress(f"{host}: not a valid host name", passing=False) from error
     return list(dict.fromkeys(ip_address(str(info[4][0]).partition("%")[0]) for info in infos))

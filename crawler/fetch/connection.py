@@ -175,7 +175,7 @@ class Answer:
         while not self._headed:
             await self._advance()
             if (self._received > MAX_HEAD and not self._headed) or len(self.fields) > MAX_FIELDS:
-                raise TooMuchHead(f"more than {MAX_HEAD:,} bytes or {MAX_FIELDS:,} fields of header")
+                raise TooMuchHead(f"more than {MAX_HEAD:,} bytes or {MAX_FIELDS:,} header fields")
         self._bare = 0
 
     async def read(self) -> bytes:
@@ -230,18 +230,18 @@ class Answer:
             return
         self._received += len(data)
         if self._received > self._allowance:
-            raise TooMuchWire(f"more than {self._allowance:,} bytes on the wire")
+            raise TooMuchWire(f"more than {self._allowance:,} bytes received")
         try:
             parser.feed_data(data)
         except HttpParserUpgrade as error:
-            raise BrokenAnswer("switches to another protocol, unasked") from error
+            raise BrokenAnswer("unexpected switch to another protocol") from error
         except HttpParserError as error:
             if not self._complete:
                 raise BrokenAnswer(str(error) or type(error).__name__) from error
             self._surplus = True
         self._check_framing(len(data))
         if self._surplus and not self._first:
-            raise BrokenAnswer("more bytes came than were asked for, on a connection that was used before")
+            raise BrokenAnswer("unexpected bytes after a response on a reused connection")
 
     def _check_framing(self, count: int) -> None:
         """So many bytes came. llhttp keeps a field that does not end, and copies it for each part that comes."""
@@ -253,9 +253,9 @@ class Answer:
         if self._headed and not self._framed:
             self._complete = True  # as long as the connection (RFC 9112 6.3, rule 8)
         elif self._received:
-            raise CutShort("the connection ended in the middle of the answer")
+            raise CutShort("connection closed in the middle of the response")
         else:
-            raise ClosedEarly("the connection was closed without an answer")
+            raise ClosedEarly("connection closed without a response")
 
     # -- what llhttp calls ---------------------------------------------------------------------------------
 

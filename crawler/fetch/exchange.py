@@ -136,8 +136,8 @@ class _Patience:
         if self._drips:
             return f"{self._received:,} bytes in {self._silence:.0f} s"
         if self._scope.deadline >= self._began + self._total:
-            return f"no complete answer in {self._total:.0f} s"
-        return f"silent for {self._silence:.0f} s"
+            return f"no complete response within {self._total:.0f} s"
+        return f"no data for {self._silence:.0f} s"
 
 
 def conditions(request: Request) -> dict[str, str]:
@@ -175,12 +175,14 @@ async def _body(answer: Answering, fields: Headers, limit: int, *, cut: bool) ->
 
 def _check_coded(received: int, limit: int) -> None:
     if received > limit:
-        raise content_coding.DecompressionBomb(f"more than {limit:,} bytes, coded")
+        raise content_coding.DecompressionBomb(f"more than {limit:,} bytes before decompression")
 
 
 def _check_length(said: str, limit: int) -> None:
     if said.isascii() and said.isdigit() and int(said[:20]) > limit:
-        raise content_coding.TooLarge(f"{int(said[:20]):,} bytes by its Content-Length, more than {limit:,}")
+        raise content_coding.TooLarge(
+            f"{int(said[:20]):,} bytes according to Content-Length, more than {limit:,}"
+        )
 
 
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
@@ -199,5 +201,5 @@ def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
 
 def _tls(error: ssl.SSLError) -> str:
     if error.reason == "WRONG_VERSION_NUMBER":
-        return "what answers there speaks no TLS, but perhaps plain http://"
+        return "the server does not speak TLS there; it may be plain http://"
     return getattr(error, "verify_message", "") or str(error.reason or "")

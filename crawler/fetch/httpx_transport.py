@@ -219,7 +219,7 @@ def stock(
         missing = proxy and proxy.startswith("socks") and find_spec("socksio") is None
         raise ConfigError("--proxy: a SOCKS proxy needs the package socksio." if missing else need) from error
     except (ValueError, httpx.InvalidURL) as error:
-        raise ConfigError("--proxy: is not a proxy URL that can be used.") from error
+        raise ConfigError("--proxy: is not a usable proxy URL.") from error
     # The pool's connector cannot be handed to httpx's transport; the attribute is the same in all of 0.28.
     transport._pool._network_backend = _Backend(guard, to_proxy=proxy is not None, http2=http2)  # noqa: SLF001
     return OverHttpx(transport, guard if proxy else None, http2=http2)
@@ -234,7 +234,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """One exchange. Raises httpx's own exceptions."""
         if request.method == "HEAD":
-            raise httpx.UnsupportedProtocol("HEAD is not spoken here", request=request)
+            raise httpx.UnsupportedProtocol("only GET is supported", request=request)
         url = request.url
         port = url.port or (443 if url.scheme == "https" else 80)
         body = await request.aread()

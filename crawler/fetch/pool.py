@@ -208,9 +208,9 @@ async def _tunnel(wire: Wire, place: Place, proxy: Proxy) -> None:
         data = await wire.read()
         words += data
         if not data or len(words) > MAX_PROXY_WORDS:
-            raise NoConnection("the proxy did not answer CONNECT")
+            raise NoConnection("the proxy did not respond to CONNECT")
     version, _, rest = words.partition(b"\r\n")[0].partition(b" ")
     if not version.startswith(b"HTTP/1.") or not words.endswith(b"\r\n\r\n"):
-        raise BrokenAnswer("the proxy's answer to CONNECT is no HTTP")
+        raise BrokenAnswer("the proxy's response to CONNECT is not HTTP")
     if not rest.startswith(b"2"):
         raise NoConnection(f"the proxy refused: {rest[:60].decode('latin-1')}")

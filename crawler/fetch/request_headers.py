@@ -71,7 +71,7 @@ def _header(text: str) -> tuple[str, str]:
     if name.lower() == "user-agent":
         raise ConfigError(f"--header: {name!r} cannot be set here; --user-agent sets that.")
     if name.lower() in _OURS:
-        raise ConfigError(f"--header: {name!r} cannot be set; the crawler says that itself.")
+        raise ConfigError(f"--header: {name!r} cannot be set; the crawler sets it itself.")
     return name.lower(), value.strip()
 
 
@@ -80,9 +80,11 @@ def _authorization(variable: str, environ: Mapping[str, str]) -> str:
     if not secret:
         raise ConfigError(f"--auth-env: the variable {variable} is not set.")
     if not secret.isprintable():
-        raise ConfigError(f"--auth-env: the variable {variable} holds control characters.")
+        raise ConfigError(f"--auth-env: the variable {variable} contains control characters.")
     if not secret.isascii() and ":" not in secret:
-        raise ConfigError(f"--auth-env: the variable {variable} holds a token with characters that none has.")
+        raise ConfigError(
+            f"--auth-env: the variable {variable} contains characters that are not allowed in a token."
+        )
     return _written(secret.removeprefix("Authorization:").strip())
 
 
@@ -106,7 +108,7 @@ def _cookies(path: str) -> "MozillaCookieJar":
     try:
         jar.load(ignore_discard=True, ignore_expires=True)
     except (OSError, LoadError) as error:
-        raise ConfigError(f"--cookie-file: {path} is no Netscape cookie file that can be read.") from error
+        raise ConfigError(f"--cookie-file: {path} cannot be read as a Netscape cookie file.") from error
     for cookie in jar:
         if (
             cookie.expires is not None and cookie.expires <= 0

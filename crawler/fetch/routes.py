@@ -32,7 +32,7 @@ def way_out(
 
     if transport:
         if httpx_transport.speaks_http2(transport):
-            raise ConfigError("A transport that may speak http2 cannot be handed in: use the setting http2.")
+            raise ConfigError("A transport with HTTP/2 enabled cannot be passed in: use the setting http2.")
         return httpx_transport.OverHttpx(transport)
 
     def stock(*, http2: bool) -> httpx_transport.OverHttpx:
@@ -92,7 +92,7 @@ class Proxies:
         try:
             self._proxies = {} if self.foreign else {url: Proxy.of(url) for url in named}
         except ValueError as error:
-            raise ConfigError("--proxy: is not a proxy URL that can be used.") from error
+            raise ConfigError("--proxy: is not a usable proxy URL.") from error
 
     def place(self, site: str) -> Place:
         """Where a request to an origin goes."""
@@ -130,4 +130,4 @@ class Trust:
         try:
             return ssl.create_default_context(cafile=self._file or certifi.where())
         except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"--ca-file: {self._file} holds no certificates that can be read.") from error
+            raise ConfigError(f"--ca-file: {self._file} contains no readable certificates.") from error

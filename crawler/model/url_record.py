@@ -19,8 +19,8 @@ class InPattern(NamedTuple):
 
     def __str__(self) -> str:
         """For people."""
-        said = "closed, as too little was new" if self.closed else "still open"
-        return f"{self.text} ({self.asked:,} pages asked for in its rounds; {said})"
+        said = "closed: too few new pages" if self.closed else "still open"
+        return f"{self.text} ({self.asked:,} pages fetched in its rounds; {said})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class Inflater:
             if self._left[place] < 0:
                 if is_last:
                     raise TooLarge(f"more than {self._limit:,} bytes")
-                raise DecompressionBomb(f"more than {self._limit:,} bytes within its outer coding")
+                raise DecompressionBomb(f"more than {self._limit:,} bytes after removing the outer coding")
             yield piece
 
     def finish(self) -> None:
@@ -110,7 +110,7 @@ def decoder(codings: Iterable[str], limit: int) -> Inflater:
     """
     words = [word for word in codings if word != "identity"]
     if len(words) > LAYERS:
-        raise UnknownCoding(f"{len(words)} codings in each other")
+        raise UnknownCoding(f"{len(words)} nested content codings")
     return Inflater([_layer(word) for word in reversed(words)], limit)
 
 
@@ -140,13 +140,13 @@ class _Streams:
         """One more gzip member or zstd frame."""
         self._begun += 1
         if self._begun > STREAMS:
-            raise DecompressionBomb(f"more than {STREAMS:,} compressed streams in a row")
+            raise DecompressionBomb(f"more than {STREAMS:,} concatenated compressed streams")
 
     def ignore(self, count: int) -> None:
         """So many bytes belong to no stream."""
         self._ignored += count
         if self._ignored > TRAILING:
-            raise DecompressionBomb(f"more than {TRAILING:,} bytes behind the end of the compressed stream")
+            raise DecompressionBomb(f"more than {TRAILING:,} bytes after the end of the compressed stream")
 
 
 class _Gzip:
@@ -193,7 +193,7 @@ class _Gzip:
 
     def finish(self) -> None:
         if self._member is not None and (self._begun or self._whole):
-            raise BrokenCoding("gzip: cut short")
+            raise BrokenCoding("gzip: truncated")
 
 
 class _Deflate:
@@ -225,7 +225,7 @@ class _Deflate:
 
     def finish(self) -> None:
         if self._begun and not self._stream.eof:
-            raise BrokenCoding("deflate: cut short")
+            raise BrokenCoding("deflate: truncated")
 
 
 def _is_zlib(start: bytes) -> bool:
@@ -255,7 +255,7 @@ class _Brotli:
 
     def finish(self) -> None:
         if self._begun and not self._stream.is_finished():
-            raise BrokenCoding("br: cut short")
+            raise BrokenCoding("br: truncated")
 
 
 class _Zstd:
@@ -289,7 +289,7 @@ class _Zstd:
 
     def finish(self) -> None:
         if self._begun and not self._frame.eof:
-            raise BrokenCoding("zstd: cut short")
+            raise BrokenCoding("zstd: truncated")
 
 
 _KINDS: Final[dict[str, type[Layer]]] = {

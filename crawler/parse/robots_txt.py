@@ -17,7 +17,7 @@ LIMIT: Final = 500 * 1024
 
 _SHOWN: Final = 200  # bytes of a line that are kept to be shown
 _NAMED: Final = 5  # lines that are named in a list of them
-INTRICATE: Final = "rules too intricate for this URL; to be safe, it is not asked for"
+INTRICATE: Final = "rules too complex for this URL; to be safe, it is not fetched"
 
 _NAMES: Final = {
     spelling: name

@@ -15,11 +15,11 @@ from crawler.rules.logout import names_login
 
 FEW: Final = 10  # pages that are listed: a login form leads to a lost password, terms, an imprint
 MANY: Final = 10  # pages that name one other origin as canonical, from which it is no oddity of a few
-ANYWAY: Final = "--min-urls 1 publishes it all the same."
+ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
-    Look.SHELL: "No scripts are run here: name a sitemap with --seed-sitemaps, or crawl what the server renders for search "
+    Look.SHELL: "Scripts are not run: add a sitemap with --seed-sitemaps, or crawl a version that is rendered for search "
     "engines. " + ANYWAY,
-    Look.LOGIN: "--auth-env or --cookie-file give a login. " + ANYWAY,
+    Look.LOGIN: "--auth-env or --cookie-file provide a login. " + ANYWAY,
     Look.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,
 }
 _PAGES: Final = tuple(f"unlisted:{why.value}" for why in (Why.CANONICAL, Why.NOINDEX, Why.SOFT_404, Why.TRAP))
@@ -74,7 +74,7 @@ def _elsewhere(survey: Survey) -> Iterator[str]:
     if count * 2 > pages and (count >= MANY or not listed):
         yield (
             f"{count:,} of {max(count, pages):,} {'page names' if count == 1 else 'pages name'} {name} as canonical: if this is a copy of that site, "
-            f"--publish-base {name} publishes it there; --no-rule canonical lists its pages as they are."
+            f"--publish-base {name} publishes it under that address; --no-rule canonical ignores the canonical links."
         )
 
 
@@ -83,13 +83,13 @@ def _bound(outcomes: Mapping[str, int]) -> Iterator[str]:
     total = sum(outcomes.values())
     for why, flag in (
         (Why.NOFOLLOW, "--no-rule nofollow"),
-        (Why.ROBOTS, "--ignore-robots, on a site of your own,"),
+        (Why.ROBOTS, "--ignore-robots (only on your own site)"),
     ):
         count = outcomes.get(f"unlisted:{why.value}", 0)
         if count * 2 > total:
-            yield f"{count:,} of the {total:,} URLs of the site are {why.says}: {flag} goes to them."
+            yield f"{count:,} of the {total:,} URLs of the site are {why.says}: {flag} crawls them."
 
 
 def _lone(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
     if _listed(survey) == 1 and sum(survey.outcomes.values()) == 1 and landings:
-        yield f"The site is one page: {landings[0].url} leads to no other page of it."
+        yield f"The site is one page: {landings[0].url} has no link to another page of the site."

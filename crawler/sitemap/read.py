@@ -68,14 +68,14 @@ class Reading:
             else:
                 yield from self._counted(self._xml(chunks, head))
         except (content_coding.BrokenCoding, content_coding.TooLarge) as error:
-            self.malformed = f"could be read in part only: {error}"
+            self.malformed = f"could only be read in part: {error}"
 
     def _json(self, chunks: Iterable[bytes]) -> Iterator[Found]:
         for line in _split(chunks):
             if found := read_json(line):
                 yield Found("page", *found)
             else:
-                self.malformed = "has a line that is no JSON object with a loc"
+                self.malformed = "has a line that is not a JSON object with a loc"
 
     def _counted(self, found: Iterable[Found]) -> Iterator[Found]:
         count = 0

@@ -63,7 +63,7 @@ class Places:
             raise Unreadable(f"{loc} is on another host")
         if path := sibling(index, url):
             return str(path)
-        raise Unreadable(f"no file {_name(url)} lies beside it")
+        raise Unreadable(f"there is no file {_name(url)} next to it")
 
     async def _body(self, url: Url) -> bytes:
         for _ in range(HOPS + 1):
@@ -77,9 +77,9 @@ class Places:
             location = reply.headers.get("location") if reply.status in REDIRECTS else None
             to = _PLAIN(location, url) if location else None
             if to is None:
-                raise Unreadable(f"the server answered {reply.status}")
+                raise Unreadable(f"the server responded with status {reply.status}")
             url = to
-        raise Unreadable("it redirects too often")
+        raise Unreadable("too many redirects")
 
 
 def resolve(place: str) -> str:
@@ -90,7 +90,7 @@ def resolve(place: str) -> str:
     for name in ENTRY_POINTS:
         if (folder / name).is_file():
             return str(folder / name)
-    raise Unreadable("no sitemap lies in that folder")
+    raise Unreadable("there is no sitemap in that folder")
 
 
 def sibling(index: str, url: str) -> Path | None:

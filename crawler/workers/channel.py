@@ -50,7 +50,7 @@ class Channel:
                 return []
             self._rest += data
             if len(self._rest) > LONGEST + READ:
-                raise ValueError("a message without end")
+                raise ValueError("an endless message")
             whole, newline, rest = self._rest.rpartition(b"\n")
             if newline:
                 self._rest = rest

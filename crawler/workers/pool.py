@@ -150,7 +150,7 @@ class WorkerPool:
                 site = origin(lease.visit.url)
                 await self._home.turn(site, await self._home.pacer.slot(site))
                 seen = await self._ask(self._single, lease)
-        return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} workers died on it")))
+        return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
 
     async def _ask(self, worker: _Worker, lease: Lease) -> Seen | Lease | None:
         """What it saw, or the lease that it had not used when the crawl ended; nothing when it died."""
@@ -224,8 +224,10 @@ class WorkerPool:
         await _end(worker)
         self._stillborn = 0 if worker.is_ready else self._stillborn + 1
         if self._stillborn >= DEATHS:
-            raise ConfigError("--processes: worker processes end as they start; use --processes 1.")
-        log.warning("a worker process died and is replaced", extra={"fields": {"pages": len(worker.waiting)}})
+            raise ConfigError("--processes: worker processes exit right after starting; use --processes 1.")
+        log.warning(
+            "a worker process died and was replaced", extra={"fields": {"pages": len(worker.waiting)}}
+        )
         if worker is self._single:
             self._single = None
         else:

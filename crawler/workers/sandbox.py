@@ -84,15 +84,15 @@ class Sandbox:
                     return page
                 continue
             self._stuck += 1
-            return Broken(Cause.PARSE, f"the parser was not done after {patience:.0f} s")
-        return Broken(Cause.CRASHED, f"the parser died on it {TRIES} times")
+            return Broken(Cause.PARSE, f"the parser did not finish within {patience:.0f} s")
+        return Broken(Cause.CRASHED, f"the parser crashed on it {TRIES} times")
 
     async def _once(self, markup: PageSource) -> Page | Broken | None:
         """Nothing, if the child died."""
         try:
             child = self._free.pop() if self._free else await _Child.start(self._command)
         except OSError as error:
-            return Broken(Cause.PARSE, f"no process to read it in could be started ({error.strerror})")
+            return Broken(Cause.PARSE, f"no parser process could be started ({error.strerror})")
         if len(markup.body) > LARGE:
             give_back()  # what it took to fetch it: the child takes ten times as much now
         try:
@@ -167,7 +167,7 @@ def _page(said: dict[str, Any]) -> Page | Broken:
         len(texts["followed"]) + len(texts["avoided"]) > MAX_LINKS
         or len(texts["canonicals"]) > MAX_CANONICALS
     ):
-        raise ValueError("more than a page may have")
+        raise ValueError("more than a page is allowed to have")
     refresh = said["refresh"]
     return Page(
         base=_text(said["base"]),

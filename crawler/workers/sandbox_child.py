@@ -42,7 +42,7 @@ def _answer(markup: PageSource) -> bytes:
         page = markup.read()
         said = page._asdict()
     except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
-        said = {"failed": f"the parser gave up ({type(error).__name__})"}
+        said = {"failed": f"the parser failed ({type(error).__name__})"}
     return json.dumps(said).encode()
 
 

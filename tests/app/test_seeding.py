@@ -152,7 +152,7 @@ async def test_sitemaps_below_nested_indexes_are_capped_and_said_in_one_line(
     with caplog.at_level(logging.WARNING):
         assert len(await world.read()) == NESTED == 500
     assert len(world.asked) == 1 + 50 + NESTED
-    assert [record.message for record in caplog.records] == ["more sitemaps than are read"]
+    assert [record.message for record in caplog.records] == ["limit on the number of sitemaps reached"]
     assert caplog.records[0].fields["passed_over"] == 2_000  # type: ignore[attr-defined]
     assert await world.frontier.sitemaps() == {"read": 551, "passed": 2_000}
 
@@ -170,7 +170,7 @@ async def test_no_more_entries_are_taken_than_a_sitemap_may_have(caplog: pytest.
     body = "".join(f"{SITE}/{number}\n" for number in range(MAX_ENTRIES + 10)).encode()
     with caplog.at_level(logging.WARNING):
         assert len(await World({"/sitemap.xml": body}).read()) == MAX_ENTRIES
-    assert [record.message for record in caplog.records] == ["a sitemap is broken"]
+    assert [record.message for record in caplog.records] == ["sitemap could not be read in full"]
 
 
 async def test_an_index_on_disk_leads_to_files_beside_it_and_one_on_the_web_never(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_a_sitemap_that_somebody_named_is_not_passed_over_without_a_word(
     with caplog.at_level(logging.WARNING):
         assert await World({}).read(Url("https://nope/"), Url("https://nope/")) == []
     assert [(record.message, record.fields) for record in caplog.records] == [  # type: ignore[attr-defined]
-        ("a sitemap was passed over", {"url": "https://nope/", "reason": "is not on the site"})
+        ("sitemap skipped", {"url": "https://nope/", "reason": "is not on the site"})
     ]
 
 
@@ -218,11 +218,11 @@ async def test_a_sitemap_may_have_moved_but_not_away_and_not_for_ever() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Response(404), "a sitemap was passed over"),
-        (Response(301), "a sitemap was passed over"),
-        (Broken(Cause.TIMEOUT), "a sitemap was passed over"),
-        (b"<urlset><url><loc>https://example.com/a</loc></url>", "a sitemap is broken"),
-        (b"", "a sitemap was passed over"),
+        (Response(404), "sitemap skipped"),
+        (Response(301), "sitemap skipped"),
+        (Broken(Cause.TIMEOUT), "sitemap skipped"),
+        (b"<urlset><url><loc>https://example.com/a</loc></url>", "sitemap could not be read in full"),
+        (b"", "sitemap skipped"),
     ],
 )
 async def test_what_is_wrong_with_one_is_said_and_costs_that_one_only(

@@ -83,7 +83,7 @@ def test_a_crawl_publishes_and_tells_what_it_did(run: Run, tmp_path: Path) -> No
     assert code == 0, err
     assert out == ""
     assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [origin + path for path in ("/", "/a", "/deep")]
-    assert "each accounted for" in err
+    assert "all accounted for" in err
     assert f"Sitemap: {origin}/sitemap.xml.gz" in err
     manifest = json.loads((tmp_path / "sitemaps/manifest.json").read_text())
     assert manifest["outcomes"] == {"failed:not-found": 1, "listed": 3, "unlisted:noindex": 1}
@@ -126,14 +126,14 @@ def test_status_explain_export_and_robots_read_what_is_known(run: Run, tmp_path:
         code, out, _ = run("status", origin)
         assert code == 0
         assert "complete" in out
-        assert "5  discovered, each accounted for" in out
+        assert "5  discovered, all accounted for" in out
         code, out, _ = run("explain", origin + "/b")
         assert code == 0
         assert "unlisted:noindex" in out
         assert f"found by   {origin}/" in out
         code, out, _ = run("explain", origin + "/deep#x?utm_source=y")
         assert f"{origin}/ → {origin}/a" in out
-        assert "was read as the URL above" in out
+        assert "was normalised to the URL above" in out
         code, out, _ = run("explain", origin + "/never", "--log-format", "json")
         assert json.loads(out)["known"] is False
         code, out, _ = run("robots", origin + "/a")
@@ -157,7 +157,7 @@ def test_explain_tells_the_whole_story(run: Run) -> None:
         assert [(hop[4], hop[5].removeprefix(origin), hop[6]) for hop in hops] == [
             ("302", "/old", "moved"), ("301", "/older", "moved"), ("200", "/a", "listed"),
         ]  # fmt: skip
-        assert "in no published file" in out
+        assert "not in any published file" in out
         _, out, _ = run("explain", origin + "/deep")
         assert "file       sitemap.xml.gz, entry 3" in out
         assert "changed    found for the first time" in out
@@ -169,7 +169,7 @@ def test_explain_tells_the_whole_story(run: Run) -> None:
         _, out, _ = run("explain", origin + "/deep")
         assert "changed    listed before" in out
         _, out, _ = run("explain", origin + "/gone")
-        assert "no longer found: run 1 was the last that knew it, this is 2" in out
+        assert "no longer found: run 1 was the last to find it, this is run 2" in out
         _, out, _ = run("explain", origin + "/a", "--log-format", "json")
         story = json.loads(out)
         assert (story["was"], story["file"], story["position"]) == ("listed", "sitemap.xml.gz", 2)
@@ -192,7 +192,7 @@ def test_what_is_dangerous_is_said_aloud(run: Run) -> None:
     with little_site().serve() as origin:
         _, _, err = run("crawl", origin + "/", *QUICK, "--ignore-robots", "--insecure")
     assert "warning robots.txt is ignored" in err
-    assert "warning certificates are not checked" in err
+    assert "warning certificates are not verified" in err
 
 
 def test_the_demo_runs_without_a_word_when_asked(
@@ -212,7 +212,7 @@ def test_the_demo_runs_without_a_word_when_asked(
         (
             ("--max-pages", "2"),
             7,
-            "error Not finished: stopped at --max-pages 2. Nothing was published; --allow-partial publishes what is known so far. To go on: run the same command",
+            "error Not finished: stopped at --max-pages 2. Nothing was published; --allow-partial publishes what was found so far. To continue: run the same command",
         ),
     ],
 )
@@ -228,7 +228,7 @@ def test_quiet_still_says_what_went_wrong_once(run: Run, flags: Sequence[str], c
         assert event["refused"] if code == 6 else event["unfinished"] == "stopped at --max-pages 2"
         _, _, err = run(*words, "--state", "loud.db")
         assert " error " not in err
-        assert err.count("--min-urls" if code == 6 else "To go on") == 1
+        assert err.count("--min-urls" if code == 6 else "To continue") == 1
 
 
 def test_quiet_says_nothing_when_all_is_well(run: Run) -> None:
@@ -249,7 +249,7 @@ def test_a_dry_run_that_is_not_finished_promises_nothing(run: Run) -> None:
         code, _, err = run("crawl", origin + "/", *QUICK, "--dry-run", "--max-pages", "1")
     assert code == 7
     assert "Not finished" in err
-    assert "Without --dry-run" not in err
+    assert "Run without --dry-run" not in err
 
 
 def test_export_says_that_it_was_a_dry_run(run: Run, tmp_path: Path) -> None:
@@ -267,11 +267,11 @@ def test_an_unfinished_run_is_not_taken_for_the_last_word(run: Run) -> None:
         assert run("crawl", origin + "/", *QUICK)[0] == 0
         assert run("crawl", origin + "/", *QUICK, "--max-pages", "1")[0] == 7
         _, out, _ = run("explain", origin + "/deep")
-        assert "not yet    run 2 is unfinished and has not come to it yet; run 1 said listed" in out
+        assert "not yet    run 2 is unfinished and has not reached it yet; run 1 recorded listed" in out
         assert "no longer found" not in out
         assert "so far; depth" in out
         _, out, _ = run("explain", origin + "/a")
-        assert "not yet    run 2 is unfinished and has not settled it yet; listed before" in out
+        assert "not yet    run 2 is unfinished and has not finished it yet; listed before" in out
         assert "settled  " not in out
         assert "linked     from 1 page so far" in out
         _, out, _ = run("explain", origin + "/deep", "--log-format", "json")
@@ -547,7 +547,7 @@ def test_a_damaged_state_is_exit_3_and_fresh_is_the_way_out(run: Run, tmp_path: 
         assert "is damaged" in sentence(err)
         code, _, err = run(*crawl, "--fresh")
         assert code == 0
-        assert "the damaged state is kept under another name file=s.db.kept" in err
+        assert "state file is damaged; kept under another name file=s.db.kept" in err
 
 
 @pytest.mark.parametrize("fresh", [(), ("--fresh",)])
@@ -556,7 +556,7 @@ def test_a_file_that_is_no_state_is_left_alone(run: Run, tmp_path: Path, fresh: 
     code, _, err = run("crawl", "http://127.0.0.1:49151/", "--state", "notes.txt", *fresh)
     assert code == 3
     assert sentence(err).endswith(
-        "notes.txt is not a state of sitemap-crawler, and is left as it is: name another file with --state."
+        "notes.txt is not a state file of sitemap-crawler and is left untouched: name another file with --state."
     )
     assert (tmp_path / "notes.txt").read_text() == "my notes"
 
@@ -585,7 +585,7 @@ def test_a_second_run_on_the_same_state_is_exit_9(run: Run, tmp_path: Path) -> N
     code, _, err = run("crawl", "http://127.0.0.1:8009/", "--state", "s.db")
     lock.release()
     assert code == 9
-    assert "Another run holds the state" in sentence(err)
+    assert "Another run is using the state" in sentence(err)
 
 
 def test_a_bug_is_exit_1_and_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -607,7 +607,7 @@ def test_config_shows_where_each_value_came_from(
     assert lines["concurrency"].split("#")[1].strip() == "SITEMAP_CRAWLER_CONCURRENCY"
     assert lines["retries"].split("#")[1].strip() == "default"
     assert "secret" not in out
-    assert run("config", "check", "c.toml") == (0, "c.toml: good, 2 settings.\n", "")
+    assert run("config", "check", "c.toml") == (0, "c.toml: valid, 2 settings.\n", "")
 
 
 def test_help_names_every_setting_and_starts_without_the_heavy_parts() -> None:
@@ -657,7 +657,7 @@ def test_a_signal_drains_says_how_to_go_on_and_the_next_run_does(
         process.send_signal(number)
         _, err = process.communicate(timeout=15)
         assert process.returncode == code, err
-        assert "To go on: run the same command again" in err
+        assert "To continue: run the same command again" in err
         assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
     assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 301
     assert all(site.requests(f"/{n}") == 1 for n in range(300)), "nothing was asked for twice"
@@ -743,15 +743,15 @@ def sends_at_import(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("crawler.cli.main", "before anything began"),
-        ("crawler.errors", "before anything began"),
-        ("click", "before anything began"),
-        ("tomllib", "before anything began"),
-        ("anyio", "before the crawl began"),
-        ("uvloop", "before the crawl began"),
-        ("crawler.cli.crawl", "before the crawl began"),
-        ("selectolax", "before the crawl began"),
-        ("sqlite3", "before the crawl began"),
+        ("crawler.cli.main", "before the start"),
+        ("crawler.errors", "before the start"),
+        ("click", "before the start"),
+        ("tomllib", "before the start"),
+        ("anyio", "before the crawl started"),
+        ("uvloop", "before the crawl started"),
+        ("crawler.cli.crawl", "before the crawl started"),
+        ("selectolax", "before the crawl started"),
+        ("sqlite3", "before the crawl started"),
         ("certifi", "run the same command again"),
         ("tenacity", "run the same command again"),
     ],
@@ -868,7 +868,7 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
     ("program", "published", "said"),
-    [(EARLY, False, "before the crawl began"), (LATE, True, "")],
+    [(EARLY, False, "before the crawl started"), (LATE, True, "")],
     ids=["opening", "publishing"],
 )
 def test_a_signal_is_heeded_from_the_first_moment_to_the_last(
@@ -940,9 +940,9 @@ def test_more_processes_than_fit_are_said(run: Run) -> None:
         words = ("crawl", origin + "/", *QUICK, "--concurrency", "2")
         code, _, err = run(*words, "--processes", "3")
         assert code == 0
-        assert "--processes is above its bound" in err
+        assert "--processes reduced" in err
         assert "processes=3 used=1 concurrency=2" in err
-        assert "above its bound" not in run(*words, "--fresh")[2]
+        assert "--processes reduced" not in run(*words, "--fresh")[2]
 
 
 def test_the_one_state_and_the_folder_of_the_sitemap_are_found(run: Run, tmp_path: Path) -> None:
@@ -964,7 +964,7 @@ def test_the_one_state_and_the_folder_of_the_sitemap_are_found(run: Run, tmp_pat
         assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
         assert run("status", second + "/")[0] == 0
         (tmp_path / "public" / "sitemap.xml.gz").unlink()
-        assert "in no published file" in run("explain", origin + "/")[1]
+        assert "not in any published file" in run("explain", origin + "/")[1]
 
 
 def test_as_many_are_known_before_and_after_a_resume(run: Run) -> None:

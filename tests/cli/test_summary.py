@@ -65,18 +65,18 @@ def test_counts_end_in_one_column() -> None:
 
 
 def test_the_balance_is_said_to_hold() -> None:
-    assert "\n1,190 URLs discovered, each accounted for\n" in shown(DONE)
+    assert "\n1,190 URLs discovered, all accounted for\n" in shown(DONE)
 
 
 def test_a_balance_that_does_not_hold_is_a_loud_warning() -> None:
     text = shown(replace(DONE, balance=Balance(1_200, OUTCOMES, open=3)))
-    assert "each accounted for" not in text
-    assert "The balance does not hold: 1,200 URLs discovered, 1,193 accounted for." in text
+    assert "all accounted for" not in text
+    assert "The totals do not add up: 1,200 URLs discovered, 1,193 accounted for." in text
 
 
 def test_what_is_open_is_part_of_the_balance() -> None:
     text = shown(balanced({"listed": 2}, open_urls=7))
-    assert "\n9 URLs discovered, each accounted for\n" in text
+    assert "\n9 URLs discovered, all accounted for\n" in text
     assert "open         not visited yet" in text
 
 
@@ -110,18 +110,18 @@ def test_many_files_become_one_line() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({}, "Published  1,166 pages asked for in 4 min 11 s"),
+        ({}, "Published  1,166 pages fetched in 4 min 11 s"),
         ({"files": (FileLine("sitemap.xml.gz", 1, 1, unchanged=True),)}, "Nothing changed  1,166"),
         ({"files": (), "folder": None, "robots_line": None, "unfinished": "x"}, "Not finished  1,166"),
         (
             {"files": (), "folder": None, "robots_line": None, "unfinished": "x", "dry_run": True},
             "Not finished  1,166",
         ),
-        ({"unfinished": "x"}, "Published in part  1,166"),
+        ({"unfinished": "x"}, "Partly published  1,166"),
         ({"files": (), "folder": "-", "robots_line": None}, "Written to stdout  1,166"),
         (
             {"files": (), "folder": "-", "robots_line": None, "unfinished": "x"},
-            "Written to stdout in part  1,166",
+            "Partly written to stdout  1,166",
         ),
         ({"refused": "too small"}, "Not published  1,166"),
         ({"dry_run": True}, "Dry run, nothing written  1,166"),
@@ -156,7 +156,9 @@ def test_the_robots_line_is_never_broken() -> None:
 
 
 def test_an_interrupted_run_says_how_to_go_on() -> None:
-    assert "To go on: run the same command again" in shown(replace(DONE, resume="run the same command again"))
+    assert "To continue: run the same command again" in shown(
+        replace(DONE, resume="run the same command again")
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_a_dry_run_promises_publication_only_where_it_would_come(
     change: dict[str, object], promised: bool
 ) -> None:
     told = replace(DONE, dry_run=True, files=(), **change)  # type: ignore[arg-type]
-    assert ("Without --dry-run this is published." in shown(told)) is promised
+    assert ("Run without --dry-run to publish." in shown(told)) is promised
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_a_dry_run_promises_publication_only_where_it_would_come(
         ({"unfinished": "interrupted"}, "Not finished: interrupted."),
         (
             {"unfinished": "stopped at --max-pages", "resume": "run it again"},
-            "Not finished: stopped at --max-pages. To go on: run it again.",
+            "Not finished: stopped at --max-pages. To continue: run it again.",
         ),
     ],
 )
@@ -190,7 +192,7 @@ def test_what_went_wrong_is_one_line_and_nothing_when_all_is_well(
 
 def test_one_is_not_many() -> None:
     text = shown(replace(balanced({"listed": 1}), files=(FileLine("sitemap.xml.gz", 1, 1),)))
-    assert "\n1 URL discovered, each accounted for\n" in text
+    assert "\n1 URL discovered, all accounted for\n" in text
     assert "1 URLs" not in text
 
 
@@ -236,14 +238,14 @@ def test_the_two_most_frequent_troubles_get_advice() -> None:
 
 def test_a_site_without_dates_is_told_of_it() -> None:
     assert "Last-Modified" in shown(replace(DONE, dated={}))
-    assert "No page gave a date" not in shown(DONE)
+    assert "No page has a reliable date" not in shown(DONE)
 
 
 def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
     lying = replace(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
-    assert "970 by the Last-Modified header" in shown(lying)
-    assert "10 by the date stated in the page" in shown(lying)
-    assert "is not believed: it sends the time of the request on 9 of 9 pages" in " ".join(
+    assert "970 from the Last-Modified header" in shown(lying)
+    assert "10 from the date stated in the page" in shown(lying)
+    assert "is not trusted: it sends the time of the request on 9 of 9 pages" in " ".join(
         shown(lying).split()
     )
 
@@ -340,7 +342,7 @@ def test_a_limit_says_which_one_that_nothing_was_published_and_the_way_out() -> 
     for words in (shown(told), complaint(told)):
         text = " ".join(words.split())
         assert "stopped at --max-pages 10." in text
-        assert "Nothing was published; --allow-partial publishes what is known so far." in text
+        assert "Nothing was published; --allow-partial publishes what was found so far." in text
 
 
 def test_orphans_sitemaps_and_patterns_that_matched_nothing_are_told() -> None:
@@ -354,7 +356,7 @@ def test_orphans_sitemaps_and_patterns_that_matched_nothing_are_told() -> None:
     text = " ".join(shown(told).split())
     assert "15 listed pages that no page links to 5 named by https://a.example/0.xml" in text
     assert "and 2 sitemaps more" in text
-    assert "4 read, 1 could not be read, 2,000 too many to be read" in text
-    assert "--exclude /typo/* matched no URL of this crawl." in text
-    assert "--max-depth ended the crawl there: 3 URLs lie deeper" in text
+    assert "4 read, 1 could not be read, 2,000 skipped (too many)" in text
+    assert "--exclude /typo/* matched no URL in this crawl." in text
+    assert "--max-depth limited the crawl: 3 URLs are deeper" in text
     assert as_json(told)["orphans"] == orphans

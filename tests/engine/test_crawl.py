@@ -163,7 +163,7 @@ async def test_input_adds_seeds(tmp_path: Path, caplog: pytest.LogCaptureFixture
         lines.write_text(f"\ufeff# seeds\n\n{origin}/orphan\nnonsense\n", encoding="utf-8")
         result = await crawl(settings(origin, tmp_path, input=(str(lines),)))
     assert result.listed == ["/", "/orphan"]
-    assert "a line is no URL" in caplog.text
+    assert "skipped a line that is not a URL" in caplog.text
 
 
 async def test_canonicals_list_one_page_of_many(tmp_path: Path) -> None:

@@ -459,6 +459,6 @@ def test_explain_tells_the_pattern_and_the_page_that_shows_the_same(
     assert re.search(r"because +shows what http://\S+ shows", told)
     assert re.search(r"because +http://\S+/f\?n=…", told)
     assert re.search(
-        r"pattern +http://\S+/f\?n=… \(\d+ pages asked for in its rounds; closed, as too little was new\)",
+        r"pattern +http://\S+/f\?n=… \(\d+ pages fetched in its rounds; closed: too few new pages\)",
         told,
     )

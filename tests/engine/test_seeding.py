@@ -186,7 +186,7 @@ async def test_a_list_alone_starts_a_crawl_of_each_host_that_it_names(tmp_path: 
 @pytest.mark.parametrize(
     ("content", "chosen", "said"),
     [
-        ("# nothing\nmailto:x\n", {}, "no line of"),
+        ("# nothing\nmailto:x\n", {}, "no line in"),
         ("http://a.example/x/\n", {"scope": "path"}, "--scope path needs a start URL"),
         ("".join(f"http://{n}.example/\n" for n in range(1_001)), {}, "more than 1,000 hosts"),
     ],

@@ -153,7 +153,7 @@ async def test_a_start_name_with_public_and_private_addresses_is_refused_and_sta
 ) -> None:
     resolver(monkeypatch, ["1.1.1.1", "10.0.0.1"], ["10.0.0.1"], ["1.1.1.1"])
     guard = AddressGuard(["http://both.example/"])
-    with pytest.raises(AddressRefused, match="has public and private addresses at once"):
+    with pytest.raises(AddressRefused, match="resolves to both public and private addresses"):
         await guard.resolve("both.example", 80)
     with pytest.raises(AddressRefused):  # what it says later exempts nothing
         await guard.resolve("both.example", 80)
@@ -184,7 +184,7 @@ async def test_bad_ports_are_refused_for_everybody(port: int) -> None:
     """https://fetch.spec.whatwg.org/#port-blocking: an HTTP request may be a command of another protocol."""
     guard = AddressGuard([f"http://10.0.0.1:{port}/"], ["10.0.0.0/8"])
     for host in ("10.0.0.1", "1.1.1.1"):
-        with pytest.raises(AddressRefused, match=f"port {port} belongs to another protocol"):
+        with pytest.raises(AddressRefused, match=f"port {port} is reserved for another protocol"):
             await guard.resolve(host, port)
     with pytest.raises(AddressRefused, match=f"port {port}"):
         guard.check_literal("public.example", port)

@@ -805,7 +805,7 @@ async def test_tls_to_a_server_that_speaks_none_says_so() -> None:
     assert isinstance(reply, Broken)
     assert (reply.cause, reply.detail) == (
         Cause.TLS,
-        "what answers there speaks no TLS, but perhaps plain http://",
+        "the server does not speak TLS there; it may be plain http://",
     )
 
 

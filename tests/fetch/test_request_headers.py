@@ -53,7 +53,7 @@ def test_cookies_come_from_the_file_and_only_to_their_host(tmp_path: Path) -> No
     [
         ({"header": ("nonsense",)}, r"--header: \*\*\* needs the form 'Name: value'"),
         ({"header": ("a b: c",)}, "--header: 'a b' needs the form"),
-        ({"header": ("Host: x",)}, "--header: 'Host' cannot be set; the crawler says that itself"),
+        ({"header": ("Host: x",)}, "--header: 'Host' cannot be set; the crawler sets it itself"),
         ({"header": ("transfer-encoding: chunked",)}, "--header: 'transfer-encoding' cannot be set;"),
         ({"header": ("If-None-Match: *",)}, "--header: 'If-None-Match' cannot be set;"),
         (
@@ -61,8 +61,8 @@ def test_cookies_come_from_the_file_and_only_to_their_host(tmp_path: Path) -> No
             "--header: 'User-Agent' cannot be set here; --user-agent sets that",
         ),
         ({"auth_env": "MISSING"}, "--auth-env: the variable MISSING is not set"),
-        ({"auth_env": "BAD"}, "holds control characters"),
-        ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere is no Netscape cookie file"),
+        ({"auth_env": "BAD"}, "contains control characters"),
+        ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere cannot be read as a Netscape cookie file"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_without_the_secret(

@@ -212,7 +212,7 @@ def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: R
                 assert code == 3, err
                 assert len(err.strip().splitlines()) == 1
                 again = run([*words(origin, folder), "--fresh"])
-                if "is not a state of" in err:  # its mark is gone: it may be anybody's, and stays
+                if "is not a state file of" in err:  # its mark is gone: it may be anybody's, and stays
                     assert again[0] == 3, again[1]
                     continue
                 assert "--fresh" in err

@@ -108,10 +108,10 @@ async def test_beginning_anew_never_touches_what_is_not_ours(
 ) -> None:
     make(path)
     before = contents(path.parent)
-    with pytest.raises(FrontierError, match="is not a state of sitemap-crawler, and is left as it is"):
+    with pytest.raises(FrontierError, match="is not a state file of sitemap-crawler and is left untouched"):
         remove_state(path)
     assert contents(path.parent) == before
-    with pytest.raises(FrontierError, match="is not a state of sitemap-crawler"):
+    with pytest.raises(FrontierError, match="is not a state file of sitemap-crawler"):
         SqliteFrontier(str(path), read_only=True)
 
 
@@ -136,7 +136,7 @@ async def test_a_state_behind_a_link_is_the_state_itself(path: Path) -> None:
     link.symlink_to(path)
     holder = SqliteFrontier(str(link))
     assert path.exists()
-    with pytest.raises(FrontierError, match="Another run holds the state"):
+    with pytest.raises(FrontierError, match="Another run is using the state"):
         SqliteFrontier(str(path))
     await holder.close()
     remove_state(link)
@@ -182,7 +182,7 @@ async def test_a_folder_is_no_state(tmp_path: Path, name: str) -> None:
 async def test_what_is_no_regular_file_is_no_state(path: Path) -> None:
     os.mkfifo(path)
     for state in (path, Path("/dev/null")):
-        with pytest.raises(FrontierError, match="is no regular file"):
+        with pytest.raises(FrontierError, match="is not a regular file"):
             SqliteFrontier(str(state))
 
 
@@ -248,7 +248,7 @@ async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: An
 
     status = asked("status")
     assert status[0] == 0, status
-    assert "discovered, each accounted for" in status[1]
+    assert "discovered, all accounted for" in status[1]
     if make is not of_version_4:
         assert asked("explain", URL)[1].splitlines()[1].split() == ["outcome", "queued"]
         code, said = asked("export", "-o", "-")

@@ -203,7 +203,7 @@ def test_every_layer_counts_against_the_limit(outer: str) -> None:
     inner = gzip.compress(b"x", 0) + bytes(60_000)  # behind the end, and ignored
     coded = {"gzip": gzip.compress, "br": brotli.compress, "zstd": zstd.compress}[outer](inner)
     assert inflate(["gzip", outer], coded, limit=61_000) == b"x"
-    with pytest.raises(DecompressionBomb, match="within its outer coding"):
+    with pytest.raises(DecompressionBomb, match="after removing the outer coding"):
         inflate(["gzip", outer], coded, limit=50_000)
 
 

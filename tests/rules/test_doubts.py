@@ -91,8 +91,8 @@ def site_of(kind: str) -> Site:
 
 
 HIDDEN = {
-    "shell": "says nothing without scripts",
-    "shell with links elsewhere": "says nothing without scripts",
+    "shell": "needs JavaScript",
+    "shell with links elsewhere": "needs JavaScript",
     "login": "looks like a login form. --auth-env",
     "redirect to a login": "looks like a login form. --auth-env",
     "meta nofollow": "forbids following its links (nofollow). --no-rule nofollow",
@@ -108,7 +108,7 @@ def test_a_start_page_that_hides_the_site_is_no_success(run: Run, tmp_path: Path
             code, _, err = run("crawl", origin + "/", *QUICK, "-q")
             assert (code, (tmp_path / "sitemaps/sitemap.xml.gz").exists()) == (6, False)
             assert HIDDEN[kind] in err
-            assert "--min-urls 1 publishes it all the same" in err
+            assert "--min-urls 1 publishes it anyway" in err
         code, _, err = run("export", "--state", "state.db", "-o", "exported")
         assert (code, HIDDEN[kind] in err) == (6, True)
         code, _, err = run("crawl", origin + "/", *QUICK, "--min-urls", "1")
@@ -159,7 +159,9 @@ def test_a_real_page_without_links_is_a_site_of_one_page(run: Run, tmp_path: Pat
         code, _, err = run("crawl", origin + "/", *QUICK)
         assert code == 0, err
         assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [origin + "/"]
-    assert f"The site is one page: {origin}/ leads to no other page of it." in re.sub(r"\s+", " ", err)
+    assert f"The site is one page: {origin}/ has no link to another page of the site." in re.sub(
+        r"\s+", " ", err
+    )
 
 
 def test_a_shell_beside_pages_that_a_sitemap_names_is_a_site(run: Run) -> None:  # noqa: F811
@@ -170,7 +172,7 @@ def test_a_shell_beside_pages_that_a_sitemap_names_is_a_site(run: Run) -> None: 
     with site.serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK)
     assert code == 0, err
-    assert "says nothing without scripts" not in err
+    assert "needs JavaScript" not in err
 
 
 def test_a_login_box_on_a_site_with_pages_is_nothing_to_say(run: Run) -> None:  # noqa: F811

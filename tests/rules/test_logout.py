@@ -113,7 +113,7 @@ def test_a_login_is_taken_as_it_is_usually_written(secret: str, sent: str | None
 
 
 def test_a_token_that_no_header_can_hold_is_one_sentence() -> None:
-    with pytest.raises(ConfigError, match="holds a token with characters that none has"):
+    with pytest.raises(ConfigError, match="contains characters that are not allowed in a token"):
         authorization("Bearer gehe\u00efm")
 
 

@@ -102,12 +102,12 @@ def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Ru
             "- /hidden  (unlisted:noindex: marked noindex)",
             "- /moved  (moved to /new)",
             "+ /new  (new)",
-            "- /orphan  (no page links to it, and nothing else names it)",
+            "- /orphan  (no page links to it, and no seed contains it)",
         ]
         site.page("/", links=["/new"])
         run(*words, "--seed-sitemaps", "off", "--force")
         _, out, _ = run("diff", f"{origin}/live.xml", "sitemaps", "--state", "s.db", "--rate", "0")
-        assert f"- {origin}/kept  (no longer linked: run 1 was the last that found it)" in out
+        assert f"- {origin}/kept  (no longer linked: run 1 was the last to find it)" in out
 
 
 def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> None:
@@ -123,9 +123,9 @@ def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> 
         assert run(*words, "--max-pages", "1")[0] == 7
         _, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
         assert [line.replace(origin, "") for line in out] == [
-            "- /a  (run 2 is unfinished and has not settled it yet; listed before)",
-            "- /deep  (run 2 is unfinished and has not come to it yet; run 1 said listed)",
-            "- /never  (run 2 is unfinished and has not come to it yet; no run before knew it)",
+            "- /a  (run 2 is unfinished and has not finished it yet; listed before)",
+            "- /deep  (run 2 is unfinished and has not reached it yet; run 1 recorded listed)",
+            "- /never  (run 2 is unfinished and has not reached it yet; no earlier run found it)",
         ]
 
 
@@ -173,7 +173,7 @@ def test_what_is_no_sitemap_is_exit_2_and_not_a_difference(
     (tmp_path / "page.html").write_text(body)
     code, out, err = run("diff", *["old", "page.html"][::order])
     assert (code, out) == (2, [])
-    assert "page.html is no sitemap: it " in err
+    assert "page.html is not a sitemap: it " in err
 
 
 def test_an_empty_urlset_is_a_sitemap(run: Run, tmp_path: Path) -> None:

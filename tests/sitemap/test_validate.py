@@ -374,8 +374,8 @@ def test_what_we_write_is_valid_and_an_index_is_followed_on_disk(run: Run, tmp_p
     assert code == 8
     assert out == [
         "sitemap-00002.xml.gz: error not-gzip: is named .gz and is not gzip",
-        "sitemap-00002.xml.gz:1: error root: is no sitemap: its root is <x>",
-        "sitemap.xml.gz: warning child-elsewhere: was not looked at: no file sitemap-00003.xml.gz lies beside it",
+        "sitemap-00002.xml.gz:1: error root: is not a sitemap: its root element is <x>",
+        "sitemap.xml.gz: warning child-elsewhere: was not checked: there is no file sitemap-00003.xml.gz next to it",
     ]
 
 
@@ -403,10 +403,10 @@ def test_urls_are_fetched_and_their_index_is_followed_on_its_host(run: Run) -> N
         code, out, err = run(f"{origin}/index.xml", "--rate", "0")
     assert code == 8
     said = [line.removeprefix(origin) for line in out]
-    assert "/2.xml: error unreadable: cannot be read: the server answered 404" in said
-    assert "/index.xml: error index-nested: an index names another index" in said
+    assert "/2.xml: error unreadable: cannot be read: the server responded with status 404" in said
+    assert "/index.xml: error index-nested: an index contains another index" in said
     assert (
-        "/index.xml: warning child-elsewhere: was not looked at: https://other.example/s.xml is on another host"
+        "/index.xml: warning child-elsewhere: was not checked: https://other.example/s.xml is on another host"
         in said
     )
     assert not [line for line in said if line.startswith("/1.xml")]
@@ -420,7 +420,7 @@ def test_findings_are_json_when_asked(run: Run, tmp_path: Path) -> None:
     first, totals = map(json.loads, out)
     assert first == {
         "place": "s.xml", "line": 2, "severity": "error", "code": "loc-invalid",
-        "says": "is no absolute http(s) URL: x[31m",
+        "says": "is not an absolute http(s) URL: x[31m",
     }  # fmt: skip
     assert totals == {"totals": {"files": 1, "sitemaps": 0, "urls": 1, "errors": 1, "warnings": 0}}
 
@@ -523,4 +523,4 @@ def test_a_web_page_named_as_a_sitemap_is_exit_2(run: Run) -> None:
     with site.serve() as origin:
         code, out, _ = run(f"{origin}/")
     assert code == 2
-    assert out == [f"{origin}/: error web-page: is no sitemap but a web page"]
+    assert out == [f"{origin}/: error web-page: is a web page, not a sitemap"]

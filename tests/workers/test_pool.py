@@ -205,7 +205,7 @@ async def test_a_page_that_workers_die_on_fails_alone_after_three(tmp_path: Path
     stuck = 0.2 if kind == "sticks" else 60.0
     paths = [f"good{number}" for number in range(20)]
     outcomes = await visit_all(team(tmp_path, BAD[kind], stuck=stuck), *paths[:10], "bad", *paths[10:])
-    assert outcomes.pop("bad") == Failed(Cause.CRASHED, "3 workers died on it")
+    assert outcomes.pop("bad") == Failed(Cause.CRASHED, "3 worker processes died on it")
     assert outcomes == dict.fromkeys(paths, Listed())
     # Two at first, one for that which died, and two more that saw the page alone.
     assert len((tmp_path / "starts").read_text()) == 5

@@ -28,9 +28,12 @@ async def date(history: History, ladder: Sequence[Source]) -> None:
     )
     notes = [note for build in found if build.origin not in lies and (note := builds.note(build))]
     notes = notes if Source.HEADER in ladder else []
-    notes += [f"no change on {origin} is dated by this run: {why}" for origin, why in changes.items()]
+    notes += [
+        f"content changes on {origin} are not used as dates in this run: {why}"
+        for origin, why in changes.items()
+    ]
     for origin, why in lies.items():
-        log.warning("Last-Modified is not believed", extra={"fields": {"origin": origin, "because": why}})
+        log.warning("Last-Modified is not trusted", extra={"fields": {"origin": origin, "because": why}})
     for note in notes:
         log.warning(note)
     await history.date(ladder, Doubts(tuple(lies), tuple(changes), _listed(windows)))

@@ -19,4 +19,4 @@ async def unlist_repeats(pages: Record) -> None:
     names, and what other pages name as canonical.
     """
     if count := await pages.unlist_repeats():
-        log.info("pages of crawler traps repeat others", extra={"fields": {"unlisted": count}})
+        log.info("duplicate pages of crawler traps are not listed", extra={"fields": {"unlisted": count}})

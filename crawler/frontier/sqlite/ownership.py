@@ -81,14 +81,14 @@ def check_usable(state: str | Path) -> Path:
     if str(state).endswith("/") or (kind is not None and stat.S_ISDIR(kind)):
         raise FrontierError(f"The state {state} is a folder: name a file with --state.")
     if kind is not None and not stat.S_ISREG(kind):
-        raise FrontierError(f"The state {state} is no regular file: name another with --state.")
+        raise FrontierError(f"The state {state} is not a regular file: name another with --state.")
     try:
         owner = owner_of(path)
     except OSError as error:
         raise FrontierError(f"The state {state} cannot be read: {error.strerror}.") from error
     if owner is Owner.OTHERS:
         raise FrontierError(
-            f"{state} is not a state of sitemap-crawler, and is left as it is: name another file with --state."
+            f"{state} is not a state file of sitemap-crawler and is left untouched: name another file with --state."
         )
     return path
 

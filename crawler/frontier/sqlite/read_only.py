@@ -63,6 +63,6 @@ def _unwritable(path: Path) -> sqlite3.Connection:
             return in_memory(connect(Path(folder) / path.name))
     except OSError as error:
         raise FrontierError(
-            f"The state {path} lies where nothing can be written, and cannot be copied to be read "
-            f"({error.strerror}): name a folder with room in TMPDIR."
+            f"The state {path} is in a read-only place, and cannot be copied in order to read it "
+            f"({error.strerror}): set TMPDIR to a folder with enough space."
         ) from error

@@ -41,12 +41,12 @@ class Lock:
             if "locked" in str(error):
                 self._db.close()
                 raise StateBusy(
-                    f"Another run holds the state {state}: wait for it, or use another --state."
+                    f"Another run is using the state {state}: wait for it, or use another --state."
                 ) from error
             raise FrontierError(f"The state {state} cannot be locked: {error}.") from error
         except OSError as error:
             raise FrontierError(
-                f"The folder of the state {state} cannot be made: {error.strerror}."
+                f"The folder of the state {state} cannot be created: {error.strerror}."
             ) from error
 
     def beat(self) -> None:
@@ -70,7 +70,7 @@ def _check_lock(path: Path) -> None:
     """Nothing is ever written into a lock. Raises `FrontierError` for a file that has content: it is somebody's."""
     if path.exists() and not (path.is_file() and path.stat().st_size == 0):
         raise FrontierError(
-            f"{path} is in the way of our lock, and not ours: name another state with --state, or move it away."
+            f"{path} stands where the lock file belongs, and was not made by sitemap-crawler: name another state with --state, or move it away."
         )
 
 
@@ -119,7 +119,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
 def _refuse(logs: Iterable[Path]) -> None:
     for log in logs:
         raise FrontierError(
-            f"{log} lies there without its database, and would be lost: move it away, or name another file "
+            f"{log} exists without its database and would be lost: move it away, or name another file "
             "with --state."
         )
 
@@ -136,7 +136,7 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
     version = _version(db)
     if not _has_tables(db):
         if read_only:
-            raise FrontierError(f"The state {path} is empty: no crawl began yet.")
+            raise FrontierError(f"The state {path} is empty: no crawl has started yet.")
         return
     if version > schema.VERSION:
         raise FrontierError(
@@ -145,7 +145,7 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
         )
     if version not in {schema.VERSION, *schema.MIGRATIONS}:
         raise FrontierError(
-            f"The state {path} is of version {version}, which cannot be migrated: begin anew with --fresh."
+            f"The state {path} is of version {version}, which cannot be migrated: start over with --fresh."
         )
 
 
@@ -184,11 +184,13 @@ def failure(path: str, error: Exception) -> str:
         -1
     ]  # of a damaged one, SQLite says it in two lines
     if "full" in words:
-        return f"The state {path} cannot be written: the disk is full. Make room, and run again: nothing is lost."
+        return f"The state {path} cannot be written: the disk is full. Free some space and run again: nothing is lost."
     if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
-        return f"The state {path} cannot be used: {words}. Run again when the disk is well: nothing is lost."
+        return (
+            f"The state {path} cannot be used: {words}. Run again when the disk works again: nothing is lost."
+        )
     return (
-        f"The state {path} is damaged ({words}): begin anew with --fresh, which keeps the damaged file under "
+        f"The state {path} is damaged ({words}): start over with --fresh, which keeps the damaged file under "
         "another name."
     )
 

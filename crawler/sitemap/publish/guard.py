@@ -90,7 +90,7 @@ def _check_failed(guard: Guard, crawled: Crawled) -> None:
     count = sum(failed.values())
     if count >= FEWEST and count > asked * guard.max_failed:
         raise PublishRefused(
-            f"Of {asked:,} pages that were asked for, {count:,} failed ({count / asked:.0%}; {_named(failed)}), and "
+            f"Of {asked:,} fetched pages, {count:,} failed ({count / asked:.0%}; {_named(failed)}), and "
             f"--max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
         )
 
@@ -118,7 +118,7 @@ def _check_verdicts(guard: Guard, crawled: Crawled) -> None:
     count, total = sum(changed.values()), sum(crawled.published.values())
     if count > total * guard.max_verdict_change:
         raise PublishRefused(
-            f"Of {total:,} published pages, {count:,} are not to be listed any more ({count / total:.0%}; "
+            f"Of {total:,} published pages, {count:,} would no longer be listed ({count / total:.0%}; "
             f"{_named(changed)}), and --max-verdict-change is {guard.max_verdict_change:.0%}; {_ANYWAY}"
         )
 
@@ -128,8 +128,8 @@ def _check_shrink(guard: Guard, urls: int, before: Before, crawled: Crawled) -> 
         return
     if before.urls is None:
         raise PublishRefused(
-            "How many URLs are published cannot be told, so neither can whether they would shrink: there is no whole "
-            f"manifest.json, and the sitemap beside it cannot be read in full; {_ANYWAY}"
+            "It is unknown how many URLs are published, so it cannot be checked whether there would be fewer: manifest.json "
+            f"is missing or damaged, and the published sitemap cannot be read in full; {_ANYWAY}"
         )
     if urls < before.largest * (1 - guard.max_shrink):
         most = before.largest

@@ -47,8 +47,8 @@ STDOUT: Final = "-"
 SETTLED: Final = "settled.json"  # the manifest once nothing is left to be removed
 CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
-BETWEEN: Final = "the old entry point still leads to every page that stays: run again"
-DONE: Final = "the new sitemap is in place, and old files may lie beside it: run again"
+BETWEEN: Final = "the old sitemap is still complete: run again"
+DONE: Final = "the new sitemap is in place, but old files may remain next to it: run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def check_folder(output: Output) -> None:
 def _check_manifest(folder: Path) -> None:
     if is_foreign(folder):
         raise OutputError(
-            f"{folder / MANIFEST} is of another program and would be overwritten: choose another folder with --output, "
+            f"{folder / MANIFEST} belongs to another program and would be overwritten: choose another folder with --output, "
             "or move that file away."
         )
 
@@ -248,7 +248,9 @@ def _sync(path: Path) -> None:
 
 def _print(place: Path, parts: Sequence[Part]) -> None:
     if len(parts) > 1:
-        raise OutputError(f"{len(parts) - 1:,} files do not fit stdout: name a folder with --output.")
+        raise OutputError(
+            f"{len(parts) - 1:,} files cannot be written to stdout: name a folder with --output."
+        )
     try:
         sys.stdout.flush()
         # A buffer of our own: what an error leaves in that of sys.stdout would be tried again at the very end.

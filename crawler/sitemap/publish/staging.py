@@ -34,7 +34,7 @@ KEPT: Final = "the old files are kept"
 
 _ADVICE: Final = {
     errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the quota is used up",
+    errno.EDQUOT: "the disk quota is exceeded",
     errno.EACCES: "permission is denied",
     errno.EROFS: "the disk is read-only",
     errno.EEXIST: "a file is in the way",
