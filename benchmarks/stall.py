@@ -12,8 +12,8 @@ from pathlib import Path
 
 import anyio
 
+from tests.engine.test_hostile import crawl, web
 from tests.hostile import sites
-from tests.test_hostile import crawl, web
 
 PAUSE = 0.01  # seconds
 

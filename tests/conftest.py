@@ -5,6 +5,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# An example takes as long as it takes: the machine may be busy with other things.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True)
