@@ -102,6 +102,7 @@ def test_nothing_is_written_outside_of_state_and_output(tmp_path: Path) -> None:
     assert all(json.loads(line) for line in done.stderr.splitlines())
 
 
+@pytest.mark.slow
 def test_the_healthcheck_tells_a_dead_crawl_from_a_living_one(tmp_path: Path) -> None:
     state = tmp_path / "crawl.db"
 

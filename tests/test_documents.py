@@ -82,6 +82,7 @@ def shown(svg: str) -> str:
     return re.sub(r" +", " ", re.sub(r"127\.0\.0\.1:\d+|in \d+ s", "", text))
 
 
+@pytest.mark.slow
 def test_the_picture_shows_what_the_demo_really_says() -> None:
     picture = script("picture")
     now = picture.picture(picture.told(rate=0))
@@ -229,6 +230,7 @@ def test_public_names_stand_in_the_library_document() -> None:
 
 
 @pytest.mark.parametrize("source", [README, LIBRARY], ids=["README", "library"])
+@pytest.mark.slow
 def test_the_example_runs_as_it_stands(source: str, tmp_path: Path) -> None:
     [code] = re.findall(r"```python\n(.*?)```", source, re.DOTALL)
     site = Site()

@@ -110,6 +110,7 @@ def test_stdout_gets_the_sitemap_and_nothing_else(capfdbinary: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("run")
+@pytest.mark.slow
 def test_the_summary_of_a_sitemap_on_stdout_does_not_say_that_nothing_came() -> None:
     with little_site().serve() as origin:
         code, out, err = run_in_its_own_process(
@@ -195,6 +196,7 @@ def test_what_is_dangerous_is_said_aloud(run: Run) -> None:
     assert "warning certificates are not verified" in err
 
 
+@pytest.mark.slow
 def test_the_demo_runs_without_a_word_when_asked(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,6 +450,7 @@ ANSWERS = [("config",), ("--help",), ("config", "check", os.devnull)]
 
 @pytest.mark.parametrize("words", ANSWERS)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.slow
 def test_output_that_nobody_reads_is_exit_3_without_a_word(
     words: Sequence[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -459,6 +462,7 @@ def test_output_that_nobody_reads_is_exit_3_without_a_word(
 
 
 @pytest.mark.usefixtures("run")
+@pytest.mark.slow
 def test_a_sitemap_that_nobody_reads_is_exit_3_without_a_word() -> None:
     reads, writes = os.pipe()
     os.close(reads)
@@ -471,6 +475,7 @@ def test_a_sitemap_that_nobody_reads_is_exit_3_without_a_word() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", ANSWERS)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.slow
 def test_output_that_does_not_fit_is_exit_3_and_one_sentence(
     words: Sequence[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,6 +485,7 @@ def test_output_that_does_not_fit_is_exit_3_and_one_sentence(
     assert (code, sentence(err)) == (3, "sitemap-crawler: The output cannot be written: the disk is full.")
 
 
+@pytest.mark.slow
 def test_a_closed_stdin_is_no_bug(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell="<&-") == (0, "", "")
@@ -487,6 +493,7 @@ def test_a_closed_stdin_is_no_bug(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
+@pytest.mark.slow
 def test_a_closed_stdout_is_no_bug_and_no_file_of_ours_gets_its_number(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell=">&-") == (0, "", "")
@@ -498,6 +505,7 @@ def test_a_closed_stdout_is_no_bug_and_no_file_of_ours_gets_its_number(run: Run,
 
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
 @pytest.mark.usefixtures("run")
+@pytest.mark.slow
 def test_what_cannot_be_said_stops_nothing(tmp_path: Path, shell: str) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, shell=shell) == (0, "", "")
@@ -648,6 +656,7 @@ def started(origin: str, folder: Path, site: Site, pages: int, *more: str) -> su
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.slow
 def test_a_signal_drains_says_how_to_go_on_and_the_next_run_does(
     tmp_path: Path, run: Run, number: int, code: int
 ) -> None:
@@ -663,6 +672,7 @@ def test_a_signal_drains_says_how_to_go_on_and_the_next_run_does(
     assert all(site.requests(f"/{n}") == 1 for n in range(300)), "nothing was asked for twice"
 
 
+@pytest.mark.slow
 def test_a_second_signal_leaves_at_once_with_the_state_whole(tmp_path: Path, run: Run) -> None:
     asked, hold = threading.Event(), threading.Event()
     site = Site()
@@ -688,6 +698,7 @@ def test_a_second_signal_leaves_at_once_with_the_state_whole(tmp_path: Path, run
     assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 2
 
 
+@pytest.mark.slow
 def test_sigkill_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path: Path, run: Run) -> None:
     site = slow_site()
     with site.serve() as origin:
@@ -871,6 +882,7 @@ main(sys.argv[1:])
     [(EARLY, False, "before the crawl started"), (LATE, True, "")],
     ids=["opening", "publishing"],
 )
+@pytest.mark.slow
 def test_a_signal_is_heeded_from_the_first_moment_to_the_last(
     tmp_path: Path, program: str, published: bool, said: str, number: int, code: int
 ) -> None:

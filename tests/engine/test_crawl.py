@@ -223,6 +223,7 @@ async def test_depth_does_not_depend_on_who_answers_first(tmp_path: Path, concur
     assert result.counts["unlisted:depth"] == 2
 
 
+@pytest.mark.slow
 async def test_a_failure_that_passes_is_listed(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/flaky"])
@@ -583,6 +584,7 @@ async def test_a_start_page_that_include_leaves_out_still_leads_on(tmp_path: Pat
 
 
 @pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.slow
 async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Path, processes: int) -> None:
     """Also by what was leased before it asked."""
     site = Site()

@@ -131,7 +131,7 @@ async def check(here: Origin, folder: Path, **chosen: object) -> Result:
     return result
 
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -298,6 +298,7 @@ async def test_a_broken_answer_is_worth_another_try_and_never_a_page(answer: byt
     assert reply.transient
 
 
+@pytest.mark.slow
 async def test_a_bomb_stops_at_the_limit() -> None:
     body = gzip.compress(bytes(200_000_000), 9)
     answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body

@@ -19,6 +19,8 @@ from crawler.cli.demo.site import Site
 from crawler.engine.crawl import GROUP
 from crawler.settings.sections import Pace
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 # The hook writes down every moment; at the one that was chosen, the process is gone.
 DYING = """
@@ -113,7 +115,6 @@ def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path) ->
             assert not list((folder / "out").glob(".staging*")), moment
 
 
-@pytest.mark.slow
 def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twice(tmp_path: Path) -> None:
     pages = 2_000
     site = many_pages(pages)

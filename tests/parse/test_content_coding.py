@@ -142,6 +142,7 @@ def test_the_limit_is_exact_and_counts_decoded_bytes() -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+@pytest.mark.slow
 def test_a_bomb_is_never_held_whole(coding: str) -> None:
     plain = bytes(50_000_000)
     bomb, codings = {

@@ -150,6 +150,7 @@ except SystemExit as left:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     for name, shift in (("old", 0), ("new", 100)):
         (tmp_path / name).mkdir()

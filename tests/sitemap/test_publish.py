@@ -171,6 +171,7 @@ FORMS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("text", [None, "", '{\n  "run": "7"', '{"run": "7", "files": [], "urls": "many"}'])
+@pytest.mark.slow
 async def test_without_a_manifest_the_published_files_are_counted(
     tmp_path: Path, form: dict[str, Any], text: str | None
 ) -> None:
@@ -207,6 +208,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", BROKEN)
+@pytest.mark.slow
 async def test_what_cannot_be_counted_is_kept_until_somebody_decides(tmp_path: Path, damage: str) -> None:
     await put(tmp_path, 10, max_urls=4)
     (tmp_path / "manifest.json").unlink()
@@ -493,6 +495,7 @@ class Death(Exception):  # noqa: N818
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
 @pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.slow
 async def test_a_url_that_stays_is_there_at_every_moment_and_after_every_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
 ) -> None:
@@ -546,6 +549,7 @@ NUMBERS = st.sets(st.integers(0, 40), min_size=1, max_size=30)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(2, 9), st.integers(0, 25)), min_size=2, max_size=6))
+@pytest.mark.slow
 def test_over_any_history_of_deaths_a_url_that_stays_is_there(
     history: list[tuple[set[int], int, int]],
 ) -> None:
@@ -625,6 +629,7 @@ anyio.run(partial(put, Path(sys.argv[1]), 5))
 """
 
 
+@pytest.mark.slow
 async def test_a_run_that_lives_is_left_alone_and_one_that_was_killed_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

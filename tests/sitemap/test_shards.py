@@ -91,6 +91,7 @@ def test_nothing_is_lost_and_limits_hold_over_any_history(history: list[set[int]
 
 @settings(max_examples=200)
 @given(st.sets(st.integers(0, 400), min_size=20, max_size=150), st.lists(st.integers(0, 400), max_size=30))
+@pytest.mark.slow
 def test_each_single_change_touches_few_files(start: set[int], changes: list[int]) -> None:
     """One file; when it splits, two new ones; and a neighbour that joins what is left of another."""
     urls = set(start)

@@ -284,6 +284,7 @@ def test_bytes_are_limited_to_the_byte(monkeypatch: pytest.MonkeyPatch, spare: i
     )
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_read_to_its_end() -> None:
     def chunks() -> Iterator[bytes]:
         yield bomb
@@ -459,6 +460,7 @@ except SystemExit as left:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.slow
 def test_memory_stays_flat_on_the_largest_file(tmp_path: Path) -> None:
     line = b"<url><loc>https://example.com/%06d/" + b"a" * 980 + b"</loc></url>\n"
     with (tmp_path / "s.xml").open("wb") as file:

@@ -99,6 +99,7 @@ def test_bytes_are_counted_to_the_last(tmp_path: Path, form: str, spare: int) ->
         assert size <= whole + spare or part is done[-1], "the index is no part"
 
 
+@pytest.mark.slow
 def test_the_real_byte_limit_holds_with_real_entries(tmp_path: Path) -> None:
     """Longest URLs that need the most escaping: 50,000 of them would not fit."""
     tail = "&" * 2_000

@@ -39,7 +39,7 @@ from tests.hostile import sites
 from tests.hostile.server import Origin, Talk, http, page, serving
 from tests.rules.test_scope import scope
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 URL = Url("http://x.example/")
 AT = datetime(2024, 2, 29, 12, tzinfo=UTC)

@@ -17,7 +17,7 @@ from crawler.parse.html import PLAIN_BYTES, Page, PageSource
 from crawler.workers.sandbox import _CODE, Sandbox
 from crawler.workers.sandbox_child import LARGE
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 URL = "http://site.example/page"
 STALLING = {
