@@ -750,6 +750,7 @@ def sends_at_import(tmp_path: Path) -> Path:
     return tmp_path / "custom"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
     ("module", "said"),
@@ -910,6 +911,7 @@ def test_bare_is_help(run: Run) -> None:
     assert "crawl " in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "left"), [((), 1), (("-q",), 0)])
 def test_the_demo_leaves_nothing_but_what_it_names(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], left: int

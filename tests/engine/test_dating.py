@@ -240,7 +240,7 @@ def test_the_window_with_the_most_dates_is_found(moments: list[int]) -> None:
         assert build.within == sum(build.first - START <= at <= build.last - START for at in moments)
 
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, builds.WINDOW)), max_size=40))

@@ -10,10 +10,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
+import pytest
+
 from crawler.cli.demo.site import Site
 from crawler.engine.reading_log import SLOT, ReadingLog, counted
 from crawler.parse.url import Url
 from tests.frontier.test_nothing_lost import ROOT, process, words
+
+pytestmark = pytest.mark.slow
 
 # The process is gone as soon as the markup of that page is looked at.
 POISONED = """

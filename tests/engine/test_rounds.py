@@ -21,7 +21,7 @@ from crawler.model.trap import Trap
 from tests.engine.test_crawl import settings
 from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

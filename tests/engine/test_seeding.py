@@ -22,7 +22,7 @@ from crawler.parse.url import Url
 from tests.engine.test_crawl import crawl, settings
 from tests.frontier.test_nothing_lost import DYING, ROOT, process, sitemaps, words
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 def index(site: Site, target: str, locs: list[str]) -> None:
