@@ -73,7 +73,7 @@ async def test_a_page_that_stalls_the_parser_is_let_go_and_nothing_waits_for_it(
         stuck = await apart.read(PageSource(STALLING[kind], URL))
         good = await apart.read(PageSource(b"<a href=x>", URL))
         tasks.cancel_scope.cancel()
-    assert stuck == Broken(Cause.PARSE, "the parser was not done after 1 s")
+    assert stuck == Broken(Cause.PARSE, "the parser did not finish within 1 s")
     assert isinstance(good, Page)
     assert good.followed == ("x",)
     assert len(pulse) > 20, "the event loop stood still"
@@ -85,8 +85,8 @@ async def test_the_more_pages_get_stuck_the_sooner_they_are_let_go(tmp_path: Pat
     async with apart.running():
         said = [await apart.read(PageSource(b"", URL)) for _ in range(2)]
     assert [reply.detail for reply in said if isinstance(reply, Broken)] == [
-        "the parser was not done after 2 s",
-        "the parser was not done after 1 s",
+        "the parser did not finish within 2 s",
+        "the parser did not finish within 1 s",
     ]
 
 
@@ -94,7 +94,7 @@ async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path)
     apart = Sandbox(script(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)"))
     async with apart.running():
         assert await apart.read(PageSource(b"x" * 1_000_000, URL)) == Broken(
-            Cause.CRASHED, "the parser died on it 3 times"
+            Cause.CRASHED, "the parser crashed on it 3 times"
         )
     assert (tmp_path / "starts").read_text() == "xxx"
 
@@ -149,7 +149,7 @@ async def test_a_child_that_lost_its_mind_is_not_believed(said: str, tmp_path: P
     apart = Sandbox(script(tmp_path, said))
     async with apart.running():
         assert await apart.read(PageSource(b"", URL)) == Broken(
-            Cause.CRASHED, "the parser died on it 3 times"
+            Cause.CRASHED, "the parser crashed on it 3 times"
         )
 
 
