@@ -453,8 +453,8 @@ def test_explain_tells_the_pattern_and_the_page_that_shows_the_same(
                 ]
             )
         said = capsys.readouterr().out
-        told += said if "shows what" in said or "not asked for" in said else ""
-        if "shows what" in told and "not asked for" in told:
+        told += said if "shows what" in said or "not fetched" in said else ""
+        if "shows what" in told and "not fetched" in told:
             break
     assert re.search(r"because +shows what http://\S+ shows", told)
     assert re.search(r"because +http://\S+/f\?n=…", told)

@@ -478,7 +478,7 @@ async def test_a_run_goes_on_where_it_stopped(path: Path) -> None:
 async def test_a_second_run_is_kept_out_and_a_reader_is_not(path: Path) -> None:
     holder = SqliteFrontier(str(path))
     await holder.begin("settings")
-    with pytest.raises(StateBusy, match=r"Another run holds the state .*state\.db"):
+    with pytest.raises(StateBusy, match=r"Another run is using the state .*state\.db"):
         SqliteFrontier(str(path))
     reader = SqliteFrontier(str(path), read_only=True)
     assert (await reader.balance()).discovered == 0

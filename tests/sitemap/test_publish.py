@@ -260,7 +260,7 @@ async def test_what_our_validator_refuses_is_never_published(
         yield [Entry(Url(f"{SITE}/a"), datetime(2024, 1, 1, tzinfo=UTC))]
 
     with pytest.raises(
-        PublishRefused, match=r"not valid \(sitemap.xml.gz, line 3: is no W3C datetime: yesterday\)"
+        PublishRefused, match=r"not valid \(sitemap.xml.gz, line 3: is not a W3C datetime: yesterday\)"
     ):
         await publish(
             dated(), Output(output=str(tmp_path)), Dates(), Guard(max_shrink=1.0), SITE,
@@ -304,7 +304,7 @@ async def test_a_dash_writes_to_stdout(tmp_path: Path, capfdbinary: pytest.Captu
     sys.stdout.flush()
     await put(tmp_path, output="-")
     assert capfdbinary.readouterr().out.count(b"<loc>") == 3
-    with pytest.raises(OutputError, match="2 files do not fit stdout"):
+    with pytest.raises(OutputError, match="2 files cannot be written to stdout"):
         await put(tmp_path, output="-", max_urls=2)
     assert not list(tmp_path.iterdir())
 

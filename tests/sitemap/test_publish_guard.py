@@ -46,8 +46,8 @@ def refusal(
 @pytest.mark.parametrize(
     ("outcomes", "said"),
     [
-        ({"listed": 30, "failed:forbidden": 271}, "Of 301 pages that were asked for, 271 failed (90%; 271 failed:forbidden"),
-        ({"listed": 100, "failed:server-error": 200}, "Of 300 pages that were asked for, 200 failed (67%"),
+        ({"listed": 30, "failed:forbidden": 271}, "Of 301 fetched pages, 271 failed (90%; 271 failed:forbidden"),
+        ({"listed": 100, "failed:server-error": 200}, "Of 300 fetched pages, 200 failed (67%"),
         ({"listed": 79, "failed:timeout": 11, "failed:rate-limited": 10}, "21 failed (21%; 11 failed:timeout"),
         ({"listed": 80, "failed:timeout": 20}, ""),
         ({"listed": 70, "failed:client-error": 30}, "30 failed:client-error"),
@@ -57,7 +57,7 @@ def refusal(
         ({"listed": 30, "failed:not-found": 271}, "271 failed:not-found"),
         ({"listed": 2, "failed:server-error": 4}, ""),
         ({"listed": 60, "failed:dns": 20, "unlisted:noindex": 19, "moved": 1}, ""),
-        ({"listed": 60, "failed:dns": 20, "unlisted:offsite": 900, "unlisted:robots": 900}, "Of 80 pages"),
+        ({"listed": 60, "failed:dns": 20, "unlisted:offsite": 900, "unlisted:robots": 900}, "Of 80 fetched pages"),
         ({"listed": 10, "kept:server-error": 90}, ""),
     ],
 )  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_mass_change_of_verdict_is_named_even_where_the_number_stays(verdict: 
     changed = {"listed": 79, f"unlisted:{verdict.value}": 21}
     said = refusal({"listed": 200}, changed, Before(100))
     assert (
-        f"Of 100 published pages, 21 are not to be listed any more (21%; 21 unlisted:{verdict.value}: {verdict.says})"
+        f"Of 100 published pages, 21 would no longer be listed (21%; 21 unlisted:{verdict.value}: {verdict.says})"
         in said
     )
     assert "--max-verdict-change is 20%" in said
@@ -94,7 +94,7 @@ def test_verdicts_add_up() -> None:
     said = refusal(
         {"listed": 99}, {"listed": 70, "unlisted:noindex": 16, "unlisted:canonical": 14}, Before(100)
     )
-    assert "30 are not to be listed any more (30%; 16 unlisted:noindex" in said
+    assert "30 would no longer be listed (30%; 16 unlisted:noindex" in said
 
 
 def test_an_empty_result_says_what_became_of_the_pages() -> None:
@@ -207,7 +207,7 @@ async def test_a_first_crawl_that_is_mostly_refused_publishes_nothing(tmp_path: 
     site.page("/", links=[f"/{number}" for number in range(300)])
     for number in range(300):
         site.page(f"/{number}", status=200 if number < 29 else 403)
-    with site.serve() as origin, pytest.raises(PublishRefused, match=r"Of 301 pages .* 271 failed \(90%"):
+    with site.serve() as origin, pytest.raises(PublishRefused, match=r"Of 301 fetched pages, 271 failed \(90%"):
         await published(settings(origin, tmp_path))
     assert not (tmp_path / "out/sitemap.xml.gz").exists()
 
@@ -226,7 +226,7 @@ async def test_a_site_that_hides_its_pages_by_mistake_is_not_followed(
     for number in range(3):
         nights.page(f"/{number}", head=head, lastmod=WHEN.replace(day=2))
     with pytest.raises(
-        PublishRefused, match=rf"Of 8 published pages, 3 are not .*{said}.*--max-verdict-change"
+        PublishRefused, match=rf"Of 8 published pages, 3 would no longer .*{said}.*--max-verdict-change"
     ):
         await nights.night()
     await nights.night(max_verdict_change=0.5)
