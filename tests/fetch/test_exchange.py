@@ -205,8 +205,8 @@ async def test_a_bug_is_not_hidden_as_a_failure_of_the_network() -> None:
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        ({"proxy": "nonsense://x"}, "--proxy: is not a proxy URL"),
-        ({"ca_file": "/nowhere.pem"}, "--ca-file: /nowhere.pem holds no certificates"),
+        ({"proxy": "nonsense://x"}, "--proxy: is not a usable proxy URL"),
+        ({"ca_file": "/nowhere.pem"}, "--ca-file: /nowhere.pem contains no readable certificates"),
     ],
 )
 async def test_settings_that_cannot_be_used_are_one_sentence(chosen: dict[str, Any], sentence: str) -> None:

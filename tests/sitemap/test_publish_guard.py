@@ -207,7 +207,10 @@ async def test_a_first_crawl_that_is_mostly_refused_publishes_nothing(tmp_path: 
     site.page("/", links=[f"/{number}" for number in range(300)])
     for number in range(300):
         site.page(f"/{number}", status=200 if number < 29 else 403)
-    with site.serve() as origin, pytest.raises(PublishRefused, match=r"Of 301 fetched pages, 271 failed \(90%"):
+    with (
+        site.serve() as origin,
+        pytest.raises(PublishRefused, match=r"Of 301 fetched pages, 271 failed \(90%"),
+    ):
         await published(settings(origin, tmp_path))
     assert not (tmp_path / "out/sitemap.xml.gz").exists()
 
