@@ -24,6 +24,14 @@ def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Child processes start without coverage, for tests of what a process imports, and when: coverage imports, too."""
+    for name in list(os.environ):
+        if name.startswith("COVERAGE_"):
+            monkeypatch.delenv(name)
+
+
 @pytest.fixture(autouse=True)
 def _fresh_log() -> Iterator[None]:
     """The command line configures our logger for the whole process; the next test starts from none."""

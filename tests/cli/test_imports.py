@@ -12,6 +12,8 @@ import pytest
 from crawler.app.state import open_frontier
 from crawler.settings.sections import Settings, State
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 HEAVY = frozenset(
     {"httpx", "httpcore", "h11", "lxml", "selectolax", "rich", "brotli", "zstandard", "certifi"}
 )
