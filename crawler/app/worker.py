@@ -1,9 +1,8 @@
-"""A worker process: it visits what it is sent, and says what it saw. `workers.team` starts it, and survives it.
+"""A worker process: it visits what it is sent, and says what it saw. `workers.pool` starts it, and survives it.
 
 It holds no state and decides no pace: for the slot of a further try it asks home. When home is gone, it ends.
 """
 
-import signal
 import socket
 import time
 from contextlib import suppress
@@ -44,7 +43,7 @@ class _Home:
         number, came = next(self._numbers), anyio.Event()
         self._slots[number] = came
         try:
-            await self._channel.send(["slot", number, origin])
+            await self._channel.send_json(["slot", number, origin])
             await came.wait()
         finally:
             del self._slots[number]
@@ -61,17 +60,17 @@ class _Home:
     async def slow(self, origin: str, until: float) -> None:
         """A host showed strain."""
         self.patience.slow(origin, until)
-        await self._channel.send(["slow", origin, until])
+        await self._channel.send_json(["slow", origin, until])
 
     def strained(self, wait: float) -> None:
         """For the display."""
-        self._tasks.start_soon(self._channel.send, ["strained", wait])
+        self._tasks.start_soon(self._channel.send_json, ["strained", wait])
 
     def session(self, name: str, example: str) -> None:
         """For the report, which names each once: a page may have thousands."""
         if name not in self._told:
             self._told.add(name)
-            self._tasks.start_soon(self._channel.send, ["session", name, example])
+            self._tasks.start_soon(self._channel.send_json, ["session", name, example])
 
 
 async def _visit_all(
@@ -85,7 +84,7 @@ async def _visit_all(
         lease = letters.read_lease(said)
         await patience(origin(lease.visit.url), 0.0)
         seen = lease if patience.ended.is_set() else await visitor.visit(lease)
-        await channel.send(
+        await channel.send_json(
             ["seen", number, letters.written(seen)] if isinstance(seen, Seen) else ["unused", number]
         )
 
@@ -95,7 +94,7 @@ async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> 
     with suppress(anyio.WouldBlock):
         while True:
             number, _ = todo.receive_nowait()
-            await channel.send(["unused", number])
+            await channel.send_json(["unused", number])
 
 
 async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
@@ -112,8 +111,8 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
         ):
             for _ in range(settings.pace.concurrency):
                 tasks.start_soon(_visit_all, todo, here.visitor, channel, home.patience)
-            await channel.send(["ready"])
-            messages = messages or await channel.receive()
+            await channel.send_json(["ready"])
+            messages = messages or await channel.receive_json()
             while messages:
                 for message in messages:
                     match message:
@@ -126,25 +125,24 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
                         case ["slow", site, until]:
                             home.patience.slow(site, until)
                         case ["where"]:
-                            await channel.send(["here"])
+                            await channel.send_json(["here"])
                         case ["end"]:
                             home.patience.end()
                 if home.patience.ended.is_set():
                     await _hand_back(todo, channel)
-                messages = await channel.receive()
+                messages = await channel.receive_json()
             tasks.cancel_scope.cancel()
 
 
-async def _run(number: int) -> None:
-    channel = Channel(socket.socket(fileno=number))
-    said, *messages = await channel.receive()
+async def _run(end: socket.socket) -> None:
+    channel = Channel(end)
+    said, *messages = await channel.receive_json()
     try:
         await work(channel, settings_of(said), messages)
     except* OSError:
         pass  # home is gone
 
 
-def main(number: int) -> None:
-    """Work on the socket with that file number."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    run(_run, number)
+def main(end: socket.socket) -> None:
+    """Work for the process at the other end."""
+    run(_run, end)

@@ -1,6 +1,7 @@
-"""Messages between two processes over a socket: JSON, a line each. What they mean is in `messages`.
+"""One end of a socket between two of our processes: messages go out and come in, framed as in `framing`.
 
-JSON and nothing richer: a worker has read hostile markup, and what it says is data, never code.
+JSON and nothing richer: the other end may have read hostile markup, and what it says is data, never code. What the
+messages mean is in `messages` and `sandbox`.
 """
 
 import json
@@ -11,35 +12,35 @@ import anyio
 
 from crawler.fetch.readiness import readiness
 from crawler.parse import strict_json
+from crawler.workers.framing import Frames, length_of
 
 READ: Final = 262_144  # bytes taken at once
 LONGEST: Final = 8_000_000  # bytes of one message: twice what the links of a page may have
+LARGE: Final = 65_536  # bytes of a message, from which on a copy of it costs more than a system call
 
 
 class Channel:
-    """One end. Any number of tasks may send, one receives."""
+    """Any number of tasks may send, one receives. `longest`: bytes of one message that comes in."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, longest: int = LONGEST) -> None:
         end.setblocking(False)
-        self._end, self._rest = end, bytearray()
+        self._end, self._frames = end, Frames(longest)
         self._readiness = readiness(end.fileno())
         self._sending = anyio.Lock(fast_acquire=True)
 
-    async def send(self, message: Any) -> None:
+    async def send(self, message: bytes) -> None:
         """Raises `OSError` when the other end is gone."""
-        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        head = length_of(message)
         async with self._sending:
-            while data:
-                try:
-                    data = data[self._end.send(data) :]
-                except BlockingIOError:
-                    await anyio.wait_writable(self._end)
+            for part in (head + message,) if len(message) < LARGE else (head, message):
+                await self._send(memoryview(part))
 
-    async def receive(self) -> list[Any]:
-        """What has come, at least one message; nothing at the end.
+    async def send_json(self, message: Any) -> None:
+        """Raises `OSError` when the other end is gone."""
+        await self.send(json.dumps(message, separators=(",", ":")).encode())
 
-        Raises `ValueError` for what is no message, `RecursionError` for what is nested too deep.
-        """
+    async def receive(self) -> list[bytes]:
+        """What has come, at least one message; nothing at the end. Raises `ValueError` for a message that is too long."""
         while True:
             try:
                 data = self._end.recv(READ)
@@ -48,15 +49,14 @@ class Channel:
                 continue
             except OSError:
                 return []
-            self._rest += data
-            if len(self._rest) > LONGEST + READ:
-                raise ValueError("an endless message")
-            whole, newline, rest = self._rest.rpartition(b"\n")
-            if newline:
-                self._rest = rest
-                return [strict_json.loads(bytes(line)) for line in whole.split(b"\n")]
             if not data:
                 return []
+            if messages := self._frames.feed(data):
+                return messages
+
+    async def receive_json(self) -> list[Any]:
+        """The same. Raises `ValueError` for what is no JSON, `RecursionError` for what is nested too deep."""
+        return [strict_json.loads(message) for message in await self.receive()]
 
     def close(self) -> None:
         """Let go of it, once."""
@@ -64,3 +64,10 @@ class Channel:
             return
         self._readiness.close()
         self._end.close()
+
+    async def _send(self, data: memoryview) -> None:
+        while data:
+            try:
+                data = data[self._end.send(data) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._end)

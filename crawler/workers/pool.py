@@ -5,20 +5,16 @@ a worker of its own, so that no page pays for another: a page that three workers
 state stay with the process that leases; a worker asks it for the slots of its further tries.
 """
 
-import json
 import logging
-import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
-from subprocess import DEVNULL
 from typing import Any, Final
 
 import anyio
-from anyio.abc import Process, TaskGroup
+import anyio.abc
 
 from crawler.errors import ConfigError, first_of
 from crawler.model.lease import Lease
@@ -30,7 +26,8 @@ from crawler.parse.url import origin
 from crawler.ports import Pacer, Turn
 from crawler.settings.sections import Settings
 from crawler.workers import messages as letters
-from crawler.workers.channel import Channel
+from crawler.workers.spawn import python, start
+from crawler.workers.worker import Worker, least_busy, shares
 
 DEATHS: Final = 3  # of workers, that one page may cause
 AHEAD: Final = (
@@ -40,8 +37,6 @@ STARTING: Final = 30.0  # seconds that a worker may take until it is ready
 STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
 LEAVING: Final = 1.0  # seconds that one may take to end by itself, and with it what it started
 LINGER: Final = 0.005  # seconds between two looks at what a worker says: it has other pages in hand
-# The child finds the program where we do, wherever it was started from.
-_CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.app.worker import main; main(int(sys.argv[2]))"
 
 log = logging.getLogger("crawler.workers")
 
@@ -58,34 +53,6 @@ class Coordinator:
     base: PublishBase | None = None
 
 
-@dataclass(eq=False, slots=True)
-class _Worker:
-    process: Process
-    channel: Channel
-    heard: float  # seconds, by our own clock
-    share: int  # of the requests in flight
-    waiting: dict[int, "_Waiting"] = field(default_factory=dict)
-    is_ready: bool = False
-    site: str | None = None  # of `PublishBase`, as the worker knows it
-
-    async def tell(self, *message: Any) -> None:
-        """Nothing happens when it is gone: whoever listens to it sees that, too."""
-        with suppress(OSError):
-            await self.channel.send(message)
-
-
-@dataclass(slots=True)
-class _Waiting:
-    lease: Lease
-    done: anyio.Event = field(default_factory=anyio.Event)
-    seen: Seen | Lease | None = None  # the lease: not asked for; None, once it is done: the worker died
-
-    def came(self, seen: Seen | Lease) -> None:
-        """The worker said what became of it."""
-        self.seen = seen
-        self.done.set()
-
-
 class WorkerPool:
     """A `ports.Visitor`: up to `size` processes, for as long as `running`. Each has its share of the requests in flight."""
 
@@ -98,18 +65,18 @@ class WorkerPool:
         command: list[str] | None = None,
         stuck: float = STUCK,
     ) -> None:
-        """`command` starts a worker, but for the number of its socket; `stuck` is in seconds: for tests."""
+        """`command` starts a worker; `stuck` is in seconds: for tests."""
         self._settings, self._home, self._stuck = settings, home, stuck
         self._size = size
         self.prefetch = AHEAD if settings.pace.concurrency > 1 else 1
-        self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
-        self._workers: list[_Worker] = []
-        self._single: _Worker | None = None  # for pages that a worker may have died of
+        self._command = command or python("crawler.app.worker:main")
+        self._workers: list[Worker] = []
+        self._single: Worker | None = None  # for pages that a worker may have died of
         self._alone = anyio.Lock()
         self._numbers = count()
         self._all_ready = anyio.Event()  # for the first time
         self._stillborn = 0  # workers in a row that ended before they were ready
-        self._tasks: TaskGroup | None = None
+        self._tasks: anyio.abc.TaskGroup | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["WorkerPool"]:
@@ -130,15 +97,13 @@ class WorkerPool:
         finally:
             with anyio.CancelScope(shield=True):
                 for worker in self._all():
-                    worker.channel.close()
+                    worker.child.channel.close()
                 for worker in self._all():
-                    with anyio.move_on_after(LEAVING):
-                        await worker.process.wait()
-                    await _end(worker)
+                    await worker.child.leave(LEAVING)
 
     async def visit(self, lease: Lease) -> Seen | Lease:
         """See `ports.Visitor.visit`."""
-        seen = await self._ask(min(self._workers, key=_burden), lease)
+        seen = await self._ask(least_busy(self._workers), lease)
         for _ in range(DEATHS - 1):
             if seen is not None:
                 break
@@ -152,76 +117,47 @@ class WorkerPool:
                 seen = await self._ask(self._single, lease)
         return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
 
-    async def _ask(self, worker: _Worker, lease: Lease) -> Seen | Lease | None:
-        """What it saw, or the lease that it had not used when the crawl ended; nothing when it died."""
-        number, waiting = next(self._numbers), _Waiting(lease)
-        if not worker.waiting:
-            worker.heard = time.monotonic()
-        worker.waiting[number] = waiting
-        try:
-            if (base := self._home.base) and worker.site != base.site:
-                await worker.tell("site", base.site)
-                worker.site = base.site
-            await worker.tell("visit", number, letters.written_lease(lease))
-            await waiting.done.wait()
-        finally:
-            worker.waiting.pop(number, None)
-        return waiting.seen
+    async def _ask(self, worker: Worker, lease: Lease) -> Seen | Lease | None:
+        base = self._home.base
+        return await worker.visit(next(self._numbers), lease, base.site if base else None)
 
     # -- supervision ---------------------------------------------------------------------------------------
 
-    def _all(self) -> list[_Worker]:
+    def _all(self) -> list[Worker]:
         return [*self._workers, self._single] if self._single else [*self._workers]
 
-    async def _start(self, share: int) -> _Worker:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            channel = Channel(ours)
-            try:
-                process = await self._spawn(theirs.fileno())
-            except BaseException:
-                channel.close()
-                raise
-        worker = _Worker(process, channel, time.monotonic(), share)
+    async def _start(self, share: int) -> Worker:
+        """Raises `ConfigError`."""
+        try:
+            child = await start(self._command)
+        except OSError as error:
+            raise ConfigError(
+                f"--processes: no worker process can be started ({error.strerror}); use --processes 1."
+            ) from error
+        worker = Worker(child, share)
         pace = replace(self._settings.pace, concurrency=share)
         try:
             with suppress(OSError):  # it is gone already: whoever listens to it sees that, too
-                await channel.send(asdict(replace(self._settings, pace=pace)))
+                await child.channel.send_json(asdict(replace(self._settings, pace=pace)))
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await _end(worker)
+                await child.end()
             raise
         if self._tasks is not None:
             self._tasks.start_soon(self._listen, worker)
         return worker
 
-    async def _spawn(self, end: int) -> Process:
-        """In a session of its own: Ctrl-C is for us to answer. Raises `ConfigError`."""
-        try:
-            return await anyio.open_process(
-                [*self._command, str(end)],
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                start_new_session=True,
-                pass_fds=[end],
-            )
-        except OSError as error:
-            raise ConfigError(
-                f"--processes: no worker process can be started ({error.strerror}); use --processes 1."
-            ) from error
-
-    async def _listen(self, worker: _Worker) -> None:
+    async def _listen(self, worker: Worker) -> None:
         """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
         try:
-            while messages := await worker.channel.receive():
+            while messages := await worker.child.channel.receive_json():
                 worker.heard = time.monotonic()
                 for message in messages:
                     self._heard(worker, message)
                 await anyio.sleep(LINGER)
         except letters.NONSENSE:
             pass
-        await _end(worker)
+        await worker.child.end()
         self._stillborn = 0 if worker.is_ready else self._stillborn + 1
         if self._stillborn >= DEATHS:
             raise ConfigError("--processes: worker processes exit right after starting; use --processes 1.")
@@ -235,10 +171,9 @@ class WorkerPool:
             is_first = sum(other.share for other in self._workers) == self._settings.pace.concurrency > 1
             place = self._workers.index(worker)
             self._workers[place] = await self._start(worker.share - is_first)
-        for waiting in worker.waiting.values():
-            waiting.done.set()
+        worker.died()
 
-    def _heard(self, worker: _Worker, message: Any) -> None:
+    def _heard(self, worker: Worker, message: Any) -> None:
         match message:
             case ["seen", int() as number, said]:
                 if waiting := worker.waiting.get(number):
@@ -247,10 +182,10 @@ class WorkerPool:
                 if waiting := worker.waiting.get(number):
                     waiting.came(waiting.lease)
             case ["slot", int() as number, site] if self._tasks:
-                if _has_page_of(worker, letters.url_of(site)):
+                if worker.has_page_of(letters.url_of(site)):
                     self._tasks.start_soon(self._slot, worker, number, site)
             case ["slow", site, until] if self._tasks:
-                if _has_page_of(worker, letters.url_of(site)):
+                if worker.has_page_of(letters.url_of(site)):
                     self._tasks.start_soon(self._slow, worker, site, letters.moment_of(until))
             case ["strained", wait]:
                 self._home.strained(letters.moment_of(wait))
@@ -265,14 +200,14 @@ class WorkerPool:
             case _:
                 raise ValueError("no message")
 
-    async def _slow(self, told_by: _Worker, origin: str, until: float) -> None:
+    async def _slow(self, told_by: Worker, origin: str, until: float) -> None:
         """A host asks for patience: of here, and of the others who may have pages of it in hand."""
         await self._home.pacer.slow(origin, until)
         for worker in self._all():
             if worker is not told_by:
                 await worker.tell("slow", origin, until)
 
-    async def _slot(self, worker: _Worker, number: int, origin: str) -> None:
+    async def _slot(self, worker: Worker, number: int, origin: str) -> None:
         """Wait for a slot of a host, and tell the worker once it is there."""
         await self._home.turn(origin, await self._home.pacer.slot(origin))
         await worker.tell("slot", number)
@@ -289,32 +224,9 @@ class WorkerPool:
         while True:
             await anyio.sleep(self._stuck / 2)
             for worker in self._all():
-                silent = time.monotonic() - worker.heard if worker.waiting else 0.0
+                silent = worker.silent()
                 if silent > (2 * self._stuck if worker.is_ready else max(STARTING, self._stuck)):
-                    worker.process.kill()
+                    worker.child.kill()
                 elif silent > self._stuck and worker.is_ready:
                     with anyio.move_on_after(self._stuck / 2):
                         await worker.tell("where")
-
-
-def _has_page_of(worker: _Worker, site: str) -> bool:
-    """Whether it has anything to do with that origin. It may ask for a page that was taken back meanwhile."""
-    return any(origin(waiting.lease.visit.url) == site for waiting in worker.waiting.values())
-
-
-def _burden(worker: _Worker) -> tuple[bool, int]:
-    """Who has the least to do; whoever has just replaced another comes last."""
-    return not worker.is_ready, len(worker.waiting)
-
-
-def shares(concurrency: int, size: int) -> list[int]:
-    """How many requests each of up to `size` workers may have in flight: two at least, so that each can spare one."""
-    size = max(1, min(size, concurrency // 2))
-    return [concurrency // size + (place < concurrency % size) for place in range(size)]
-
-
-async def _end(worker: _Worker) -> None:
-    with suppress(ProcessLookupError):
-        worker.process.kill()
-    worker.channel.close()
-    await worker.process.aclose()

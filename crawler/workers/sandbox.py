@@ -1,28 +1,24 @@
-"""Pages that may stall or crash the HTML parser, read in a process of their own: `child` is what runs there.
+"""Pages that may stall or crash the HTML parser, read in a process of their own: `sandbox_child` is what runs there.
 
 Lexbor is quick on what people write and quadratic, or worse, on what some write to hurt. A page that `parse.html`
 calls risky goes to a child, which is killed when it takes too long and replaced when it dies: that costs the page,
 not the crawl. What comes back is plain JSON, as a process that parsed hostile bytes is not trusted either.
 """
 
-import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import fields
 from typing import Any, Final
 
 import anyio
-from anyio.abc import Process
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse import strict_json
 from crawler.parse.html import MAX_CANONICALS, MAX_LINKS, Page, PageSource
 from crawler.parse.url import Url
-from crawler.workers.sandbox_child import SIZE, give_back
+from crawler.workers.messages import NONSENSE
+from crawler.workers.sandbox_child import give_back
+from crawler.workers.spawn import Child, plain_environment, python, start
 
 DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
 SHORTEST: Final = 1.0
@@ -31,11 +27,10 @@ CHILDREN: Final = 1  # processes at most: each may take as much memory as all el
 LARGE: Final = 1_000_000  # bytes of a page that is worth giving memory back for
 LONGEST_DETAIL: Final = 200  # characters of its reason for giving up
 LONGEST_PRINT: Final = 200  # characters of a fingerprint
-MAX_FRAME: Final = 64_000_000  # bytes of an answer
+LONGEST_ANSWER: Final = 64_000_000  # bytes
+MEMORY: Final = 1 << 30  # bytes of address space that a child may have
 
 _QUESTION: Final = tuple(name.name for name in fields(PageSource) if name.name != "body")
-# The child finds the program where we do, wherever it was started from.
-_CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.workers.sandbox_child import serve; serve()"
 
 
 class Sandbox:
@@ -54,9 +49,9 @@ class Sandbox:
         `command` starts one, `deadline` is in seconds: for tests.
         """
         self._reading = reading
-        self._command = command or [sys.executable, "-c", _CODE, json.dumps(sys.path)]
+        self._command = command or python("crawler.workers.sandbox_child:serve", MEMORY)
         self._deadline, self._stuck = deadline, 0
-        self._free: list[_Child] = []
+        self._free: list[Child] = []
         self._places = anyio.CapacityLimiter(children)
 
     @asynccontextmanager
@@ -90,13 +85,13 @@ class Sandbox:
     async def _once(self, markup: PageSource) -> Page | Broken | None:
         """Nothing, if the child died."""
         try:
-            child = self._free.pop() if self._free else await _Child.start(self._command)
+            child = self._free.pop() if self._free else await self._start()
         except OSError as error:
             return Broken(Cause.PARSE, f"no parser process could be started ({error.strerror})")
         if len(markup.body) > LARGE:
             give_back()  # what it took to fetch it: the child takes ten times as much now
         try:
-            answer = await child.ask(markup)
+            answer = await _ask(child, markup)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await child.end()
@@ -107,53 +102,19 @@ class Sandbox:
         self._free.append(child)
         return answer
 
+    async def _start(self) -> Child:
+        return await start(self._command, longest=LONGEST_ANSWER, environment=plain_environment())
 
-class _Child:
-    def __init__(self, process: Process, said: BufferedByteReceiveStream) -> None:
-        self._process, self._said = process, said
 
-    @classmethod
-    async def start(cls, command: list[str]) -> "_Child":
-        # In a session of its own: Ctrl-C is for us to answer.
-        process = await anyio.open_process(command, stderr=subprocess.DEVNULL, start_new_session=True)
-        if process.stdout is None:
-            raise RuntimeError("a process without the pipe that was asked for")
-        return cls(process, BufferedByteReceiveStream(process.stdout))
-
-    async def ask(self, markup: PageSource) -> Page | Broken | None:
-        question = {name: getattr(markup, name) for name in _QUESTION}
-        head, body = json.dumps(question).encode(), markup.body
-        if self._process.stdin is None:
-            return None
-        try:
-            await self._process.stdin.send(SIZE.pack(len(head)) + head + SIZE.pack(len(body)))
-            await self._process.stdin.send(body)
-            (size,) = SIZE.unpack(await self._said.receive_exactly(SIZE.size))
-            if size > MAX_FRAME:
-                return None
-            return _page(strict_json.loads(await self._said.receive_exactly(size)))
-        except (
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-            anyio.IncompleteRead,
-            anyio.EndOfStream,
-        ):
-            return None
-        except (
-            ValueError,
-            TypeError,
-            LookupError,
-            ArithmeticError,
-            AttributeError,
-            RecursionError,
-            MemoryError,
-        ):  # it lost its mind
-            return None
-
-    async def end(self) -> None:
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.aclose()
+async def _ask(child: Child, markup: PageSource) -> Page | Broken | None:
+    """What the page says; nothing, if the child died or said what makes no sense."""
+    try:
+        await child.channel.send_json({name: getattr(markup, name) for name in _QUESTION})
+        await child.channel.send(markup.body)
+        (said,) = await child.channel.receive_json()
+        return _page(said)
+    except (*NONSENSE, MemoryError):
+        return None
 
 
 def _page(said: dict[str, Any]) -> Page | Broken:

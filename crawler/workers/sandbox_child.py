@@ -1,40 +1,34 @@
-"""What the process does that reads pages apart: they come on standard input, and what they say goes out as JSON.
+"""What the sandbox's process does: pages come in over its socket, and what they say goes out as JSON.
 
-It imports little, as a crawl waits for its start and its memory counts; and it limits itself, in case nobody is left
-to kill it.
+It imports little, as a crawl waits for its start and its memory counts; and it limits its processor time for each page,
+in case nobody is left to kill it.
 """
 
 import json
-import struct
-import sys
+import socket
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from typing import BinaryIO, Final
+from typing import Final
 
 from crawler.parse.html import PageSource
-from crawler.workers.garbage import calm_collector
+from crawler.workers import framing
 
 LARGE: Final = 4_000_000  # bytes of a page, after which the memory it took is given back: 40 MB or more
-MEMORY: Final = 1 << 30  # bytes of address space that a child may have
 ORPHANED: Final = 30  # seconds of processor time for one page
-SIZE: Final = struct.Struct("!I")  # before each question, body and answer
 
 
-def serve(source: BinaryIO | None = None, sink: BinaryIO | None = None) -> None:
-    """Read pages until there are no more."""
-    source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
-    limit = _limiter()
-    calm_collector()
-    while len(size := source.read(SIZE.size)) == SIZE.size:
-        question = json.loads(source.read(*SIZE.unpack(size)))
-        body = source.read(*SIZE.unpack(source.read(SIZE.size)))
-        limit()
-        answer = _answer(PageSource(body=body, **question))
-        sink.write(SIZE.pack(len(answer)) + answer)
-        sink.flush()
-        if len(body) > LARGE:
-            give_back()
+def serve(end: socket.socket) -> None:
+    """Read pages until there are no more: of each a question, then its body."""
+    with end.makefile("rb") as source:
+        while (question := framing.read(source)) is not None:
+            body = framing.read(source)
+            if body is None:
+                return
+            _limit_time()
+            answer = _answer(PageSource(body=body, **json.loads(question)))
+            end.sendall(framing.length_of(answer) + answer)
+            if len(body) > LARGE:
+                give_back()
 
 
 def _answer(markup: PageSource) -> bytes:
@@ -54,17 +48,9 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _limiter() -> Callable[[], None]:
-    """Bounds memory now, and processor time at each call."""
-    try:
-        import resource  # noqa: PLC0415 - not on Windows
-    except ImportError:
-        return lambda: None
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, most))
+def _limit_time() -> None:
+    with suppress(ImportError):  # not on Windows
+        import resource  # noqa: PLC0415 - see above
 
-    def limit() -> None:
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + ORPHANED, most))
-
-    return limit

@@ -32,7 +32,8 @@ from crawler.parse.url import Url, host, origin
 from crawler.settings.sections import Settings, settings_of
 from crawler.workers import messages
 from crawler.workers.channel import Channel
-from crawler.workers.pool import Coordinator, WorkerPool, shares
+from crawler.workers.pool import Coordinator, WorkerPool
+from crawler.workers.worker import shares
 from tests.engine.test_crawl import settings
 from tests.engine.test_hostile import check, crawl, judge
 from tests.hostile import sites
@@ -144,13 +145,15 @@ import json, os, pathlib, signal, socket, sys, time
 folder = pathlib.Path({str(tmp_path)!r})
 with (folder / "starts").open("a") as starts:
     starts.write("x")
-lines = socket.socket(fileno=int(sys.argv[-1])).makefile("rwb")
-def say(message): lines.write(json.dumps(message).encode() + b"\\n"); lines.flush()
+stream = socket.socket(fileno=0).makefile("rwb")
+def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
+def say(message): send(json.dumps(message).encode())
+def hear(): return stream.read(int.from_bytes(stream.read(4)))
 def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], False]])
-lines.readline()
+hear()
 say(["ready"])
-while line := lines.readline():
-    what, *rest = json.loads(line)
+while message := hear():
+    what, *rest = json.loads(message)
     if what != "visit": continue
     number, (url, *_) = rest
     {body}
@@ -189,14 +192,15 @@ BAD = {
     "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else seen(number)",
     "sticks": "time.sleep(60) if 'bad' in url else seen(number)",
     "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
-    "goes deep": "(lines.write(b'[' * 200000 + b'\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "goes deep": "send(b'[' * 200000) if 'bad' in url else seen(number)",
     "hands back what it is to do": "say(['unused', number]) if 'bad' in url else seen(number)",
-    "says NaN": "(lines.write(b'[\"strained\",NaN]\\n'), lines.flush()) if 'bad' in url else seen(number)",
-    "says a number without end": "(lines.write(b'[\"slow\",\"http://x.example\",1e999]\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "says NaN": "send(b'[\"strained\",NaN]') if 'bad' in url else seen(number)",
+    "says a number without end": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else seen(number)",
     "says half a character": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
     "lists too much": "say(['seen', number, [['listed', '', None], [None], [url] * 99999, [], False]]) if 'bad' in url else seen(number)",
-    "says nothing at length": "(lines.write(b'[' * 9000000), lines.flush()) if 'bad' in url else seen(number)",
-    "is no JSON": "(lines.write(b'what?\\n'), lines.flush()) if 'bad' in url else seen(number)",
+    "says nothing at length": "send(b'[' * 9000000) if 'bad' in url else seen(number)",
+    "announces what does not come": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else seen(number)",
+    "is no JSON": "send(b'what?') if 'bad' in url else seen(number)",
 }
 
 
@@ -249,7 +253,7 @@ async def test_a_worker_that_is_gone_before_its_first_message_is_replaced(
     both, sent = team(tmp_path, BAD["dies"]), Channel.send
     broken: list[Channel] = []
 
-    async def send(channel: Channel, message: object) -> None:
+    async def send(channel: Channel, message: bytes) -> None:
         if not broken:
             broken.append(channel)
             channel._end.shutdown(socket.SHUT_RDWR)
@@ -341,7 +345,7 @@ async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) 
     home = Nobody()
     body = (
         "(say(['slow', 'http://x.example', 5]), say(['strained', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
-        " json.loads(lines.readline()) == ['slot', 9] and seen(number))"
+        " json.loads(hear()) == ['slot', 9] and seen(number))"
     )
     assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
     assert sorted(home.said, key=repr) == [
@@ -356,7 +360,7 @@ async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) 
 async def test_a_host_that_had_enough_of_one_worker_is_left_alone_by_the_others(tmp_path: Path) -> None:
     home = Nobody()
     tells = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
-    hears = "(folder / 'waits').touch(), json.loads(lines.readline()) == ['slow', 'http://x.example', 5] or sys.exit()"
+    hears = "(folder / 'waits').touch(), json.loads(hear()) == ['slow', 'http://x.example', 5] or sys.exit()"
     body = f"({tells}) if 'tells' in url else ({hears}); seen(number)"
     both = {"tells": Listed(), "hears": Listed()}
     assert await visit_all(team(tmp_path, body, 2, home), *both) == both
@@ -482,7 +486,7 @@ async def test_no_process_is_left(branching: Origin, tmp_path: Path) -> None:
     )
     async with open_job(chosen) as job:
         assert isinstance(job.visitor, WorkerPool)
-        processes = [worker.process for worker in job.visitor._workers]
+        processes = [worker.child.process for worker in job.visitor._workers]
     assert [process.returncode for process in processes] == [0, 0], "they ended by themselves"
     for process in processes:
         with pytest.raises(ProcessLookupError):

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,8 +13,9 @@ import pytest
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.html import PLAIN_BYTES, Page, PageSource
-from crawler.workers.sandbox import _CODE, Sandbox
+from crawler.workers.sandbox import Sandbox
 from crawler.workers.sandbox_child import LARGE
+from crawler.workers.spawn import python
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -34,14 +34,16 @@ def script(tmp_path: Path, body: str) -> list[str]:
     file = tmp_path / "child.py"
     file.write_text(
         f"""
-import json, os, signal, struct, sys, time, pathlib
+import json, os, signal, socket, struct, sys, time, pathlib
 folder = pathlib.Path({str(tmp_path)!r})
 with (folder / "starts").open("a") as starts:
     starts.write("x")
-def say(data): sys.stdout.buffer.write(struct.pack("!I", len(data)) + data); sys.stdout.buffer.flush()
-while size := sys.stdin.buffer.read(4):
-    question = json.loads(sys.stdin.buffer.read(*struct.unpack("!I", size)))
-    body = sys.stdin.buffer.read(*struct.unpack("!I", sys.stdin.buffer.read(4)))
+stream = socket.socket(fileno=0).makefile("rwb")
+def send(data): stream.write(data); stream.flush()
+def say(data): send(struct.pack("!I", len(data)) + data)
+while size := stream.read(4):
+    question = json.loads(stream.read(*struct.unpack("!I", size)))
+    body = stream.read(*struct.unpack("!I", stream.read(4)))
     {body}
 """
     )
@@ -113,7 +115,7 @@ async def test_one_child_reads_large_pages_and_small_ones(tmp_path: Path) -> Non
 )
 async def test_a_large_page_leaves_no_memory_behind() -> None:
     def held(apart: Sandbox) -> int:
-        pages = Path(f"/proc/{apart._free[0]._process.pid}/statm").read_text().split()[1]
+        pages = Path(f"/proc/{apart._free[0].process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     async with Sandbox().running() as apart:
@@ -141,7 +143,7 @@ async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:
         "say(b'nonsense')",
         "say(b'{}')",
         "say(b'[1]')",
-        "sys.stdout.buffer.write(b'\\xff' * 8); sys.stdout.flush()",
+        "send(b'\\xff' * 8)",
         'say(b\'{"base": 1, "followed": 3}\')',
     ],
 )
@@ -170,18 +172,29 @@ async def test_no_child_is_left_behind(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_memory_that_runs_out_is_a_page_that_failed() -> None:
-    body = b"<p>text" * 250_000
-    head = json.dumps({"url": URL, "charset": None, "dated": False, "printed": False}).encode()
-    code = (
-        f"import crawler.workers.sandbox_child as child; child.MEMORY = 64 << 20; {_CODE.partition('; ')[2]}"
-    )
-    sent = len(head).to_bytes(4) + head + len(body).to_bytes(4) + body
-    run = subprocess.run(
-        [sys.executable, "-c", f"import json, sys; {code}", json.dumps(sys.path)],
-        input=sent, capture_output=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert run.returncode or json.loads(run.stdout[4:])["failed"].startswith("the parser failed")
+async def test_memory_that_runs_out_is_a_page_that_failed() -> None:
+    page = PageSource(b"<p>text" * 1_000_000, URL)
+    async with Sandbox(python("crawler.workers.sandbox_child:serve", memory=128 << 20)).running() as apart:
+        said = await apart.read(page)
+    assert isinstance(said, Broken)
+    assert said.cause is Cause.CRASHED or said.detail.startswith("the parser failed")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc what is open")
+async def test_a_child_sees_no_secret_and_no_open_file_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITEMAP_CRAWLER_HEADER", "Authorization: secret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://name:secret@proxy.example")
+    page = json.dumps(Page(URL)._asdict())
+    told = "(folder / 'seen').write_text(json.dumps([dict(os.environ), [os.path.realpath(f) for f in pathlib.Path('/proc/self/fd').iterdir()]]))"
+    with (tmp_path / "open").open("w") as ours:
+        os.set_inheritable(ours.fileno(), True)
+        async with Sandbox(script(tmp_path, f"{told}; say({page.encode()!r})")).running() as apart:
+            assert await apart.read(PageSource(b"", URL)) == Page(URL)
+    environment, files = json.loads((tmp_path / "seen").read_text())
+    assert "secret" not in str(environment)
+    assert str(tmp_path / "open") not in files
 
 
 NAMES = [b"%c" % code for code in range(ord("a"), ord("z") + 1)]
