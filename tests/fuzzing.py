@@ -45,7 +45,7 @@ def url(data: bytes) -> None:
         assert urls.origin(found) + urls.target(found) == found
         assert "@" not in urls.netloc(found)
         assert "#" not in found
-        trap_patterns.spelled(found, 1)
+        trap_patterns.obvious(found, 1)
         trap_patterns.pattern_of(found)
 
 

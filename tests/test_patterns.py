@@ -174,6 +174,6 @@ def test_words_of_a_long_url_are_counted_once(url: str, monkeypatch: pytest.Monk
             super().__init__(given)
 
     monkeypatch.setattr(spaces, "Counter", Counted)
-    assert spaces.spelled(url, 1)
+    assert spaces.obvious(url, 1)
     assert len(counted) == 1
     assert counted[0] <= 4_001

@@ -1,1 +1,1 @@
-"""The values that flow through a crawl, frozen, in the order of the walk. They say what happened, never what to do."""
+"""The values that flow through a crawl, all immutable. They record what happened and make no decisions."""

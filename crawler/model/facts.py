@@ -1,4 +1,4 @@
-"""What a page told us, small enough to keep, and what the pages of an origin say together."""
+"""What is kept of a page, and the entry that it becomes in the sitemap."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from crawler.parse.url import Url
 
 
 class Look(Reason):
-    """Why a page, alone, may be all that a crawler gets to see of a site."""
+    """What may keep a crawler from seeing more of a site than this page."""
 
     SHELL = "needs-scripts", "needs JavaScript: without it there is no link to follow and hardly any text"
     LOGIN = "login", "looks like a login form"
@@ -18,7 +18,7 @@ class Look(Reason):
 
 @dataclass(frozen=True, slots=True)
 class Lastmod:
-    """When the content last changed, in UTC, and how we know."""
+    """When the content last changed, in UTC, and the source of that date."""
 
     at: datetime
     source: Source
@@ -26,18 +26,18 @@ class Lastmod:
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What a server gave us to ask "changed since?" with, exactly as it came (RFC 9110 8.8)."""
+    """The validators for conditional requests, exactly as the server sent them (RFC 9110 8.8)."""
 
     etag: str | None = None
     modified: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is anything to ask with."""
+        """Whether there is any validator."""
         return bool(self.etag or self.modified)
 
 
 class Facts(NamedTuple):
-    """What a page told us, small enough to keep. The links stay with the frontier."""
+    """What is kept of a page. Its links are stored in the frontier."""
 
     status: int
     validators: Validators = Validators()
@@ -45,14 +45,14 @@ class Facts(NamedTuple):
     header: datetime | None = None  # the credible date of Last-Modified
     fresh: bool = False  # that date is the time of the request
     stated: datetime | None = None  # the credible date that the page states
-    content: str | None = None  # fingerprint of what the page says
-    unordered: str | None = None  # fingerprint of what it says and where it leads, the same in any order
-    variant: Url | None = None  # another name of the page, which Content-Location announces
+    content: str | None = None  # fingerprint of the visible content
+    unordered: str | None = None  # fingerprint of content and links, independent of their order
+    variant: Url | None = None  # another URL of the page, from Content-Location
     look: Look | None = None
 
 
 class Entry(NamedTuple):
-    """One line of the sitemap."""
+    """One URL of the sitemap."""
 
     url: Url
     lastmod: datetime | None = None

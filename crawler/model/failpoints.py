@@ -1,6 +1,6 @@
-"""Named moments at which a process may die: before and after every commit, fsync and rename.
+"""Fail points: named moments at which a test kills the process, before and after every commit, fsync and rename.
 
-Off unless a test sets `hook`, which is then called with the name of each. Nothing else may depend on it.
+Off unless a test sets `hook`, which is called with the name of each. Nothing else may depend on it.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ hook: Callable[[str], None] | None = None
 
 @contextmanager
 def failpoint(what: str) -> Iterator[None]:
-    """The moments before and after what is done in the block."""
+    """Calls `hook` before and after the block."""
     if hook is not None:
         hook(f"before {what}")
     yield

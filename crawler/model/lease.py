@@ -1,4 +1,4 @@
-"""A visit in our hands, with what the last run learned of it."""
+"""A visit leased to a task, with the result of the last run."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from crawler.model.visit import Visit
 
 
 class Lease(NamedTuple):
-    """A visit in our hands until `settle` or until the frontier takes it back."""
+    """The right to visit one URL, until it is settled or the frontier takes it back."""
 
     id: int
     token: int
     visit: Visit
-    attempt: int = 1  # the how-manieth visit of this URL in this run
-    at: float = 0.0  # not before this moment (seconds since the epoch): the slot that was booked
-    robots_first: bool = False  # its origin's robots.txt is to be read first
-    prior: "Prior | None" = None  # what the last run learned, when it may be asked "changed since?"
+    attempt: int = 1  # number of this visit of the URL in this run
+    at: float = 0.0  # not before this moment (seconds since the epoch): its slot
+    robots_first: bool = False  # the robots.txt of its origin has to be read first
+    prior: "Prior | None" = None  # result of the last run, if a conditional request is possible
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The notes of a run: what one part of the program keeps in the state for a later part, or for the same run resumed.
+"""The notes of a run: values that one part of the program stores in the state for a later part, or for a resumed run.
 
-A note has a type and a text form, and is declared here, so that reader and writer cannot disagree. The text forms are
-part of the state's format. What pages and traps say of themselves is no note: that is rows.
+A note has a type and a text form, declared here, so that reader and writer agree. The text forms are part of the state
+format. Data about pages and traps is not a note: it has tables of its own.
 """
 
 import json
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)  # no slots: a frozen generic cannot have them on 3.11
 class Note(Generic[T]):
-    """One kind of note. `read` raises `ValueError` for a text that `write` cannot have made."""
+    """One kind of note. `read` raises `ValueError` for a text that `write` cannot produce."""
 
     key: str
-    absent: T  # when a run has none
+    absent: T  # value if a run has none
     read: Callable[[str], T]
     write: Callable[[T], str] = json.dumps
 
@@ -31,7 +31,7 @@ def _json(shape: Callable[[Any], T]) -> Callable[[str], T]:
 def _is(kind: type[T]) -> Callable[[Any], T]:
     def shape(value: Any) -> T:
         if not isinstance(value, kind):
-            raise ValueError(f"a note of the run holds {value!r:.50} in place of {kind.__name__}")  # noqa: TRY004 - of the text
+            raise ValueError(f"a note of the run holds {value!r:.50} instead of {kind.__name__}")  # noqa: TRY004 - the text is invalid
         return value
 
     return shape
@@ -58,30 +58,30 @@ def _url(value: Any) -> Url:
 
 
 PUBLISH_BASE: Final = Note[str]("publish-base", "", read=str, write=str)
-"""`--publish-base` as the run was told; empty without."""
+"""`--publish-base` of the run; empty without."""
 
 OUTPUT: Final = Note[str]("output", "", read=str, write=str)
 """The absolute path of `--output`; empty for standard output."""
 
 ANSWERED: Final = Note[int]("answered", -1, read=int, write=str)
-"""Pages that had answered when the run ended unfinished the last time."""
+"""Number of pages that had answered when the run was last interrupted."""
 
 DEATHS: Final = Note[Mapping[str, int]]("deaths", {}, read=_json(_by_name(_is(int))))
-"""Processes that died while they read a page, by its URL."""
+"""Number of worker processes that died while parsing a page, by its URL."""
 
 MOVED: Final = Note[Sequence[tuple[Url, Url]]]("moved", (), read=_json(_list(_pair(_url))))
-"""Start URLs that redirect, with where to, in the order in which that was seen."""
+"""Start URLs that redirect, with their targets, in the order of discovery."""
 
 ALIASES: Final = Note[Mapping[str, bool]]("aliases", {}, read=_json(_by_name(_is(bool))))
-"""Host aliases that were asked, by origin: whether they redirect here."""
+"""Host aliases that were requested, by origin: whether they redirect to the site."""
 
 LIES: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
-"""Origins whose Last-Modified headers are not believed, with the reason."""
+"""Origins whose Last-Modified headers are not trusted, with the reason."""
 
 BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]](
     "builds", {}, read=_json(_by_name(_list(_pair(_is(int)))))
 )
-"""By origin the builds that are known: first and last moment, in seconds since the epoch."""
+"""Known builds by origin: first and last moment, in seconds since the epoch."""
 
 DATE_NOTES: Final = Note[Sequence[str]]("date notes", (), read=_json(_list(_is(str))))
-"""Sentences on the dates of this run, for the summary."""
+"""Sentences about the dates of this run, for the summary."""

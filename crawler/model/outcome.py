@@ -1,10 +1,7 @@
-"""The words that flow through a crawl, frozen, and the numbers of the Sitemap protocol.
+"""The outcome of a URL: listed, unlisted, moved, failed, kept, or to be tried later.
 
-    str -> Url -> Visit -> Lease -> Response | Broken -> Outcome -> Entry -> files
-
-Values only: they say what happened, never what to do, and no method here does I/O. Reasons are enums whose value
-is the stable code used in state, logs and reports, and whose `says` is the sentence shown to people. What is made for
-every page or link is a named tuple: a frozen dataclass takes four times as long to make.
+Each has a stable code, used in state, logs and reports, and a sentence for people. Values made for every page or link
+are named tuples: a frozen dataclass takes four times as long to create.
 """
 
 from dataclasses import dataclass
@@ -18,24 +15,24 @@ HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
 class Pattern(NamedTuple):
-    """What the text of a URL has in common with others that may be a crawler trap."""
+    """A pattern of URLs that may be a crawler trap."""
 
     kind: str  # calendar or query
     text: str
-    family: str  # the patterns of one place: the queries of one path, the calendars of one origin
-    named: bool = False  # for URLs that another page names as canonical, or redirects to: judged apart
+    family: str  # groups related patterns: the queries of one path, the calendars of one origin
+    named: bool = False  # canonicals and redirect targets, which are judged separately
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Goes into the sitemap."""
+    """In the sitemap."""
 
     lastmod: Lastmod | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unlisted:
-    """Known, and left out on purpose."""
+    """Deliberately left out of the sitemap."""
 
     why: Why
     detail: str = ""  # the canonical URL, the robots.txt line, the content type…
@@ -43,14 +40,14 @@ class Unlisted:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The server sent us elsewhere; the new place is a visit of its own."""
+    """A redirect; its target is a visit of its own."""
 
     to: Url
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The server asked for patience; the frontier offers the URL again."""
+    """To be visited again later: the server asked to wait."""
 
     until: float  # seconds since the epoch
     cause: Cause
@@ -59,7 +56,7 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Asked for, and no page came."""
+    """Requested without getting a page."""
 
     cause: Cause
     detail: str = ""
@@ -67,7 +64,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Failed in a way that may pass, and listed all the same: it is in the last publication, and stays for a while."""
+    """Failed for now, but listed: a published page stays in the sitemap for a while."""
 
     cause: Cause
     detail: str = ""
@@ -97,7 +94,7 @@ def code(outcome: Outcome) -> str:
 
 
 def says(outcome_code: str) -> str:
-    """The words for people behind an outcome's code."""
+    """The sentence for an outcome's code."""
     kind, _, reason = outcome_code.partition(":")
     if kind == "listed":
         return "in the sitemap"

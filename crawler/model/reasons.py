@@ -1,4 +1,4 @@
-"""Why a URL is not listed, how it failed, where a date came from: closed sets of codes.
+"""Why a URL is not listed, how it failed, where a date came from: enums of reasons.
 
 The value of a member is the stable code used in state, logs and reports; `says` is the sentence shown to people.
 """
@@ -10,12 +10,11 @@ TRAPS = ("calendar", "depth", "path", "query", "session", "soft-404")  # kinds o
 
 
 class Reason(Enum):
-    """A closed set of codes, each with the words a person reads."""
+    """An enum of codes, each with a sentence for people."""
 
     says: str
 
     def __new__(cls, code: str, says: str) -> Self:
-        """`code` is the value; `says` goes along."""
         member = object.__new__(cls)
         member._value_ = code
         member.says = says
@@ -28,7 +27,7 @@ class Reason(Enum):
 
 
 class Why(Reason):
-    """Why a URL is known, and not listed."""
+    """Why a URL is known but not listed."""
 
     OFFSITE = "offsite", "on another site"
     EXCLUDED = "excluded", "excluded by --include, --exclude or the start path"
@@ -84,7 +83,7 @@ class Cause(Reason):
     TOO_LARGE = "too-large", "larger than --max-body"
     PARSE = "parse", "HTML could not be parsed in time"
     CRASHED = "crashed", "HTML crashed the parser"
-    ROBOTS_DOWN = "robots-down", Why.ROBOTS_DOWN.says  # of `Kept` only: nothing was asked
+    ROBOTS_DOWN = "robots-down", Why.ROBOTS_DOWN.says  # only in `Kept`: nothing was requested
 
 
 class Source(Reason):
@@ -96,7 +95,7 @@ class Source(Reason):
 
 
 class SeedKind(Enum):
-    """How a URL came in, if not by a link. The first of these is the one that counts."""
+    """How a URL was found, if not by a link. If several apply, the first counts."""
 
     START = 0
     INPUT = 1

@@ -1,4 +1,4 @@
-"""What came back over HTTP: a response, or the reason why none did."""
+"""The reply to a request: a complete response, or the reason why there is none."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from crawler.model.reasons import Cause
 
 
 class Headers:
-    """Header fields of one answer: names without case, repeated fields kept apart (RFC 9110 5.2, 5.3)."""
+    """Header fields of one response: names are case-insensitive, repeated fields stay separate (RFC 9110 5.2, 5.3)."""
 
     __slots__ = ("_fields",)
 
@@ -33,7 +33,7 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete answer: a 404 is one, too."""
+    """A complete response, with any status."""
 
     status: int
     headers: Headers = field(default_factory=Headers)
@@ -42,7 +42,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """No complete answer."""
+    """No complete response."""
 
     cause: Cause
     detail: str = ""

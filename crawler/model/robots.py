@@ -1,4 +1,4 @@
-"""What an origin's robots.txt said (RFC 9309), and what it allows."""
+"""The robots.txt of an origin (RFC 9309), and whether it allows a URL."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,10 +8,10 @@ from crawler.model.reasons import Why
 
 @dataclass(frozen=True, slots=True)
 class RobotsFile:
-    """What an origin said when asked for /robots.txt (RFC 9309 2.3.1)."""
+    """The result of fetching /robots.txt (RFC 9309 2.3.1)."""
 
     status: (
-        str  # "rules": text holds them · "none": all allowed · "down", "unreachable": nothing may be asked
+        str  # "rules": they are in `text` · "none": all allowed · "down", "unreachable": nothing is allowed
     )
     text: bytes = b""
     detail: str = ""
@@ -24,7 +24,7 @@ class RobotsFile:
 
 
 class Permit(NamedTuple):
-    """Whether robots.txt lets us ask for a URL, and the line that says so."""
+    """Whether robots.txt allows a URL, and the line that decides."""
 
     allowed: bool
     why: Why | None = None

@@ -1,4 +1,4 @@
-"""A source of URLs beside links: a start, a line of input, a sitemap; and what became of it."""
+"""A seed, a source of URLs other than links, and what became of it."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,13 @@ from crawler.model.reasons import SeedKind, SeedOutcome
 
 
 class Seed(NamedTuple):
-    """Names URLs, so that no page has to: the start URLs together, a file of `--input`, a sitemap."""
+    """A source of URLs other than links: the start URLs together, a file of `--input`, or a sitemap."""
 
     kind: SeedKind
-    name: str = ""  # a sitemap: its URL, or its path on disk; a file of --input: as it was given
-    depth: int = 0  # indexes above it
+    name: str = ""  # of a sitemap: its URL or path on disk; of a file of --input: as given
+    depth: int = 0  # number of indexes above it
 
     def __str__(self) -> str:
-        """For people."""
         match self.kind:
             case SeedKind.START:
                 return "a start URL"
@@ -24,17 +23,17 @@ class Seed(NamedTuple):
 
 
 class SeedSettlement(NamedTuple):
-    """What became of a seed that was to be read."""
+    """What became of a seed."""
 
     seed: Seed
     outcome: SeedOutcome
     detail: str = ""
-    entries: int = 0  # URLs that it names, taken or not
-    below: tuple[Seed, ...] = ()  # sitemaps that it names
-    gone: bool = False  # it failed in a way that will not pass
+    entries: int = 0  # URLs in it, in scope or not
+    below: tuple[Seed, ...] = ()  # sitemaps listed in it
+    gone: bool = False  # it failed permanently
 
     @property
     def may_pass(self) -> bool:
-        """Whether it failed, wholly or in part, and may be well the next time: it named more than was read."""
+        """Whether it failed, completely or partly, in a way that may be temporary."""
         failed = {SeedOutcome.FAILED, SeedOutcome.PARTLY, SeedOutcome.ROBOTS_DOWN}
         return self.seed.kind is SeedKind.SITEMAP and self.outcome in failed and not self.gone

@@ -1,6 +1,6 @@
-"""Between words and plain values: what of outcomes and facts goes into the columns of the state, and between processes.
+"""Converts outcomes and facts to and from plain values, for the columns of the state and for messages to workers.
 
-A date is seconds since the epoch there, a reason its code. Nothing is decided here, and nothing opened. Pure.
+A date becomes seconds since the epoch, a reason its code. Pure.
 """
 
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ LONGEST_DETAIL: Final = 8_192  # characters
 
 
 def detail_of(outcome: Outcome) -> str:
-    """What stands beside the code."""
+    """The detail that is stored beside the code."""
     match outcome:
         case Moved(to):
             return to
@@ -27,7 +27,7 @@ def detail_of(outcome: Outcome) -> str:
 
 
 def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) -> Outcome | None:
-    """The outcome that `code` and `detail_of` wrote down."""
+    """The outcome for a code and detail, the inverse of `code` and `detail_of`."""
     kind, _, reason = (text or "").partition(":")
     match kind:
         case "listed":
@@ -57,7 +57,7 @@ def facts_of(
     variant: str | None,
     look: str | None,
 ) -> Facts | None:
-    """The facts in a row; nothing when the URL was never answered."""
+    """The facts from a row; None if the URL was never answered."""
     if status is None:
         return None
     dated = lastmod_of(lastmod, source)
@@ -89,14 +89,14 @@ def seconds(at: datetime | None) -> int | None:
 
 
 def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
-    """A date and its source."""
+    """A date with its source."""
     if at is None or source is None:
         return None
     return Lastmod(datetime.fromtimestamp(at, UTC), Source.of(source))
 
 
 def plain_facts(facts: Facts | None) -> list[Any]:
-    """The facts as `facts_of` takes them."""
+    """The arguments of `facts_of`."""
     if facts is None:
         return [None] * 12
     dated = facts.lastmod
@@ -117,7 +117,7 @@ def plain_facts(facts: Facts | None) -> list[Any]:
 
 
 def settled_row(settlement: Settlement, links: list[int] | None, patience: float) -> list[Any]:
-    """The row that the frontier's `schema.SETTLE` takes. `patience`: see `keep_failing.patience`."""
+    """The row for `schema.SETTLE` of the frontier. `patience`: see `keep_failing.patience`."""
     verdict = settlement.verdict
     ended = [settlement.lease.id, code(verdict.outcome), detail_of(verdict.outcome) or None]
     facts = plain_facts(verdict.facts)

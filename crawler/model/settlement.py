@@ -1,4 +1,4 @@
-"""What a visit brought, and a lease closed with it."""
+"""The verdict on a visit, and the settlement of its lease."""
 
 from typing import NamedTuple
 
@@ -9,26 +9,26 @@ from crawler.model.visit import Link, Visit
 
 
 class Verdict(NamedTuple):
-    """What the judge makes of a reply."""
+    """The judge's decision on a reply."""
 
     outcome: Outcome
     facts: Facts | None = None
     links: tuple[Link, ...] = ()
-    unchanged: bool = False  # a 304: the links are those that the frontier remembers
-    truncated: bool = False  # the page has more links, or bytes of them, than are looked at
+    unchanged: bool = False  # a 304: the links in the frontier are still valid
+    truncated: bool = False  # the page has more links than are read
 
 
 class Seen(NamedTuple):
-    """What a visit brought."""
+    """The result of a visit."""
 
     verdict: Verdict
-    truncated: bool = False  # the page has more links than are looked at
+    truncated: bool = False  # the page has more links than are read
 
 
 class Settlement(NamedTuple):
-    """A lease closed, and the visits it led to."""
+    """A closed lease, and the visits that its page led to."""
 
     lease: Lease
     verdict: Verdict
     found: tuple[Visit, ...] = ()
-    listable: bool = True  # False: the scope lists no such page, whatever it answers
+    listable: bool = True  # False: the scope never lists this URL

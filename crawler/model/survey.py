@@ -1,4 +1,4 @@
-"""What all pages of a run say together: counts that the rules at the end of a crawl decide on."""
+"""Counts over all pages of a run, for the rules that are applied at the end of a crawl."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from crawler.parse.url import Url
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the answers of one origin say of its Last-Modified headers. Counts of listed pages."""
+    """How reliable the Last-Modified headers of one origin are. Counts of listed pages."""
 
     origin: str
     dated: int  # with a credible header
-    fresh: int  # of these, with the time of the request
+    fresh: int  # of these, whose header is the time of the request
     compared: int  # whose content is the same as in an earlier run
-    slid: int  # of these, whose header moved all the same
-    known: int = 0  # whose content was read in an earlier run, too
-    changed: int = 0  # of these, whose content is another now
+    slid: int  # of these, whose header changed nevertheless
+    known: int = 0  # whose content was also read in an earlier run
+    changed: int = 0  # of these, whose content has changed
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The ten minutes in which most Last-Modified headers of an origin lie. Counts of listed pages."""
+    """The ten minutes with most Last-Modified headers of an origin. Counts of listed pages."""
 
     origin: str
     dated: int  # with a credible header
@@ -35,24 +35,24 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """What is not believed when dates are chosen."""
+    """Sources of dates that are not trusted."""
 
-    lying: tuple[str, ...] = ()  # origins whose headers
-    changing: tuple[str, ...] = ()  # origins whose changes of content
-    builds: tuple[tuple[str, int, int], ...] = ()  # dates of an origin, from a moment to another
+    lying: tuple[str, ...] = ()  # origins with unreliable headers
+    changing: tuple[str, ...] = ()  # origins on which most content changed at once
+    builds: tuple[tuple[str, int, int], ...] = ()  # origin, first and last moment of a build
 
 
 class Survey(NamedTuple):
-    """Counts over all that a run knows of its site."""
+    """Counts over all URLs of a run."""
 
-    outcomes: Mapping[str, int]  # by `code`, of the URLs of the site's own origin
+    outcomes: Mapping[str, int]  # by `code`, of the URLs on the site's own origin
     looks: Mapping[str, int]  # listed pages, by the code of their `Look`
     elsewhere: tuple[str, int] | None = None  # the other origin that most pages name as canonical; how many
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Listed pages of one origin that say the same."""
+    """Listed pages of one origin with the same content."""
 
     origin: str
     content: str  # their fingerprint
@@ -62,7 +62,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Where every URL of a run stands. `discovered` is counted as URLs come in, `outcomes` from the records."""
+    """The state of all URLs of a run. `discovered` is counted when URLs are added, `outcomes` from their records."""
 
     discovered: int
     outcomes: Mapping[str, int]  # by `code`
@@ -70,15 +70,15 @@ class Balance:
 
     @property
     def kept(self) -> int:
-        """Pages that are listed although they failed."""
+        """Pages that failed and stay listed."""
         return sum(count for outcome, count in self.outcomes.items() if outcome.startswith("kept:"))
 
     @property
     def listed(self) -> int:
-        """Pages in the sitemap, with those that were kept."""
+        """Pages in the sitemap, including `kept`."""
         return self.outcomes.get("listed", 0) + self.kept
 
     @property
     def balanced(self) -> bool:
-        """Every discovered URL is in exactly one place."""
+        """Whether every discovered URL is counted exactly once."""
         return self.discovered == self.open + sum(self.outcomes.values())

@@ -1,4 +1,4 @@
-"""A crawler trap that was met, in words for reports: its kind, its pattern, an example."""
+"""A crawler trap that was found, as reported: kind, pattern and example."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +19,7 @@ SHOWN: Final = 80  # characters of an example
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """A crawler trap whose URLs are skipped, in words for a report."""
+    """A crawler trap whose URLs are skipped. `str` is the sentence for a report."""
 
     kind: str  # a key of SAYS
     pattern: str
@@ -27,10 +27,10 @@ class Trap:
 
     @property
     def flag(self) -> str:
-        """What would let it through."""
+        """The flag that crawls this kind of trap."""
         return f"--allow-trap {self.kind}" if self.kind in TRAPS else ""
 
     def __str__(self) -> str:
-        way = f" ({self.flag} crawls it)" if self.flag else ""
+        hint = f" ({self.flag} crawls it)" if self.flag else ""
         shown = self.example if len(self.example) <= SHOWN else self.example[: SHOWN - 1] + "…"
-        return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{way}"
+        return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{hint}"

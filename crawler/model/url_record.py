@@ -1,4 +1,4 @@
-"""All that the state knows of one URL: what `explain` shows. One value, put together by the frontier."""
+"""All that the state knows about one URL, as shown by `explain`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,21 +11,21 @@ from crawler.model.visit import Visit
 
 
 class InPattern(NamedTuple):
-    """The pattern that a URL lies in, which may be a crawler trap."""
+    """The pattern that a URL belongs to, which may be a crawler trap."""
 
     text: str
-    asked: int  # pages of it that were read, beside those that a seed names
-    closed: bool  # they brought too little that is new
+    asked: int  # pages fetched in its rounds, without those that a seed names
+    closed: bool  # they brought too little new content
 
     def __str__(self) -> str:
-        """For people."""
-        said = "closed: too few new pages" if self.closed else "still open"
-        return f"{self.text} ({self.asked:,} pages fetched in its rounds; {said})"
+        state = "closed: too few new pages" if self.closed else "still open"
+        pages = "1 page" if self.asked == 1 else f"{self.asked:,} pages"
+        return f"{self.text} ({pages} fetched in its rounds; {state})"
 
 
 @dataclass(frozen=True, slots=True)
 class UrlRecord:
-    """All that is known of one URL."""
+    """All that is known about one URL."""
 
     visit: Visit
     run: int
@@ -36,6 +36,6 @@ class UrlRecord:
     settled: float | None  # seconds since the epoch
     was: str | None = None  # code of the outcome in the run before
     was_lastmod: datetime | None = None
-    failing: float | None = None  # seconds since the epoch: its first failure since it was answered last
-    seed: Seed | None = None  # what named it; None: links alone
+    failing: float | None = None  # seconds since the epoch: its first failure since its last success
+    seed: Seed | None = None  # that contains it; None: found only by links
     pattern: InPattern | None = None

@@ -1,6 +1,6 @@
-"""A URL to go to, and a URL that a page names.
+"""A URL to be visited, and a link of a page.
 
-Made for every link, so named tuples: a frozen dataclass takes four times as long to make.
+Named tuples, as one is made for every link: a frozen dataclass takes four times as long to create.
 """
 
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from crawler.parse.url import Url
 
 
 class Visit(NamedTuple):
-    """A URL to go to, and how we came by it."""
+    """A URL to be visited, and how it was found."""
 
     url: Url
     depth: int = 0  # links from a start URL; a redirect adds none
-    via: Url | None = None  # the page that linked to it first; None as long as only a seed named it
-    hops: int = 0  # redirects in a row that led here
-    filtered: Why | None = None  # known and not to be asked for: settled as Unlisted at once
-    pattern: Pattern | None = None  # what was found in one waits for the rounds (`Queue.advance`)
+    via: Url | None = None  # the first page that linked to it; None if found only in a seed
+    hops: int = 0  # consecutive redirects that led here
+    filtered: Why | None = None  # why it is not fetched: it is settled as Unlisted at once
+    pattern: Pattern | None = None  # if set, it waits for a round of that pattern (`Queue.advance`)
 
 
 class Link(NamedTuple):
-    """A URL that a page names."""
+    """A link of a page."""
 
     url: Url
     nofollow: bool = False

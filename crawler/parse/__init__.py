@@ -1,1 +1,1 @@
-"""What strangers wrote, read: bytes in, values out. Total, bounded and pure: nothing here raises, waits, or reads a clock."""
+"""Parsers of untrusted input: URLs, headers, HTML, robots.txt. Total, bounded and pure: no I/O, no clock, no awaiting."""

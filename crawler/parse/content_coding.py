@@ -1,8 +1,8 @@
-"""Content codings, undone in small pieces and never past a limit: a small answer cannot become a large one.
+"""Decodes Content-Encoding in small pieces and within limits, so that no decompression bomb exhausts memory or CPU.
 
-gzip with several members, deflate in both of its forms, br, zstd with several frames, and one coding inside another.
-What each layer decodes is counted, not what came over the wire; so is all that costs work and brings nothing: streams
-one after the other, and bytes behind the last. Pure: bytes in, bytes out, or one of four errors.
+Supported: gzip with several members, deflate in both forms, br, zstd with several frames, and nested codings. The
+limits count the decoded bytes of each layer, concatenated streams, and bytes after the last one. Pure: bytes in, bytes
+out, or one of four exceptions.
 """
 
 import sys
@@ -25,37 +25,37 @@ else:
         import zlib
 
 PIECE: Final = 65_536  # bytes decoded at a time
-STEP: Final = 8_192  # coded bytes given to a decoder at a time
-LAYERS: Final = 2  # codings inside each other that are undone
+STEP: Final = 8_192  # coded bytes passed to a decoder at a time
+LAYERS: Final = 2  # nested codings that are decoded
 STREAMS: Final = (
-    1_000  # gzip members or zstd frames of one layer: an empty one takes ten bytes, and up to a millisecond
+    1_000  # gzip members or zstd frames of one layer: an empty one is ten bytes and costs up to a millisecond
 )
-TRAILING: Final = 65_536  # bytes behind the end of a gzip or deflate stream that are ignored
-ZSTD_WINDOW: Final = 23  # binary logarithm of the bytes that a decoder must be ready to hold (RFC 9659)
-MAGIC: Final = b"\x1f\x8b"  # how a gzip member begins (RFC 1952 2.3.1)
+TRAILING: Final = 65_536  # ignored bytes after the end of a gzip or deflate stream
+ZSTD_WINDOW: Final = 23  # log2 of the window size that a decoder has to support (RFC 9659)
+MAGIC: Final = b"\x1f\x8b"  # first bytes of a gzip member (RFC 1952 2.3.1)
 
 
-class TooLarge(Exception):  # noqa: N818 - these three say what is wrong with the bytes, not with us
+class TooLarge(Exception):  # noqa: N818 - these exceptions describe the input, not an error of ours
     """More decoded bytes than the limit."""
 
 
 class DecompressionBomb(TooLarge):
-    """Work without end for no content: what was decoded so far is no page, nor the beginning of one."""
+    """Costs far more work than its size suggests. What was decoded so far is not used, not even as a truncated page."""
 
 
 class BrokenCoding(Exception):  # noqa: N818
-    """Not in the coding it claims, or cut short."""
+    """Invalid in its declared coding, or truncated."""
 
 
 class UnknownCoding(Exception):  # noqa: N818
-    """A coding we do not undo, or too many of them."""
+    """An unsupported coding, or too many nested ones."""
 
 
 class Layer(Protocol):
-    """Undoes one coding."""
+    """Decodes one coding."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """A piece for each step of the work, small or empty. Raises `BrokenCoding`, `DecompressionBomb`."""
+        """One piece for each decoding step, possibly empty. Raises `BrokenCoding`, `DecompressionBomb`."""
         ...
 
     def finish(self) -> None:
@@ -64,15 +64,15 @@ class Layer(Protocol):
 
 
 class Inflater:
-    """Undoes the codings of one body: `feed` each chunk, then `finish`."""
+    """Decodes one body: `feed` each chunk, then `finish`."""
 
     def __init__(self, layers: Sequence[Layer], limit: int) -> None:
         self._layers, self._limit = layers, limit
-        self._left = [limit] * max(1, len(layers))  # of each layer
+        self._left = [limit] * max(1, len(layers))  # bytes, by layer
 
     @property
     def is_coded(self) -> bool:
-        """Whether there is anything to undo."""
+        """Whether the body has any coding."""
         return bool(self._layers)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -80,14 +80,14 @@ class Inflater:
         return filter(None, self.steps(chunk))
 
     def steps(self, chunk: bytes) -> Iterator[bytes]:
-        """The same, with nothing for each step of the work that brought nothing: whoever must not wait can pause."""
+        """As `feed`, with an empty piece for each step without output, so that an async caller can yield in between."""
         pieces: Iterable[bytes] = (chunk,)
         for place, layer in enumerate(self._layers):
             pieces = self._counted(place, _through(layer, pieces))
         yield from pieces if self._layers else self._counted(0, pieces)
 
     def _counted(self, place: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Each piece, as long as the layer stays within the limit."""
+        """The pieces, while the layer stays within its limit."""
         is_last = place == len(self._left) - 1
         for piece in pieces:
             self._left[place] -= len(piece)
@@ -98,13 +98,13 @@ class Inflater:
             yield piece
 
     def finish(self) -> None:
-        """The body is over. Raises `BrokenCoding` when it ended too early."""
+        """Raises `BrokenCoding` if the body is truncated."""
         for layer in self._layers:
             layer.finish()
 
 
 def decoder(codings: Iterable[str], limit: int) -> Inflater:
-    """An inflater for the codings of a Content-Encoding field, in their order there (RFC 9110 8.4).
+    """An inflater for the codings of a Content-Encoding field, in the order of the field (RFC 9110 8.4).
 
     `limit`: decoded bytes. Raises `UnknownCoding`.
     """
@@ -125,25 +125,25 @@ def _through(layer: Layer, chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         if not chunk:
             yield b""
-        # zlib hands back what it did not use yet, a copy each time: of little, that costs nothing.
+        # zlib copies its unconsumed input on each call, so it gets little at a time.
         for at in range(0, len(chunk), STEP):
             yield from layer.feed(chunk[at : at + STEP])
 
 
 class _Streams:
-    """Counts what a layer is made of, and what lies behind its end. Raises `DecompressionBomb`."""
+    """Counts the streams of a layer and the bytes after the last one. Raises `DecompressionBomb`."""
 
     def __init__(self) -> None:
         self._begun = self._ignored = 0
 
     def begin(self) -> None:
-        """One more gzip member or zstd frame."""
+        """A gzip member or zstd frame begins."""
         self._begun += 1
         if self._begun > STREAMS:
             raise DecompressionBomb(f"more than {STREAMS:,} concatenated compressed streams")
 
     def ignore(self, count: int) -> None:
-        """So many bytes belong to no stream."""
+        """`count` bytes belong to no stream."""
         self._ignored += count
         if self._ignored > TRAILING:
             raise DecompressionBomb(f"more than {TRAILING:,} bytes after the end of the compressed stream")
@@ -154,9 +154,9 @@ class _Gzip:
 
     def __init__(self) -> None:
         self._member: zlib._Decompress | None = zlib.decompressobj(31)
-        self._whole = False  # at least one member came to its end
-        self._begun = False  # the member at hand has seen a byte
-        self._between = b""  # what came after a whole member, too short to tell
+        self._whole = False  # at least one member is complete
+        self._begun = False  # the current member has received a byte
+        self._between = b""  # bytes after a complete member, too few to recognise the next
         self._streams = _Streams()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -178,12 +178,12 @@ class _Gzip:
                 self._whole, self._member, chunk = True, None, member.unused_data
 
     def _next_member(self, chunk: bytes) -> bytes:
-        """What to feed a new member, if one begins here; nothing if not, or if that cannot be told yet."""
+        """The input of the next member; empty if none begins here, or if it is too early to tell."""
         self._between += chunk
         if len(self._between) < len(MAGIC) and MAGIC.startswith(self._between):
             return b""
         if not self._between.startswith(MAGIC):
-            self._between = b"\0"  # garbage: no member comes after it
+            self._between = b"\0"  # garbage: no member can follow
             self._streams.ignore(len(chunk))
             return b""
         chunk, self._between = self._between, b""
@@ -201,7 +201,7 @@ class _Deflate:
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj()
-        self._first = b""  # kept until the form is known
+        self._first = b""  # buffered until the form is known
         self._known = self._begun = False
         self._streams = _Streams()
 
@@ -259,7 +259,7 @@ class _Brotli:
 
 
 class _Zstd:
-    """RFC 8878: one frame or several; no window beyond what RFC 9659 asks of a decoder."""
+    """RFC 8878: one frame or several; the window is limited to what RFC 9659 requires of a decoder."""
 
     def __init__(self) -> None:
         self._frame = self._new()

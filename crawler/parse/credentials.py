@@ -1,7 +1,7 @@
-"""Credentials that stand in a URL, masked wherever the program speaks: in errors, logs, settings and summaries.
+"""Masks credentials in URLs wherever the program prints one: errors, logs, settings and summaries.
 
-Two places of a URL hold them: the user information before the host, and query parameters with a name like `token`.
-What is stored and published is not for this module: URLs that are crawled hold no user information (`parse.url`).
+A URL holds them in two places: the user information before the host, and query parameters with a name like `token`.
+Stored and published URLs are not masked: `Normaliser` has already removed their user information.
 """
 
 import re
@@ -11,7 +11,7 @@ MASK: Final = "***"
 
 # The user information ends with the last @ of the authority (URL Standard 4.4, authority state).
 _USER: Final = re.compile(r"(//|\\\\)[^/?#\\\s\"'<>]{1,2000}@")
-# A password with a bare /, ? or # ends the authority too early, after what is no port; it is a password all the same.
+# An unescaped /, ? or # in a password ends the authority early, after something that is not a port: still a password.
 _CUT_USER: Final = re.compile(r"(//)[^/?#\s:@\"'<>]{0,300}:(?!\d{0,5}(?:[/?#\s\"'<>]|$))[^\s\"'<>]{0,2000}@")
 # Typed without a scheme.
 _BARE_USER: Final = re.compile(r"(?<![\w/:@.+-])[\w.+-]{1,300}:[^/\s@\"'<>]{1,300}@(?=[\w\[])")
@@ -23,7 +23,7 @@ _PARAMETER: Final = re.compile(
 
 
 def masked(text: str) -> str:
-    """`text` with *** in place of user names, passwords and tokens of the URLs in it. The work grows with its length."""
+    """`text` with *** in place of user names, passwords and tokens in its URLs. Linear in the length of the text."""
     if "@" in text:
         text = _CUT_USER.sub(rf"\1{MASK}@", _USER.sub(rf"\1{MASK}@", text))
         text = _BARE_USER.sub(f"{MASK}@", text)

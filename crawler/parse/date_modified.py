@@ -1,6 +1,6 @@
-"""The date that a page states about itself: JSON-LD, `article:modified_time`, or an element with `itemprop`.
+"""The modification date that a page states about itself: JSON-LD, `article:modified_time`, or `itemprop`.
 
-What is stated is for `lastmod` to believe. Pure, and total: any markup has an answer.
+Whether the date is credible is decided by `rules.lastmod`. Pure and total.
 """
 
 import json
@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborNode
 
-MOST: Final = 20  # dates that are looked at
+MOST: Final = 20  # dates that are read
 LARGEST: Final = 262_144  # characters of a JSON-LD script
-# Parts of a page that are dated by themselves.
+# JSON-LD types of parts of a page, whose date is not that of the page.
 PARTS: Final = frozenset(
     {
         "comment",
@@ -28,7 +28,7 @@ PARTS: Final = frozenset(
 
 
 def is_stating(tag: str, given: Mapping[str, str | None]) -> bool:
-    """Whether an element, by its attributes, states a date of modification."""
+    """Whether an element with these attributes states a modification date."""
     match tag:
         case "script":
             return given.get("type") == "application/ld+json"
@@ -40,7 +40,7 @@ def is_stating(tag: str, given: Mapping[str, str | None]) -> bool:
 
 
 def dates(nodes: Iterable[LexborNode]) -> list[str]:
-    """Every date of modification that elements which are stating one state, as written."""
+    """The modification dates in `nodes` (elements for which `is_stating` holds), as written."""
     found: list[str] = []
     for node in nodes:
         given = node.attributes
@@ -63,7 +63,7 @@ def _of_json(text: str) -> list[str]:
 
 
 def _modified(value: Any, depth: int) -> Iterator[str]:
-    """The dateModified of the things a script is about: on top, in a list or in its @graph, not of their parts."""
+    """The dateModified of top-level items, also in a list or in @graph; not of nested items or PARTS."""
     if isinstance(value, list) and depth < 3:
         for item in value:
             yield from _modified(item, depth + 1)

@@ -1,6 +1,6 @@
-"""Dates as texts: HTTP dates (RFC 9110 5.6.7) in, W3C datetimes in and out. All results are in UTC.
+"""Parses HTTP dates (RFC 9110 5.6.7) and W3C datetimes, and writes the latter. All results are in UTC.
 
-Only reading and writing: whether a date can be believed is decided in `lastmod`.
+Whether a date is credible is decided by `rules.lastmod`.
 """
 
 import re
@@ -29,10 +29,10 @@ _LONGEST = len("Wednesday, 06-Nov-94 08:49:37 GMT")
 
 
 def http_date(text: str, now: datetime) -> datetime | None:
-    """The instant an HTTP date names, or nothing when it is none of the three forms of RFC 9110 5.6.7.
+    """The instant of an HTTP date; None if it has none of the three forms of RFC 9110 5.6.7.
 
-    A two-digit year is the past one when it would lie more than 50 years after `now`. A leap second is read
-    as the second after it. The name of the weekday is not checked against the date.
+    A two-digit year more than 50 years after `now` is read as a past one. A leap second is read as the second after
+    it. The weekday is not checked against the date.
     """
     text = text.strip(" \t")
     if len(text) > _LONGEST:
@@ -45,9 +45,9 @@ def http_date(text: str, now: datetime) -> datetime | None:
     return None
 
 
-@lru_cache(1_024)  # every answer of a second says the same Date
+@lru_cache(1_024)  # all responses of one second carry the same Date
 def _fixdate(text: str) -> datetime | None:
-    """What nearly all say: an IMF-fixdate with a two-digit day, as it should be written."""
+    """The usual case: an IMF-fixdate."""
     match = _FORMS[0].fullmatch(text)
     return _instant(match.groupdict(), datetime.min.replace(tzinfo=UTC)) if match else None
 
@@ -85,11 +85,11 @@ _W3C = re.compile(
 )
 
 
-@lru_cache(4_096)  # a sitemap says the same date again and again
+@lru_cache(4_096)  # a sitemap repeats its dates
 def read_w3c(text: str) -> datetime | None:
-    """The first instant that a W3C datetime names, or nothing when it is none of its six forms (NOTE-datetime).
+    """The first instant of a W3C datetime; None if it has none of the six forms (NOTE-datetime).
 
-    A year, a month or a day alone begins at midnight UTC.
+    A year, a month or a day without a time begins at midnight UTC.
     """
     match = _W3C.fullmatch(text) if len(text) <= _LONGEST_W3C else None
     if match is None:
@@ -105,4 +105,4 @@ def read_w3c(text: str) -> datetime | None:
         return None
 
 
-_LONGEST_W3C = 64  # characters, far above any real fraction of a second
+_LONGEST_W3C = 64  # characters, enough for any real fraction of a second

@@ -1,7 +1,7 @@
-"""Which encoding a page is in, by the HTML Standard's sniffing: BOM, then HTTP, then a meta element, then windows-1252.
+"""The encoding of a page, sniffed as in the HTML Standard: BOM, then HTTP, then a meta element, then windows-1252.
 
-Source: HTML Standard 13.2.3 "The input byte stream" and Encoding Standard (labels, by `webencodings`). UTF-7 is no
-encoding of the web and is never used. Pure, and total: any bytes have an answer.
+Source: HTML Standard 13.2.3 "The input byte stream" and Encoding Standard (labels, by `webencodings`). UTF-7 is not
+part of the Encoding Standard and never used. Pure and total.
 """
 
 import re
@@ -15,11 +15,11 @@ import webencodings
 from crawler.parse import iso_2022_jp
 from crawler.parse.headers import content_type
 
-PRESCAN: Final = 1024  # bytes in which a meta element must begin and end to count
+PRESCAN: Final = 1024  # first bytes of a page, in which a whole meta element has to be
 DEFAULT: Final = "windows-1252"
 
-_IN_UTF8: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # pages whose queries are in UTF-8
-# Where the standard's encoders differ from Python's: bytes, or nothing for what they cannot hold.
+_IN_UTF8: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # pages whose links have queries in UTF-8
+# Where the standard's encoders differ from Python's; None: not encodable.
 _OWN_CODES: Final[dict[str, dict[str, bytes | None]]] = {
     "gb18030": {"\ue5e5": None},
     "gbk": {"\u20ac": b"\x80"},
@@ -36,14 +36,14 @@ _CHARSET: Final = re.compile(rb"charset", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Sniffed:
-    """The name of an encoding in lower case, and whether a meta element found later may still change it."""
+    """An encoding in lower case. If not `certain`, a meta element found later overrides it."""
 
     name: str
     certain: bool = True
 
 
 def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
-    """The encoding of a page as its first bytes tell it. `http_charset`: the charset of Content-Type."""
+    """The encoding of a page, from its first bytes. `http_charset`: the charset of Content-Type."""
     for mark, marked in _BOMS:
         if body.startswith(mark):
             return Sniffed(marked)
@@ -55,14 +55,14 @@ def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
 
 
 def decode(body: bytes, name: str) -> str:
-    """The text without its BOM. What cannot be read becomes U+FFFD."""
+    """The text without its BOM. Undecodable bytes become U+FFFD."""
     return webencodings.decode(body, webencodings.lookup(name) or webencodings.UTF8, errors="replace")[0]
 
 
 def spell_query(href: str, name: str) -> str:
-    """The query of a link on a page in that encoding (URL Standard, "percent-encode after encoding").
+    """A link with its query encoded for a page in encoding `name` (URL Standard, "percent-encode after encoding").
 
-    What the encoding cannot hold becomes an escaped character reference. The rest of the link is left as it is.
+    Characters that cannot be encoded become escaped character references. The rest of the link is unchanged.
     """
     if name == "iso-2022-jp":
         return _spell_iso_2022_jp(href)
@@ -76,7 +76,7 @@ def spell_query(href: str, name: str) -> str:
 
 
 def _spell_iso_2022_jp(href: str) -> str:
-    """The one encoding that refuses ASCII characters, which is why ASCII is looked at, too."""
+    """The only encoding in which some ASCII characters are errors, so an ASCII query is encoded as well."""
     path, mark, query = href.partition("?")
     if query.isascii() and iso_2022_jp.REFUSED.isdisjoint(query):
         return href
@@ -99,7 +99,7 @@ def _escaped(query: str, name: str, encoder: IncrementalEncoder) -> Iterator[str
             coded = own[char] if char in own else encoder.encode(char)
         except UnicodeEncodeError:
             coded = None
-        if coded is None or (name == "big5" and b"\x80" < coded[:1] < b"\xa1"):  # what only decoders know
+        if coded is None or (name == "big5" and b"\x80" < coded[:1] < b"\xa1"):  # for decoders only
             yield _bytes(encoder.encode("", final=True)) + _reference(ord(char))
         else:
             yield _bytes(coded)
@@ -115,27 +115,27 @@ def _is_plain(byte: int) -> bool:
 
 
 def declared(charset: str | None, content: str | None) -> str | None:
-    """What a meta element says, by its charset attribute or the content of its Content-Type pragma."""
+    """The encoding declared by a meta element: its charset attribute, or the content of its Content-Type pragma."""
     if charset is not None:
         return _usable(charset.encode("ascii", "replace"))
     return _from_content(content.encode("ascii", "replace")) if content else None
 
 
 def encoding_of(content_type_field: str | None) -> str | None:
-    """The encoding that a Content-Type field names, if it is one of the web's."""
+    """The encoding that a Content-Type field names, if the Encoding Standard has it."""
     charset = content_type(content_type_field)[1]
     found = webencodings.lookup(charset) if charset else None
     return str(found.name) if found else None
 
 
-# A tag as people write them, whole: what the steps below would make of it, in one.
+# A complete tag in ordinary spelling, skipped in one step instead of attribute by attribute.
 _PLAIN_TAG: Final = re.compile(
     rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
 )
 
 
 def _prescan(head: bytes) -> str | None:
-    """The standard's "prescan a byte stream to determine its encoding": a meta element, or the XML declaration."""
+    """HTML Standard, "prescan a byte stream to determine its encoding": a meta element, or the XML declaration."""
     if match := _XML.match(head):
         return _usable(match[1])
     at = 0
@@ -176,7 +176,7 @@ def _skip_tag(head: bytes, at: int) -> int:
 
 
 def _meta(head: bytes, at: int) -> tuple[int, str | None]:
-    """Behind a meta element, and the encoding that it declares."""
+    """The position after a meta element, and the encoding that it declares."""
     seen: set[bytes] = set()
     pragma, needed, charset = False, None, None
     while attribute := _attribute(head, at):
@@ -191,14 +191,14 @@ def _meta(head: bytes, at: int) -> tuple[int, str | None]:
         elif name == b"charset":
             charset, needed = _usable(value), False
     if at >= len(head):
-        return at, None  # the element does not end within the bytes that are looked at
+        return at, None  # the element does not end within the prescanned bytes
     if needed is None or (needed and not pragma):
         return at, None
     return at, charset
 
 
 def _from_content(value: bytes) -> str | None:
-    """The standard's "extracting a character encoding from a meta element": the charset in a content attribute."""
+    """HTML Standard, "extracting a character encoding from a meta element": the charset in a content attribute."""
     at = 0
     while match := _CHARSET.search(value, at):
         rest = value[match.end() :].lstrip(ASCII_WHITESPACE)
@@ -217,12 +217,12 @@ def _usable(label: bytes) -> str | None:
     found = webencodings.lookup(label.decode("ascii", "replace"))
     if found is None:
         return None
-    # A page that could be read so far is not UTF-16, and x-user-defined is for scripts.
+    # A page that was readable as ASCII so far is not UTF-16, and x-user-defined is for scripts.
     return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": DEFAULT}.get(found.name, found.name)
 
 
 def _attribute(head: bytes, at: int) -> tuple[bytes, bytes, int] | None:
-    """The standard's "get an attribute": name and value in lower case, and where it ends; nothing at the end of the tag."""
+    """HTML Standard, "get an attribute": lower-case name and value, and its end. None at the end of the tag."""
     while at < len(head) and head[at] in ASCII_WHITESPACE + b"/":
         at += 1
     if at >= len(head) or head[at : at + 1] == b">":

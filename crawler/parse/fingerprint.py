@@ -1,8 +1,8 @@
-"""A fingerprint of what a page says, so that a run can tell whether it changed since the last one.
+"""A fingerprint of the visible content of a page, by which a run detects changes since the last one.
 
-Counted: the title and the text a reader sees, of `main` where there is one, else of the body without navigation,
-footer and asides. Not counted, because it moves without meaning: attributes of any kind (nonces, CSRF tokens, session
-ids in links), scripts, styles, comments, hidden fields, templates; and in the text what `volatile_text` takes out. Pure.
+Included: the title and the visible text, of `main` if there is one, else of the body without navigation, footer and
+asides. Excluded, because it changes without meaning: all attributes (nonces, CSRF tokens, session ids in links),
+scripts, styles, comments, hidden fields, templates; and whatever `volatile_text` removes from the text. Pure.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 try:
-    # The same, but it does not bring OpenSSL: 4 MB of each child that reads pages.
+    # The same as hashlib's, but without loading OpenSSL: saves 4 MB in each parsing process.
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
@@ -24,7 +24,7 @@ SILENT: Final = frozenset(
 )
 AROUND: Final = frozenset({"nav", "footer", "aside"})
 ROLE_MAIN: Final = "[role=main]"
-SHORT: Final = 5_000  # characters of a text that is counted exactly
+SHORT: Final = 5_000  # characters of a text whose length is counted exactly
 MAIN: Final = f"main,{ROLE_MAIN}"
 
 _DATES: Final = re.compile(
@@ -33,7 +33,9 @@ _DATES: Final = re.compile(
     re.IGNORECASE,
 )
 _BLANKS: Final = (b"\t", b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-_ARROWS: Final = re.compile("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")  # they show by what a list is sorted
+_ARROWS: Final = re.compile(
+    "[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]"
+)  # they mark the column by which a list is sorted
 _DOUBLE: Final = re.compile(rb"  +")
 _WIDE_BLANKS: Final = tuple(
     (lead, re.compile(lead + rest))
@@ -46,64 +48,63 @@ _WIDE_BLANKS: Final = tuple(
 )
 
 
-class Said(NamedTuple):
-    """What a page says to a reader."""
+class VisibleText(NamedTuple):
+    """The visible text of a page."""
 
     title: str
-    text: str  # pieces that are NODE apart
-    length: int = 0  # characters of all text, also that of navigation and footers, if it was asked for
+    text: str  # of `main` or the body: pieces separated by NODE
+    length: int = 0  # characters of all text, with navigation and footers, if `measured`
 
 
-def said(
+def visible_text(
     tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None, *, measured: bool = False
-) -> Said:
-    """Takes what is not counted out of the tree: read all else from it before.
+) -> VisibleText:
+    """The visible text. Removes the excluded elements from `tree`, so it has to be the last reader of the tree.
 
-    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if they were found already. `measured`: count all text.
+    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if already known. `measured`: also compute `length`.
     """
-    failpoint = 0
+    length = 0
     nodes = tree.css(",".join([*SILENT, *AROUND, MAIN])) if leaving is None else leaving
     tags = [node.tag for node in nodes]
     has_main = any(tag not in SILENT and tag not in AROUND for tag in tags)
     for node, tag in zip(reversed(nodes), reversed(tags), strict=True):
-        # From the last on: what lies inside of another goes before it.
+        # In reverse order, so that nested elements are removed before those around them.
         if tag in SILENT or (tag in AROUND and not has_main):
-            failpoint += _length(node.text(separator=" ")) if measured and tag in AROUND else 0
+            length += _length(node.text(separator=" ")) if measured and tag in AROUND else 0
             node.decompose()
     title = tree.css_first("title")
     main = (tree.css_first(MAIN) if has_main else None) or tree.body
     text = main.text(separator=volatile_text.NODE.decode(), strip=True, skip_empty=True) if main else ""
     if measured:
         whole = tree.body if has_main and len(text) < SHORT else None
-        failpoint += _length(
+        length += _length(
             whole.text(separator=" ") if whole else text.replace(volatile_text.NODE.decode(), " ")
         )
-    return Said(title.text() if title else "", text, failpoint)
+    return VisibleText(title.text() if title else "", text, length)
 
 
 def _length(text: str) -> int:
     return len(text) if len(text) > SHORT else len(" ".join(text.split()))
 
 
-def fingerprint(said: Said, *, dateless: bool = False) -> str:
+def fingerprint(visible: VisibleText, *, dateless: bool = False) -> str:
     """Sixteen hex digits.
 
-    `dateless` counts no numbers, months or days of the week: the pages of an empty calendar then say the same.
+    `dateless` ignores numbers, months and days of the week, so that the pages of an empty calendar are equal.
     """
-    text = _title(said) + volatile_text.NODE + volatile_text.calm(_plain(said.text))
+    text = _title(visible) + volatile_text.NODE + volatile_text.without_volatile(_plain(visible.text))
     if dateless:
         text = _DATES.sub("", text.replace(volatile_text.NODE, b" ").decode()).encode()
     return digest(text)
 
 
-def unordered(said: Said) -> str:
-    """Sixteen hex digits, the same in whatever order the pieces of the text stand, and without arrows between them.
-
-    A list says the same in each of its sort orders.
-    """
-    pieces = sorted(piece.strip() for piece in _ARROWS.sub("", said.text).split(volatile_text.NODE.decode()))
+def unordered(visible: VisibleText) -> str:
+    """Sixteen hex digits, independent of the order of the pieces and without arrows: all sort orders of a list are equal."""
+    pieces = sorted(
+        piece.strip() for piece in _ARROWS.sub("", visible.text).split(volatile_text.NODE.decode())
+    )
     text = volatile_text.NODE.decode().join(filter(None, pieces))
-    return digest(_title(said) + volatile_text.NODE + volatile_text.calm(_plain(text)))
+    return digest(_title(visible) + volatile_text.NODE + volatile_text.without_volatile(_plain(text)))
 
 
 def digest(data: bytes) -> str:
@@ -111,16 +112,16 @@ def digest(data: bytes) -> str:
     return blake2b(data, digest_size=8).hexdigest()
 
 
-def _title(said: Said) -> bytes:
-    return " ".join(said.title.split()).encode("utf-8", "replace")
+def _title(visible: VisibleText) -> bytes:
+    return " ".join(visible.title.split()).encode("utf-8", "replace")
 
 
-def _plain(said: str) -> bytes:
-    """One blank for any run of them."""
-    text = said.encode("utf-8", "replace")
-    if len(text) > len(said):
+def _plain(visible: str) -> bytes:
+    """Each run of whitespace as one blank."""
+    text = visible.encode("utf-8", "replace")
+    if len(text) > len(visible):
         for lead, wide in _WIDE_BLANKS:
-            if lead in text:  # is seen at once
+            if lead in text:  # cheaper than the pattern
                 text = wide.sub(b" ", text)
     for blank in _BLANKS:
         text = text.replace(blank, b"\n")

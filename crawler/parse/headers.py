@@ -1,7 +1,6 @@
-"""Header fields as values: Content-Type, Link, X-Robots-Tag, and the directives that meta robots shares with it.
+"""Parses header fields: Content-Type and Link. X-Robots-Tag is parsed by `robots_meta`.
 
-Only reading: what a directive or a link means for a page is for `judge`. Anything at all may be given; what makes no
-sense is passed over.
+What a link means for a page is decided by `judge`. Total: malformed parts are ignored.
 """
 
 import re
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-LINKS: Final = 1_000  # read from the Link fields of one answer
-LONGEST: Final = 65_536  # characters of a field that are looked at
+LINKS: Final = 1_000  # read from the Link fields of one response
+LONGEST: Final = 65_536  # characters of a field that are read
 
 _WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _ESSENCE: Final = re.compile(rf"[\t\n\r ]*({_WORD})/({_WORD})[\t\n\r ]*(?:;|\Z)")
@@ -20,7 +19,7 @@ _LINK: Final = re.compile(r"<([^<>]*)>")
 _PARAM: Final = re.compile(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?", re.DOTALL)
 
 
-@lru_cache(64)  # a site says the same of all its pages
+@lru_cache(64)  # a site sends few different values
 def content_type(value: str | None) -> tuple[str | None, str | None]:
     """The media type in lower case, and the charset parameter (MIME Sniffing Standard, "parse a MIME type")."""
     value = (value or "")[:LONGEST]
@@ -51,7 +50,7 @@ def _charset(rest: str) -> str | None:
 
 
 def _value(rest: str, at: int) -> tuple[str | None, int]:
-    """A parameter's value, and where the next parameter begins. Nothing for an empty bare value."""
+    """A parameter's value, and where the next parameter begins. None for an empty unquoted value."""
     if rest[at : at + 1] == '"' and (match := _QUOTED.match(rest, at)):
         value = re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL)
         if not match[2] and value.endswith("\\") and not match[1].endswith("\\\\"):
@@ -72,7 +71,7 @@ class HeaderLink:
 
 
 def links(values: Iterable[str]) -> list[HeaderLink]:
-    """The links of all Link fields (RFC 8288 3): quoted commas, several in a field, lists of relations."""
+    """The links of all Link fields (RFC 8288 3), several in a field, each with one relation or more."""
     found: list[HeaderLink] = []
     for value in values:
         for link in _links(value[:LONGEST]):
@@ -98,7 +97,7 @@ def _links(value: str) -> Iterator[HeaderLink]:
 
 
 def _next_link(value: str, at: int) -> int:
-    """Behind the next comma that no quotes enclose."""
+    """The position after the next comma outside quotes."""
     quoted = False
     while at < len(value):
         char = value[at]
@@ -113,7 +112,7 @@ def _next_link(value: str, at: int) -> int:
 
 
 def text_of(value: str) -> str:
-    """A field that is a URL: its bytes are mostly UTF-8, whatever RFC 9110 5.5 says. They come as Latin-1."""
+    """A header value decoded as Latin-1, read as UTF-8 if possible: servers send URLs in UTF-8, despite RFC 9110 5.5."""
     if value.isascii():
         return value
     try:

@@ -1,7 +1,7 @@
-"""HTML to links and directives: what a page names, as the HTML Standard's parser (Lexbor) sees it.
+"""Extracts links, directives, dates and fingerprints from HTML, parsed as in the HTML Standard (by Lexbor).
 
-Links come from a, area, iframe and frame, and from link elements that say alternate, next or prev; also inside
-noscript. Not from comments, scripts, templates, forms or images. What they mean is for `judge`. Pure.
+Links come from a, area, iframe and frame, and from link elements with alternate, next or prev; also inside noscript.
+Not from comments, scripts, templates, forms or images. What they mean is decided by `judge`. Pure.
 """
 
 import re
@@ -19,14 +19,14 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.refresh import ASCII_WHITESPACE, parse_refresh
 from crawler.parse.url import Url
 
-MAX_LINKS: Final = 50_000  # different ones of one page
-MAX_LINK_BYTES: Final = 4_000_000  # of the URLs that they lead to: a long base makes one of each short link
-MAX_CANONICALS: Final = 10  # two that differ are no answer already
+MAX_LINKS: Final = 50_000  # distinct links of one page
+MAX_LINK_BYTES: Final = 4_000_000  # of the resolved URLs: a long base makes a long URL of each short link
+MAX_CANONICALS: Final = 10  # two different ones are already ignored
 LONGEST_BASE: Final = (
-    8_192  # characters, as of a URL that is asked for: what is relative to a longer one is longer
+    8_192  # characters, as for a URL that is fetched: URLs relative to a longer base are longer
 )
-# All that is looked at, in one query: links, directives, dates, and what the fingerprint leaves out. Each name costs
-# time at each element, so those that most pages consist of are told to go first.
+# One query for all elements of interest: links, directives, dates, and what the fingerprint excludes. Each name is
+# compared with each element, so the most frequent elements are ruled out first.
 PLAIN: Final = "div,span,code,p,td,li,tr,dd,dt"
 WANTED: Final = ":not({}):is({})".format(
     PLAIN,
@@ -45,25 +45,28 @@ WANTED: Final = ":not({}):is({})".format(
     ),
 )
 WANTED_OR_MAIN: Final = f":is({WANTED},{content.ROLE_MAIN})"
-LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # a word is on the page only if it is in the bytes
-PASSED: Final = (content.SILENT | content.AROUND) - {"script", "iframe"}  # they say nothing themselves
+LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
+PASSED: Final = (content.SILENT | content.AROUND) - {
+    "script",
+    "iframe",
+}  # excluded from the text, nothing to read
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
-MAX_ELEMENTS: Final = 300_000  # tags of one page that are looked at
-# Lexbor is quadratic in depth and in attributes, and cubic in formatting elements that are nested wrongly. What stays
-# below all of these takes it 100 ms at worst, whatever stands there; most pages do.
+MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
+# Lexbor is quadratic in depth and in attributes, and cubic in misnested formatting elements. A page below all of these
+# limits, as most are, takes it 100 ms at worst.
 PLAIN_BYTES: Final = 65_536
 PLAIN_TAGS: Final = 5_000
-FEW_TAGS: Final = 1_000  # elements that are nested wrongly cannot hurt
+FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
 FEW_COMPARED: Final = (
-    100  # elements whose attributes are worth a closer look: to read a page apart takes less time
+    100  # elements whose attributes are counted: with more it is cheaper to parse in the sandbox
 )
-PLAIN_COMPARED: Final = 5_000  # attributes that are compared with those of other elements, each with each
+PLAIN_COMPARED: Final = 5_000  # attributes that are compared pairwise with those of other elements
 
-FEW_LINKS: Final = 30  # of a page that may be all there is to see of a site
+FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
 _HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
-# With attributes: of those without, the standard keeps three (13.2.4.3). Spelled out, as most tags are none of these.
+# Only with attributes: of those without, the standard keeps three (13.2.4.3). The first letters fail fast on other tags.
 _FORMATTED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
 )
@@ -71,49 +74,46 @@ _FORMATTED: Final = re.compile(
 _COMPARED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))(?=[\t\n\x0c\r /])"
 )
-# A start tag that every parser reads the same way. One that is odd may be longer than it looks.
+# A start tag that every parser reads the same way.
 _SIMPLE_TAG: Final = re.compile(
     rb"<[A-Za-z]++(?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
     rb"[\t\n\x0c\r /]*+>"
 )
-ODD: Final = PLAIN_COMPARED + 1  # attributes that such a one may have
+ODD: Final = PLAIN_COMPARED + 1  # attributes assumed of any other start tag: it may be longer than it looks
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 
 
 class Page(NamedTuple):
-    """What a page says, as it is written there. Hrefs have no blanks around them and no fragment."""
+    """What a page contains, as written. Hrefs have no surrounding whitespace and no fragment."""
 
-    base: str  # what relative links are relative to
+    base: str  # document base URL
     followed: tuple[str, ...] = ()
-    avoided: tuple[str, ...] = ()  # linked with nofollow only
+    avoided: tuple[str, ...] = ()  # linked only with nofollow
     canonicals: tuple[str, ...] = ()
     robots: tuple[tuple[str, str], ...] = ()  # name in lower case, and content, of meta elements
     refresh: tuple[float, str] | None = None  # seconds, and the URL
     encoding: str = "utf-8"
-    truncated: bool = False  # there were more links than are looked at
-    dates: tuple[str, ...] = ()  # of modification, that the page states
-    content: str | None = None  # fingerprint, if it was asked for
-    unordered: str | None = None  # the same, whatever the order of what it says
+    truncated: bool = False  # there were more links or tags than are read
+    dates: tuple[str, ...] = ()  # modification dates that the page states
+    content: str | None = None  # fingerprint, if requested
+    unordered: str | None = None  # fingerprint that ignores the order of the pieces of text
     scripted: bool = False  # it runs scripts
-    password: bool = False  # it asks for a password
-    length: int | None = (
-        None  # characters of text; of pages with few links only, if one of the two above holds
-    )
+    password: bool = False  # it has a password field
+    length: int | None = None  # characters of text; only if it has few links, and scripts or a password field
 
 
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """A page that is to be read, and how."""
+    """A page to be parsed, and what to extract."""
 
     body: bytes
     url: str
     charset: str | None = None  # of Content-Type
-    dated: bool = False  # look for the dates that it states
-    printed: bool = False  # take the fingerprint of its content
-    dateless: bool = False  # whatever the numbers and months in it
+    dated: bool = False  # the dates that it states
+    printed: bool = False  # the fingerprint of its content
+    dateless: bool = False  # leave numbers and months out of the fingerprint
 
     def read(self) -> Page:
-        """What it says."""
         return extract(
             self.body,
             self.url,
@@ -125,7 +125,7 @@ class PageSource:
 
     @property
     def is_risky(self) -> bool:
-        """Whether the parser may take longer over it than others should wait."""
+        """Whether parsing may take so long that it should happen in the sandbox."""
         if len(self.body) > PLAIN_BYTES:
             return True
         tags = self.body.count(b"<")
@@ -135,7 +135,7 @@ class PageSource:
 
 
 def _compares_much(body: bytes) -> bool:
-    """Whether elements that are compared with each other may have many attributes: the work is the square of these."""
+    """Whether the attributes that the parser compares pairwise may be many: its work is quadratic in them."""
     if _places(body) <= PLAIN_COMPARED:
         return False
     tags = [
@@ -145,7 +145,7 @@ def _compares_much(body: bytes) -> bool:
 
 
 def _places(text: bytes) -> int:
-    """Where an attribute may begin: at least as many as there are."""
+    """The number of places where an attribute may begin: an upper bound of the attributes."""
     return len(text) - len(text.translate(None, _BETWEEN))
 
 
@@ -159,10 +159,10 @@ def extract(
     printed: bool = False,
     dateless: bool = False,
 ) -> Page:
-    """Read a page found at `url`. `charset` is that of Content-Type. Never raises on any bytes.
+    """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
 
-    `dated` looks for the dates that the page states, `printed` takes the fingerprint of its content, the same for
-    all numbers and months if `dateless`.
+    `dated` extracts the dates that the page states, `printed` the fingerprint of its content, without numbers and
+    months if `dateless`.
     """
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
@@ -172,22 +172,24 @@ def extract(
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = alone and (reading.scripted or password)
-    said = content.said(tree, reading.leaving, measured=measured) if printed or measured else None
-    del tree, reading  # it takes ten times the memory of the page
-    if said and measured:
-        page = page._replace(password=password, length=said.length)
-    return _printed(page, said, shown, url, dateless=dateless) if said and printed else page
+    visible = content.visible_text(tree, reading.leaving, measured=measured) if printed or measured else None
+    del tree, reading  # the tree takes ten times the memory of the page
+    if visible and measured:
+        page = page._replace(password=password, length=visible.length)
+    return _fingerprinted(page, visible, shown, url, dateless=dateless) if visible and printed else page
 
 
-def _printed(page: Page, said: content.Said, body: bytes, url: str, *, dateless: bool) -> Page:
-    """The page with its fingerprints. Only one that leads to queries can be a list with several sort orders."""
-    ordered = content.fingerprint(said, dateless=dateless)
-    if not said.text:
+def _fingerprinted(
+    page: Page, visible: content.VisibleText, body: bytes, url: str, *, dateless: bool
+) -> Page:
+    """The page with its fingerprints. Only a page that links to queries can be a list with several sort orders."""
+    ordered = content.fingerprint(visible, dateless=dateless)
+    if not visible.text:
         unordered = content.digest(body)
     elif "?" in url or any("?" in href for href in (*page.followed, *page.avoided)):
-        unordered = content.unordered(said)
+        unordered = content.unordered(visible)
     else:
-        unordered = content.fingerprint(said) if dateless else ordered
+        unordered = content.fingerprint(visible) if dateless else ordered
     return page._replace(content=ordered, unordered=unordered)
 
 
@@ -198,13 +200,13 @@ def _asks_password(tree: LexborHTMLParser, body: bytes, name: str) -> bool:
 
 
 def _runs(given: dict[str, str | None]) -> bool:
-    """Whether a script element holds a script, and no data (HTML 4.12.1)."""
+    """Whether a script element holds a script, not data (HTML 4.12.1)."""
     kind = (given.get("type") or "").strip(ASCII_WHITESPACE).lower()
     return kind in {"", "module"} or kind.endswith(("javascript", "ecmascript"))
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
-    """As many tags as are looked at, and whether there are more: a tree takes a hundred times the bytes of a tag."""
+    """The first MAX_ELEMENTS tags, and whether there are more: in a tree a tag takes a hundred times its bytes."""
     if len(body) <= MAX_ELEMENTS or body.count(b"<") <= MAX_ELEMENTS:
         return body, False
     rest = body.split(b"<", MAX_ELEMENTS + 1)[-1]
@@ -212,7 +214,7 @@ def _cut(body: bytes) -> tuple[bytes, bool]:
 
 
 def _parse(body: bytes, charset: str | None) -> tuple[LexborHTMLParser, str]:
-    """The tree, and the encoding. A meta element past the first bytes changes a mere guess (13.2.3.5)."""
+    """The tree, and the encoding. A meta element after the prescan overrides a guess (13.2.3.5)."""
     sniffed = encoding.sniff(body, charset)
     tree = tree_of(body, sniffed.name)
     if sniffed.certain:
@@ -225,7 +227,7 @@ def _parse(body: bytes, charset: str | None) -> tuple[LexborHTMLParser, str]:
 
 def tree_of(body: bytes, name: str) -> LexborHTMLParser:
     """The tree of a page in the encoding `name`."""
-    # Our text is encoded again by the parser; bytes that are UTF-8 already go in as they are.
+    # The parser would encode a str again; bytes that are already UTF-8 are passed unchanged.
     plain = name == "utf-8" and not body.startswith(b"\xef\xbb\xbf")
     source: bytes | str = body if plain else encoding.decode(body, name)
     return LexborHTMLParser(source, options=LexborDocumentOptions.WO_EVENTS)
@@ -243,7 +245,7 @@ def _declared_later(tree: LexborHTMLParser) -> str | None:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was seen so far, element by element in tree order."""
+    """Collects from the elements in tree order."""
 
     url: str
     encoding: str
@@ -259,8 +261,8 @@ class _Reading:
     leaving: list[LexborNode] = field(default_factory=list)
 
     def take(self, nodes: Sequence[LexborNode]) -> None:
-        """Look at elements in tree order. Most are links, and most of these say nothing but where they lead."""
-        links, room = self.links, self.max_links
+        """Reads elements in tree order, with a shortcut for the most frequent ones: links without rel."""
+        links, most = self.links, self.max_links
         for node in nodes:
             tag = node.tag or ""
             if tag in PASSED:
@@ -268,7 +270,7 @@ class _Reading:
                 continue
             given = node.attributes
             href = given.get("href")
-            if tag != "a" or "rel" in given or not href or len(links) >= room:
+            if tag != "a" or "rel" in given or not href or len(links) >= most:
                 self._take(node, tag, given)
             elif text := href.strip(ASCII_WHITESPACE).partition("#")[0]:
                 links[text] = False
@@ -291,7 +293,7 @@ class _Reading:
             case "link":
                 self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
             case "base":
-                if self.base is None and not _is_drawn(node):
+                if self.base is None and not _is_in_svg_or_math(node):
                     self.base = _base(given.get("href"), self.url)
             case "meta":
                 self._meta(node, given)
@@ -328,7 +330,6 @@ class _Reading:
             self.refresh = parse_refresh(content)
 
     def page(self, dates: tuple[str, ...]) -> Page:
-        """All that was seen."""
         base = self.base or self.url
         followed = tuple(
             encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
@@ -351,21 +352,21 @@ class _Reading:
 
 
 def _base(href: str | None, url: str) -> str | None:
-    """The document base URL: the first base with an href counts, even if it turns out useless (HTML 4.2.3)."""
+    """The document base URL: the first base with an href counts, even if it is unusable (HTML 4.2.3)."""
     base = urls.join(url, (href or "").strip(ASCII_WHITESPACE))
     return url if base is None or base.startswith(("data:", "javascript:")) else base
 
 
 def _is_in_head(node: LexborNode) -> bool:
-    """Search engines take a canonical from the head only. A noscript in the head does not end it."""
+    """Whether a link element is in the head, also in a noscript there: elsewhere search engines ignore a canonical."""
     parent = node.parent
     while parent is not None and parent.tag == "noscript":
         parent = parent.parent
     return parent is not None and parent.tag == "head"
 
 
-def _is_drawn(node: LexborNode) -> bool:
-    """Within SVG or MathML an element is another one, whatever its name. Nobody nests deeper than is looked."""
+def _is_in_svg_or_math(node: LexborNode) -> bool:
+    """Whether an element belongs to SVG or MathML, and so is no HTML element. Looks at 50 ancestors."""
     parent = node.parent
     for _ in range(50):
         if parent is None or parent.tag in _HTML_WITHIN:
@@ -377,7 +378,7 @@ def _is_drawn(node: LexborNode) -> bool:
 
 
 def _is_in_noscript(node: LexborNode) -> bool:
-    """What sends away those without scripts does not send a search engine away."""
+    """Whether an element is in a noscript: search engines ignore a refresh there, which is for browsers without scripts."""
     parent = node.parent
     while parent is not None:
         if parent.tag == "noscript":
@@ -390,12 +391,12 @@ class Resolved(NamedTuple):
     """The http(s) URLs that a page links to, each once."""
 
     followed: tuple[Url, ...]
-    avoided: tuple[Url, ...]  # with nofollow only
-    left: int  # bytes that further URLs may have; below zero: there were more
+    avoided: tuple[Url, ...]  # linked only with nofollow
+    left: int  # bytes left for further URLs; negative: some were dropped
 
 
 def resolve(page: Page, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
-    """Where the links of a page lead, up to `most` bytes of URLs, in their order."""
+    """The URLs of a page's links in order, up to `most` bytes."""
     base = page.base if len(page.base) <= LONGEST_BASE else ""
     followed, left = within(normalise.all(page.followed, base), most)
     avoided, left = within(normalise.all(page.avoided, base), left, known=followed)
@@ -405,7 +406,7 @@ def resolve(page: Page, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Re
 def within(
     found: Iterable[Url], most: int, known: Mapping[Url, None] | None = None
 ) -> tuple[dict[Url, None], int]:
-    """Each of the URLs once, without those `known`, up to `most` bytes; and how many are left, or a number below zero."""
+    """The distinct URLs that are not `known`, up to `most` bytes; and the bytes left, negative if some were dropped."""
     taken: dict[Url, None] = {}
     for url in found:
         if url in taken or (known and url in known):

@@ -1,7 +1,7 @@
-"""The encoder of ISO-2022-JP as the Encoding Standard has it (12.2.2), where Python's `iso2022_jp` is another.
+"""The ISO-2022-JP encoder of the Encoding Standard (12.2.2), from which Python's `iso2022_jp` differs.
 
-Python passes escape characters through, knows no half-width katakana and an older table. Pure; total: what the encoding
-cannot hold is an error with its code point, as for other encodings.
+Python's passes escape characters through, lacks half-width katakana and uses an older table. Pure and total: a
+character that cannot be encoded yields its code point as an error.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from unicodedata import normalize
 ASCII, ROMAN, JIS0208 = b"\x1b(B", b"\x1b(J", b"\x1b$B"
 """The states, each as the escape sequence that begins it."""
 
-REFUSED: Final = frozenset("\x0e\x0f\x1b")  # they would switch the state of whoever reads (step 3)
+REFUSED: Final = frozenset("\x0e\x0f\x1b")  # they would switch the state of a decoder (step 3)
 _ROMAN: Final = {"\xa5": b"\\", "\u203e": b"~"}
 _VOICED: Final = {"\uff9e": "\u309b", "\uff9f": "\u309c"}  # where compatibility normalisation combines
 
@@ -32,7 +32,7 @@ def encode(text: str) -> Iterator[bytes | int]:
 
 
 def _step(char: str, state: bytes) -> tuple[bytes, bytes | int]:
-    """The state that a character is written in, and its bytes."""
+    """The state in which a character is encoded, and its bytes."""
     if char in REFUSED:
         return (ROMAN if state == ROMAN else ASCII), 0xFFFD
     if state == ROMAN and char.isascii() and char not in "\\~":
@@ -56,7 +56,7 @@ def _full_width(char: str) -> str:
 
 @lru_cache(maxsize=1)
 def _jis0208() -> dict[str, bytes]:
-    """The standard's index jis0208, as far as two bytes of seven bits reach: the table of windows-31j."""
+    """The part of the standard's index jis0208 that ISO-2022-JP can encode, built from windows-31j."""
     index: dict[str, bytes] = {}
     for pointer in range(94 * 94):
         lead, trail = divmod(pointer, 188)

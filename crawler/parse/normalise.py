@@ -1,6 +1,6 @@
-"""The normaliser: a link as it is written becomes the one spelling that is its identity.
+"""The URL normaliser: links as written become `Url`s, one spelling for each page.
 
-The URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids leave. Links that many pages share are remembered.
+By the URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids are removed. Frequent links are cached.
 """
 
 import re
@@ -22,26 +22,25 @@ from crawler.parse.tracking import (
 )
 from crawler.parse.url import PLAIN_FOLDER, PLAIN_LINK, SHORT, Url, join, origin, path_start
 
-FOLDERS: Final = 16  # whose links are remembered
-REMEMBERED: Final = 500  # links of a folder
-EVERYWHERE: Final = 5_000  # links that begin at the root: menus are the same in all folders of a site
-UNMET: Final = Url("")
+FOLDERS: Final = 16  # whose links are cached
+REMEMBERED: Final = 500  # cached links of a folder
+EVERYWHERE: Final = 5_000  # cached links that begin at the root: menus are the same in all folders of a site
+UNCACHED: Final = Url("")
 _ROOTED: Final = ("/", "http://", "https://")
-# What may be relative to the page itself, not only to its folder: nothing, a query, and these with a scheme of their own.
+# Links that may depend on the page and not only on its folder: an empty path, a query, and `http:` without slashes.
 _PAGES_OWN: Final = re.compile(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
 
-# Escapes, and what the URL Standard leaves bare though RFC 3986, and so sitemaps.org, wants it escaped.
+# Escapes, and characters that RFC 3986 (and so sitemaps.org) escapes and the URL Standard does not.
 _RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class Normaliser:
-    """Turns the text of a link into a `Url`, or into nothing when it is no http(s) URL.
+    """Turns the text of a link into a `Url`; None if it is not a valid http(s) URL.
 
-    Beyond the standard it drops the fragment, credentials, an empty query and the query parameters named in
-    `strip` (`*` at the end makes a prefix), and writes percent-escapes in capitals, undoing those of
-    unreserved characters (RFC 3986 6.2.2). Session ids go, too, from query and path. Path case, slashes and the order
-    of parameters are never touched.
+    Beyond the standard it removes the fragment, credentials, an empty query, the query parameters named in `strip`
+    (`*` at the end makes a prefix) and session ids in query and path; it writes percent-escapes in capitals and
+    decodes those of unreserved characters (RFC 3986 6.2.2). Path case, slashes and the order of parameters stay.
     """
 
     def __init__(
@@ -53,9 +52,9 @@ class Normaliser:
         sessions: Callable[[str, str], None] | None = lambda *_: None,
         base: "PublishBase | None" = None,
     ) -> None:
-        """`sessions` hears of each session id that goes: its name, and the URL. With None they stay.
+        """`sessions` is called for each session id removed, with its name and the URL. With None they stay.
 
-        `base`: URLs below it are read as those of the copy that is crawled.
+        `base`: URLs below it are mapped to those of the crawled copy.
         """
         names = {name.lower() for name in strip}
         self._names = frozenset(n for n in names if not n.endswith("*"))
@@ -68,17 +67,17 @@ class Normaliser:
         self._everywhere: dict[tuple[str, str], Url | None] = {}
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
-        """The identity of `text`, read relative to `base` (an absolute URL)."""
+        """The URL of `text`, relative to `base` (an absolute URL)."""
         url = self.literal(text, base)
         return self._base.crawled(url) if url and self._base else url
 
     def canonical(self, text: str, base: str | None = None) -> Url | None:
-        """The identity of a canonical: as above, but `https://` and `www.` say what they say."""
+        """The URL of a canonical link: as above, but `http` and `https`, with and without `www.`, stay distinct."""
         url = self.literal(text, base)
         return self._base.crawled(url, exactly=True) if url and self._base else url
 
     def literal(self, text: str, base: str | None = None) -> Url | None:
-        """The same, wherever the site is published."""
+        """The URL of `text` without the mapping of `--publish-base`."""
         href = join(base, text)
         if href is None or not href.startswith(("http://", "https://")):
             return None
@@ -99,16 +98,16 @@ class Normaliser:
         return Url(f"{path}?{query}") if query else Url(path)
 
     def all(self, texts: Iterable[str], base: str) -> Iterator[Url]:
-        """The identities of links of one page, in their order. Those met before in its folder are remembered."""
+        """The URLs of the links of one page, in order. Cached by folder."""
         folder = self._folder(base)
-        met = folder.met
+        cached = folder.cached
         for text in texts:
-            url = met.get(text, UNMET)
-            if url is UNMET:
+            url = cached.get(text, UNCACHED)
+            if url is UNCACHED:
                 rooted = text.startswith(_ROOTED)
                 url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
-                if len(met) < REMEMBERED and _is_short(text, url) and not _PAGES_OWN.match(text):
-                    met[text] = url
+                if len(cached) < REMEMBERED and _is_short(text, url) and not _PAGES_OWN.match(text):
+                    cached[text] = url
             if url:
                 yield url
 
@@ -119,9 +118,9 @@ class Normaliser:
         return self._base.crawled(url) if self._base else url
 
     def _rooted(self, text: str, base: str, folder: "_Folder") -> Url | None:
-        """A link that is the same in every folder of its site, also to another host."""
-        url = self._everywhere.get((folder.site, text), UNMET)
-        if url is UNMET:
+        """A link that means the same in every folder of its site, also one to another host."""
+        url = self._everywhere.get((folder.site, text), UNCACHED)
+        if url is UNCACHED:
             url = self._plain(text, base, folder)
             if len(self._everywhere) < EVERYWHERE and _is_short(text, url) and folder.site:
                 self._everywhere[folder.site, text] = url
@@ -132,7 +131,7 @@ class Normaliser:
         folder = self._folders.pop(path, None) or _Folder(path)
         if not path.startswith("http"):
             return _Folder(path)
-        self._folders[path] = folder  # the last one used is the last one forgotten
+        self._folders[path] = folder  # least recently used first
         if len(self._folders) > FOLDERS:
             del self._folders[next(iter(self._folders))]
         return folder
@@ -162,24 +161,24 @@ class Normaliser:
 
 
 class _Folder:
-    """What lies in one folder, by the links that its pages show."""
+    """Resolves links relative to one folder."""
 
-    __slots__ = ("_levels", "met", "site")
+    __slots__ = ("_levels", "cached", "site")
 
     def __init__(self, path: str) -> None:
         """`path`: absolute, with the slash at its end."""
-        self.met: dict[str, Url | None] = {}
-        self.site = ""  # scheme and host, when there is no doubt how the folder is spelled
-        self._levels: list[str] = []  # the folders above it and itself, from the host on
+        self.cached: dict[str, Url | None] = {}
+        self.site = ""  # scheme and host; empty if the path is not in its normal form
+        self._levels: list[str] = []  # its parent folders from the root on, and itself
         if PLAIN_FOLDER.fullmatch(path) and join(None, path) == path:
             self.site = origin(path)
             ends = [at for at in range(len(self.site), len(path)) if path[at] == "/"]
             self._levels = [path[: end + 1] for end in ends]
 
     def plain(self, text: str) -> Url | None:
-        """The URL of a link in which nothing needs the URL Standard: letters, slashes and `../` at its start.
+        """The URL of a link simple enough to be joined without Ada: plain characters, slashes and leading `../`.
 
-        Nothing for every other link. A test holds these to what Ada says.
+        None for every other link. A test compares these with Ada's results.
         """
         found = PLAIN_LINK.fullmatch(text)
         if found is None or not self.site:
@@ -204,7 +203,7 @@ def _without_credentials(href: str) -> str:
 
 
 def _respell(match: re.Match[str]) -> str:
-    """One spelling by RFC 3986 6.2.2: escapes in capitals, and none for what needs none."""
+    """Escapes in capitals, and unreserved characters unescaped (RFC 3986 6.2.2)."""
     if len(match[0]) == 1:
         return f"%{ord(match[0]):02X}"
     char = chr(int(match[0][1:], 16))

@@ -1,7 +1,7 @@
-"""Where the crawled site is published (`--publish-base`): its URLs there, and in the copy that is crawled, each as the other.
+"""Maps URLs between the crawled copy of a site and the place where it is published (`--publish-base`).
 
-One rule for every reader of URLs: `Normaliser` applies it to links, canonicals, redirects and seeds, in workers as well, so
-that judge, scope and frontier meet crawled URLs only; `published` turns them back when a sitemap is written or compared.
+`Normaliser` maps links, canonicals, redirects and seeds to the copy, also in workers, so that judge, scope and frontier
+see crawled URLs only; `published` maps them back when a sitemap is written or compared.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ _HIGHEST: Final = "\x7f"  # above every character of a URL
 
 
 class PublishBase:
-    """`base` is published, `site` crawled: the site's `/` is the base's `/`.
+    """`base` is published, `site` is crawled: the `/` of one is the `/` of the other.
 
-    `site`: an origin; it changes when the start URL redirects to another one. Where both are the same, nothing is mapped.
+    `site`: an origin; it changes when the start URL redirects to another one. If both are equal, nothing is mapped.
     """
 
     def __init__(self, base: str, site: str) -> None:
@@ -29,10 +29,10 @@ class PublishBase:
         return self.base != self.site
 
     def crawled(self, url: Url, *, exactly: bool = False) -> Url:
-        """The URL in the copy; one that is not below the base stays as it is.
+        """The URL in the copy; a URL that is not below the base is returned unchanged.
 
-        http and https, `www.` and bare, count as one for links and redirects: on the published site one leads to the other. Not
-        if `exactly`, for a canonical: which one of them is meant is what it says.
+        For links and redirects http and https, with and without `www.`, count as one, as the published site redirects
+        one to the other. Not if `exactly`: for a canonical the difference is its meaning.
         """
         heads = (self.base,) if exactly else self._twins
         if not url.startswith(heads) or not self.maps:
@@ -44,11 +44,11 @@ class PublishBase:
         return url
 
     def published(self, url: Url) -> Url:
-        """The URL on the published site; one of another origin stays as it is."""
+        """The URL on the published site; a URL of another origin is returned unchanged."""
         return Url(self.base + url[len(self.site) :]) if self.maps and origin(url) == self.site else url
 
     def ranges(self) -> Iterator[tuple[str, str]]:
-        """Ranges of crawled URLs, as (from, below), in the order that these have once they are published."""
+        """Ranges of crawled URLs, as (from, below), in the sort order of the published URLs."""
         first, behind, there = f"{self.site}/", f"{self.site}0", f"{self.base}/"
         if not self.maps:
             yield "", _HIGHEST
@@ -59,7 +59,7 @@ class PublishBase:
 
 
 def _twins(base: str) -> Iterator[str]:
-    """The same under http or https, with `www.` or without. A port that is named belongs to one of the two."""
+    """The same base with http or https, with or without `www.`. With an explicit port the scheme stays."""
     scheme, _, rest = base.partition("://")
     host, slash, folder = rest.partition("/")
     other = {"http": "https", "https": "http"}[scheme]

@@ -1,8 +1,7 @@
-"""The text of a robots.txt, and which of its lines decides for one agent and one path. Pure.
+"""Parses robots.txt and finds the line that decides for one agent and one path (RFC 9309). Pure and total.
 
-RFC 9309 rules; where it leaves room (spelling mistakes, a forgotten colon) we read what Google's parser reads.
-Any bytes may come in: a line that says nothing is passed over (2.3.1.5), nothing raises, reading takes time in
-proportion to the file, and matching in proportion to the path (see `rule_index`).
+Where the RFC leaves a choice (misspelled names, a missing colon), this reads what Google's parser reads. Invalid lines
+are ignored (2.3.1.5). Parsing is linear in the file, matching linear in the path (see `robots_index`).
 """
 
 import re
@@ -13,10 +12,10 @@ from typing import Final
 from crawler.parse.robots_index import END, Rule, RuleIndex, TooMuchWork
 
 LIMIT: Final = 500 * 1024
-"""Bytes of a robots.txt that count (RFC 9309 2.5)."""
+"""Bytes of a robots.txt that are parsed (RFC 9309 2.5)."""
 
-_SHOWN: Final = 200  # bytes of a line that are kept to be shown
-_NAMED: Final = 5  # lines that are named in a list of them
+_SHOWN: Final = 200  # bytes of a line that are shown
+_NAMED: Final = 5  # lines that are shown in a list of them
 INTRICATE: Final = "rules too complex for this URL; to be safe, it is not fetched"
 
 _NAMES: Final = {
@@ -30,28 +29,28 @@ _NAMES: Final = {
     }.items()
     for spelling in spellings
 }
-_BOM: Final = re.compile(rb"\xef(?:\xbb\xbf?)?")  # also one that lost its end
+_BOM: Final = re.compile(rb"\xef(?:\xbb\xbf?)?")  # also a truncated one
 _TOKEN: Final = re.compile(rb"\*(?!\S)|[A-Za-z_-]*")
 _SECONDS: Final = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}")
 
-# What is spelled differently in the normal form: an escape, and an octet that has to be one (RFC 3986 3.3, 3.4).
-# `*` and `$` have to be: a rule spells the octets themselves so, the bare signs being its wildcards (2.2.3).
+# What changes in the normal form: escapes, and octets that must be escaped (RFC 3986 3.3, 3.4). `*` and `$` are among
+# these, as in a rule the unescaped signs are wildcards (2.2.3).
 _ODD: Final = re.compile(rb"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?%:@!&'()+,;=-]")
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a path is allowed, and who says so, for a person to look up in the file."""
+    """Whether a path is allowed, and the lines of the file that decide it."""
 
     allowed: bool
     line: str = ""  # "line 7: Disallow: /private"; empty: no rule matches
-    group: str = ""  # "line 5: User-agent: *"; empty: no group speaks to us
+    group: str = ""  # "line 5: User-agent: *"; empty: no group matches the agent
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line that says something."""
+    """A line with a known name."""
 
     line: int
     name: str  # a value of `_NAMES`
@@ -66,21 +65,21 @@ class Record:
 
 @dataclass(slots=True)
 class Group:
-    """User-agent lines in a row, and what is said to them (RFC 9309 2.2.1)."""
+    """Consecutive User-agent lines and the rules for them (RFC 9309 2.2.1)."""
 
     agents: list[Record] = field(default_factory=list)
-    tokens: list[bytes] = field(default_factory=list)  # of the agents, in lower case
+    tokens: list[bytes] = field(default_factory=list)  # product tokens of the agents, in lower case
     rules: list[Record] = field(default_factory=list)
-    delays: list[tuple[int, float]] = field(default_factory=list)  # agents named so far, seconds
+    delays: list[tuple[int, float]] = field(default_factory=list)  # agents named before it, seconds
 
     def delays_for(self, token: bytes) -> list[float]:
-        """A Crawl-delay is no rule and ends no group: it holds for the agents above it, not for those below."""
+        """The delays for an agent. A Crawl-delay does not end a list of agents and applies only to those above it."""
         first = self.tokens.index(token)
         return [seconds for named, seconds in self.delays if named > first]
 
 
 class Rules:
-    """What a robots.txt says to one agent. Made by `parse`."""
+    """The rules of a robots.txt for one agent. Made by `parse`."""
 
     def __init__(
         self,
@@ -91,16 +90,13 @@ class Rules:
     ) -> None:
         self.delay = delay  # Crawl-delay in seconds
         self.sitemaps = list(sitemaps)  # as written
-        self.weight = 1_000 + sum(100 + 2 * len(text) for text in sitemaps)  # bytes of memory, about
+        self.weight = 1_000 + sum(100 + 2 * len(text) for text in sitemaps)  # approximate bytes of memory
         self._group = group
         self.index = RuleIndex(rules)
         self.weight += self.index.weight
 
     def permit(self, target: str) -> Decision:
-        """Whether `target`, the path and query of a URL, may be asked for (RFC 9309 2.2.2).
-
-        /robots.txt always may.
-        """
+        """Whether `target`, the path and query of a URL, may be fetched (RFC 9309 2.2.2). /robots.txt always may."""
         path = _normal(target.partition("#")[0].encode("utf-8", "surrogatepass"))
         if path == b"/robots.txt":
             return Decision(allowed=True)
@@ -114,10 +110,10 @@ class Rules:
 
 
 def parse(text: bytes, agent: str) -> Rules:
-    """What `text` says to `agent` (a product token; of a whole User-Agent header its beginning counts).
+    """The rules in `text` for `agent` (a product token, or a User-Agent header that starts with it).
 
-    All groups that name the agent are one; those of `*` count when there is none (RFC 9309 2.2.1). The longest
-    of several Crawl-delays holds. Never raises.
+    All groups that name the agent are combined; without one, those of `*` apply (RFC 9309 2.2.1). The longest of
+    several Crawl-delays applies. Never raises.
     """
     groups, sitemaps = _read(text)
     token = _token(agent.encode("utf-8", "replace"))
@@ -135,10 +131,10 @@ def parse(text: bytes, agent: str) -> Rules:
 
 
 def _read(text: bytes) -> tuple[list[Group], list[str]]:
-    """The groups of a file, and the sitemaps, which belong to none."""
+    """The groups of a file, and its sitemaps, which belong to no group."""
     groups: list[Group] = []
     sitemaps: list[str] = []
-    open_to_agents = False  # only a rule ends a row of agents
+    open_to_agents = False  # only a rule ends a list of agents
     for record in _records(text):
         if record.name == "sitemap":
             sitemaps.append(record.value.decode("utf-8", "replace"))
@@ -149,7 +145,7 @@ def _read(text: bytes) -> tuple[list[Group], list[str]]:
             groups[-1].agents.append(record)
             groups[-1].tokens.append(_token(record.value))
         elif groups and (record.colon or not groups[-1].agents[0].colon):
-            # The colon may be missing where whoever wrote the group knows none; elsewhere such a line is prose.
+            # A line without a colon counts only in a group that uses none; elsewhere it is prose.
             if record.name == "crawl-delay":
                 if _SECONDS.fullmatch(record.value):
                     groups[-1].delays.append((len(groups[-1].agents), float(record.value)))
@@ -175,7 +171,7 @@ def _records(text: bytes) -> Iterator[Record]:
 
 
 def _whole_lines(text: bytes) -> bytes:
-    """The text that counts. A line the limit cuts is dropped: half a path is another rule."""
+    """The text within the limit. A line cut by the limit is dropped: half a path would be a different rule."""
     if len(text) > LIMIT:
         text = text[: LIMIT + 1]
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
@@ -184,7 +180,7 @@ def _whole_lines(text: bytes) -> bytes:
 
 
 def _token(text: bytes) -> bytes:
-    """The product token that `text` begins with, in lower case; `*` for everybody."""
+    """The product token at the start of `text`, in lower case, or `*`."""
     match = _TOKEN.match(text)
     return match[0].lower() if match else b""
 
@@ -203,7 +199,7 @@ def rules_of(group: Group, name: str) -> Iterator[Rule]:
 
 
 def _anchor(literals: list[bytes], *, floating: bool) -> None:
-    """Let a rule end with the path. `floating`: anything may stand before the end."""
+    """Anchors a rule at the end of the path. `floating`: anything may come before the end."""
     if floating:
         literals.append(END)
     else:
@@ -211,10 +207,10 @@ def _anchor(literals: list[bytes], *, floating: bool) -> None:
 
 
 def _normal(path: bytes) -> bytes:
-    """The one spelling in which paths are compared (RFC 9309 2.2.2).
+    """The normal form in which paths are compared (RFC 9309 2.2.2).
 
-    Unreserved characters bare, every other escape in capitals, and escapes for what a URL cannot hold. An
-    escaped delimiter is not the delimiter: `%2F` stays apart from `/`.
+    Unreserved characters are unescaped, every other escape is in capitals, and characters that a URL cannot contain are
+    escaped. An escaped delimiter is not the delimiter: `%2F` and `/` differ.
     """
     return _ODD.sub(_respell, path)
 

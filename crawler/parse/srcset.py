@@ -1,7 +1,6 @@
 """The candidates of a srcset attribute, by the HTML Standard's "parse a srcset attribute" (4.8.4.2.1).
 
-Only the URLs that survive the algorithm, as written: which of them a page would show is not asked. Pure, and linear
-in the length of the text.
+Returns the URLs as written; which of them a browser would select does not matter. Pure, linear in the length of the text.
 """
 
 import re
@@ -44,7 +43,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _descriptors(text: str, at: int) -> tuple[list[str], int]:
-    """The words up to the next comma outside of parentheses, and where that is passed."""
+    """The words up to the next comma outside parentheses, and the position after it."""
     words, word, depth = [], at, False
     while at < len(text):
         char = text[at]
@@ -63,7 +62,7 @@ def _descriptors(text: str, at: int) -> tuple[list[str], int]:
 
 
 def _are_valid(descriptors: list[str]) -> bool:
-    """A width or a density, each once; a height only beside a width; nothing else."""
+    """At most one width or density; a height only with a width; nothing else."""
     width = density = height = False
     for word in descriptors:
         if _WIDTH.fullmatch(word):

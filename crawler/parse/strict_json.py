@@ -1,7 +1,7 @@
-"""JSON from a process that read hostile markup: what parses is plain data that can be stored, compared and printed.
+"""A strict JSON parser for messages from processes that parse untrusted HTML.
 
-Beyond RFC 8259 Python's parser takes NaN, Infinity, numbers that overflow to them, and halves of surrogate pairs, which
-no file and no database can hold. None of it comes through here. What the data means is for `workers` and `workers.sandbox`.
+Beyond RFC 8259, Python's parser accepts NaN, Infinity, numbers that overflow to them, and lone surrogates, which cannot
+be stored in a file or database. These are errors here. What the data means is checked in `workers`.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, Final
 def _finite(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return number
 
 
@@ -20,9 +20,9 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 def loads(data: bytes) -> Any:
-    """The value in `data`, UTF-8. Raises `ValueError`, or `RecursionError` for what is nested too deep."""
+    """The value in `data`, UTF-8. Raises `ValueError`, or `RecursionError` if nested too deeply."""
     text = data.decode()
     value = _DECODER.decode(text)
-    if "\\ud" in text.lower():  # surrogates: a pair is a character, a half is nothing
+    if "\\ud" in text.lower():  # an escaped surrogate: encoding fails unless it is part of a pair
         json.dumps(value, ensure_ascii=False).encode()
     return value

@@ -1,4 +1,4 @@
-"""Query parameters that name no page: campaign tracking, and session ids."""
+"""URL parameters that do not identify a page: campaign tracking and session ids."""
 
 import re
 
@@ -41,9 +41,9 @@ TRACKING = frozenset(
         "_openstat",
     ]
 )
-"""Query parameters that name a campaign or a click, never a page. `*` ends a prefix."""
+"""Query parameters that identify a campaign or a click. A name that ends with `*` is a prefix."""
 
-# Session ids: names that mean nothing else, and names that do, whose value then must look like one.
+# Session ids: unambiguous names, and ambiguous ones, which count only if the value looks like a session id.
 SESSIONS = frozenset({"phpsessid", "jsessionid", "oscsid", "zenid", "cftoken"})
 MAYBE_SESSIONS = frozenset({"sid", "sess", "session", "sessid", "sessionid", "session_id", "cfid"})
 SESSION_VALUE = re.compile(r"(?=[^&]*\d)(?=[^&]*[A-Za-z])[\w.~-]{8,}|\w{16,}", re.ASCII)

@@ -1,8 +1,7 @@
-"""URLs as identities: one page, one text.
+"""`Url`, the normalised URL that identifies a page, and its parts.
 
-A `Url` is an absolute http or https URL as the WHATWG URL Standard serialises it (Ada does the parsing), made
-one spelling by the rules of `Normaliser`. Every other room compares, stores and sorts these texts and never
-looks at raw links. Nothing here touches the network, and nothing but this file calls Ada.
+A `Url` is an absolute http or https URL as serialised by the WHATWG URL Standard (parsed by Ada), in the normal form of
+`Normaliser`. All other packages compare, store and sort `Url`s and never see raw links. Pure.
 """
 
 import re
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 Url = NewType("Url", str)
 """A normalised absolute http(s) URL: ASCII, no fragment, no credentials, never an empty query."""
-SHORT: Final = 500  # characters of a link, and of its URL, that is remembered: long ones would take gigabytes
+SHORT: Final = 500  # characters of a link, and of its URL, that is cached: long ones would take gigabytes
 
 
-# Links, and folders, that are spelled as every parser of URLs spells them: no escapes, no dot segments, no `;`.
+# Links and folders that are already in normal form: no escapes, no dot segments, no `;`.
 _NAME = r"[A-Za-z0-9_~!$&'()*+,=@-][A-Za-z0-9._~!$&'()*+,=@-]*"
 _PATH = rf"(?:{_NAME}/)*(?:{_NAME})?"
 PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})")
@@ -28,7 +27,7 @@ PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
 
 
 def join(base: str | None, text: str) -> str | None:
-    """`text` resolved against `base` by the WHATWG algorithm, any scheme; nothing when it is invalid."""
+    """`text` resolved against `base` by the URL Standard, with any scheme; None if it is invalid."""
     try:
         return ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
     except ValueError:
@@ -36,12 +35,12 @@ def join(base: str | None, text: str) -> str | None:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and explicit port: `https://example.com:8443`. The unit of robots.txt and of pace."""
+    """Scheme, host and explicit port: `https://example.com:8443`. The unit of robots.txt and of politeness."""
     return url[: path_start(url)]
 
 
 def target(url: str) -> str:
-    """Path and query, as a request line and a robots.txt rule see them."""
+    """Path and query, as in a request line."""
     return url[path_start(url) :]
 
 
@@ -65,15 +64,15 @@ def host(url: str) -> str:
 
 
 def port(url: str) -> int:
-    """The port that a request goes to. Raises `ValueError` for one that is no number."""
+    """The port that a request goes to. Raises `ValueError` if it is not a number."""
     explicit = netloc(url)[len(host(url)) :].removeprefix(":")
     return int(explicit) if explicit else 443 if url.startswith("https:") else 80
 
 
 def registrable(name: str) -> str:
-    """The part of a host name that can be bought (`example.co.uk` of `www.example.co.uk`).
+    """The registrable domain of a host name (`example.co.uk` of `www.example.co.uk`), by publicsuffix.org.
 
-    Source: publicsuffix.org. An IP address, a bare suffix or a single label is its own.
+    An IP address, a public suffix or a single label is returned unchanged.
     """
     if name.startswith("[") or name.rpartition(".")[2].isdigit():
         return name
@@ -82,7 +81,7 @@ def registrable(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _suffix_list() -> "PublicSuffixList":
-    # Here and not above: reading the list takes 90 ms, and only `--scope domain` needs it.
+    # Imported here because reading the list takes 90 ms, and only `--scope domain` needs it.
     from publicsuffixlist import PublicSuffixList  # noqa: PLC0415
 
     return PublicSuffixList()

@@ -1,1 +1,1 @@
-"""The pure rules of a crawl: what belongs, what a reply means, which dates are true, what is a crawler trap."""
+"""The pure rules of a crawl: scope, judgement of responses, dates, crawler traps, throttling."""

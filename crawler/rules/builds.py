@@ -1,7 +1,7 @@
-"""Whether the Last-Modified headers of an origin are the moment of a build: a deployment that wrote all files anew.
+"""Detects Last-Modified headers that are the time of a build: a deployment that rewrote all files.
 
-One page cannot tell, so this looks at all listed pages of an origin together, at the end of a crawl: where nearly all
-dates lie within minutes while the pages state older ones, the header tells of the build and not of the pages. Pure.
+A single page cannot show it, so this looks at all listed pages of an origin at the end of a crawl: if nearly all dates
+are within minutes while the pages state older ones, the header dates the build and not the pages. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,41 +10,41 @@ from typing import Final, TypeAlias
 from crawler.model.survey import Build
 
 WINDOW: Final = 600  # seconds that a build takes
-SHARE: Final = 90  # percent of the dates of an origin that lie within
-LEAST: Final = 5  # pages: fewer than these somebody may have edited by hand in that time
+SHARE: Final = 90  # percent of the dates of an origin that are within the window
+LEAST: Final = 5  # pages: fewer may have been edited by hand in that time
 OLDER: Final = (
-    129_600  # seconds, 36 hours: so far a date without a time may lie behind the moment it stands for
+    129_600  # seconds, 36 hours: a date without a time may be this much earlier than the moment it means
 )
-KEPT: Final = 20  # windows remembered of an origin
+KEPT: Final = 20  # windows remembered for each origin
 
 Windows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """By origin: first and last moment of each known build, in seconds since the epoch."""
 
 
 def is_build(found: Build) -> bool:
-    """Whether nearly all dates of an origin lie within one build."""
+    """Whether nearly all dates of an origin are within one build."""
     return found.within >= LEAST and 100 * found.within >= SHARE * found.dated
 
 
 def lie(found: Build) -> str | None:
-    """Why the headers are not believed; None when they are. Pages that state the same dates were truly edited."""
+    """Why the headers are not trusted; None if they are. Pages that state the same dates were really edited."""
     if not is_build(found) or 2 * found.older <= found.stating:
         return None
     return (
-        f"{found.within:,} of {found.dated:,} dates lie within ten minutes, as after a build, "
+        f"{found.within:,} of {found.dated:,} dates are within ten minutes, as after a build, "
         f"and {found.older:,} of {found.stating:,} pages that state a date state an older one"
     )
 
 
 def note(found: Build) -> str | None:
-    """What is said of headers that stand, though a build may have made them; None when there is nothing to say."""
+    """A remark on headers that are trusted although they may be the time of a build; None if there is none."""
     if not is_build(found) or found.stating:
         return None
-    return f"all dates of {found.origin} are of one build: {found.within:,} of {found.dated:,} lie within ten minutes"
+    return f"the dates of {found.origin} look like one build: {found.within:,} of {found.dated:,} are within ten minutes"
 
 
 def remembered(windows: Windows, found: Sequence[Build]) -> dict[str, list[tuple[int, int]]]:
-    """The builds of earlier runs and the new ones: a page that was not built again since still has that date."""
+    """The builds of earlier runs and the new ones: a page that was not rebuilt since still has the earlier date."""
     known = {origin: list(some) for origin, some in windows.items()}
     for build in found:
         some = known.setdefault(build.origin, [])

@@ -1,7 +1,6 @@
-"""What a page leads to: each URL that was found is a visit, or known and set aside. Scope and traps together say which.
+"""Turns discovered URLs into visits, or filters them, by scope and crawler traps.
 
-What a page says of itself is the judge's; here is what the text of a URL tells, and nothing that depends on what was
-seen before. Pure, but for a memory that saves work.
+Decides by the text of a URL alone, not by what was seen before; pages are judged by `judge`. Pure, apart from a cache.
 """
 
 from collections.abc import Sequence
@@ -16,19 +15,19 @@ from crawler.parse.url import SHORT, Url
 from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
 
-PLACED: Final = 50_000  # URLs that were found, and are not looked at again when they are found again
+CACHED: Final = 50_000  # cached URLs
 
 
 class Candidates:
-    """`scope` may grow on the way: a start URL moves house."""
+    """`scope` may be widened during a crawl, when a start URL redirects to another host."""
 
     def __init__(self, scope: Scope, traps: Traps) -> None:
         self.scope, self.traps = scope, traps
-        self._placed: dict[Url, Pattern | None] = {}  # found before, and not set aside
-        self._patterns: dict[Pattern, Pattern] = {}  # one of each, for all the URLs that are remembered
+        self._cached: dict[Url, Pattern | None] = {}  # URLs that are not filtered
+        self._patterns: dict[Pattern, Pattern] = {}  # one instance of each, shared by the cached URLs
 
     def settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
-        """The lease closed, and where its page leads."""
+        """The settlement of a lease, with the visits that its page leads to."""
         visit, outcome = lease.visit, verdict.outcome
         if isinstance(outcome, Moved):
             found = tuple(
@@ -43,10 +42,10 @@ class Candidates:
                 for url, nofollow in links
             )
         else:
-            deeper, via, placed = visit.depth + 1, visit.url, self._placed
+            deeper, via, cached = visit.depth + 1, visit.url, self._cached
             found = tuple(
-                Visit(url, deeper, via, 0, None, placed[url])
-                if url in placed and not nofollow
+                Visit(url, deeper, via, 0, None, cached[url])
+                if url in cached and not nofollow
                 else self.visit(url, deeper, via, nofollow=nofollow)
                 for url, nofollow in links
             )
@@ -63,9 +62,9 @@ class Candidates:
         nofollow: bool = False,
         named: bool = False,
     ) -> Visit:
-        """A URL that was found: a visit, or known and set aside.
+        """A visit of a discovered URL, with a reason in `filtered` if it is not to be fetched.
 
-        `named`: the page that led here is a copy of it, or redirects to it.
+        `named`: the linking page names it as canonical or redirects to it.
         """
         filtered = Why.NOFOLLOW if nofollow else self.scope.filtered(url, depth)
         if filtered is None and self.traps.bars(url, depth):
@@ -74,14 +73,14 @@ class Candidates:
             return Visit(url, depth, via, hops, filtered)
         pattern = self.traps.pattern(url, named=named)
         if self.scope.max_depth is None and not named and len(url) <= SHORT:
-            # Where it was found makes no difference to such a URL, and it is known from now on.
-            if len(self._placed) >= PLACED:
-                self._placed.clear()
+            # For such a URL the result does not depend on where it was found.
+            if len(self._cached) >= CACHED:
+                self._cached.clear()
                 self._patterns.clear()
-            self._placed[url] = pattern and self._patterns.setdefault(pattern, pattern)
+            self._cached[url] = pattern and self._patterns.setdefault(pattern, pattern)
         return Visit(url, depth, via, hops, None, pattern)
 
     def listable(self, url: Url, outcome: Outcome) -> Outcome:
-        """The outcome, unless the scope lists no such page."""
+        """The outcome, or `Unlisted` if the scope excludes the URL from the sitemap."""
         why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
         return outcome if why is None else Unlisted(why)

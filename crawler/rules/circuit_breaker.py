@@ -1,8 +1,8 @@
-"""The circuit breaker: when to suspect that a host is down. A crawl that hammers a fallen site helps nobody.
+"""The circuit breaker: when to suspect that a host is down, so that a crawl does not keep sending it requests.
 
-Counted are pages in a row, after all their tries, that failed as a host fails when it is down or overwhelmed. One
-answer starts the count anew. A long row may as well be one broken section of a site that is well: so the engine asks for
-a page that answered before, and only if that fails, too, ends the run and asks for the row again later. Pure.
+It counts consecutive pages that failed, after all retries, in the way of a host that is down or overloaded. A page that
+answers resets the count. Many failures may also come from one broken section of a healthy site, so the engine fetches a
+page that answered before (the witness), and ends the run only if that fails as well. Pure.
 """
 
 from collections import Counter, deque
@@ -20,7 +20,7 @@ _DOWN: Final = frozenset({Cause.CONNECT, Cause.TIMEOUT, Cause.TRUNCATED, Cause.R
 
 
 class CircuitBreaker:
-    """The failures of each origin, and how many came in a row."""
+    """Counts consecutive failures of each origin."""
 
     def __init__(self) -> None:
         self._rows: Counter[str] = Counter()
@@ -28,17 +28,17 @@ class CircuitBreaker:
         self._answered: dict[str, Url] = {}
 
     def note(self, url: Url, verdict: Verdict) -> list[Url] | None:
-        """Learn how a page ended; the pages that failed lately, once the row is long enough."""
+        """Records the verdict of a page. Returns the recently failed pages once enough have failed in a row."""
         site = origin(url)
         if not isinstance(verdict.outcome, Failed) and verdict.facts is None:
-            return None  # not asked for
+            return None  # not fetched
         if not _is_down(verdict):
             del self._rows[site]
             if not isinstance(verdict.outcome, Failed):
                 self._answered[site] = url
             return None
         self._rows[site] += 1
-        # Answers that were on their way when the host fell end the row, and not its trouble: what failed before them, too.
+        # Responses in flight when the host went down reset the count, so earlier failures are kept as well.
         recent = self._recent.setdefault(site, deque(maxlen=KEPT))
         recent.append(url)
         return list(recent) if self._rows[site] >= ROW else None
@@ -48,7 +48,7 @@ class CircuitBreaker:
         return self._answered.get(site)
 
     def clear(self, site: str) -> None:
-        """The site is well: what failed has failed."""
+        """The origin is healthy: its failures stand."""
         del self._rows[site]
         self._recent.pop(site, None)
 

@@ -1,7 +1,7 @@
-"""What makes it doubtful that a run saw its site: a start page that hides it, or rules that bind most of its pages.
+"""Signs that a run did not see its whole site: a start page that hides it, or rules that exclude most of its pages.
 
-Looked at once all is settled, over what the frontier knows, by `app`. A doubt keeps a first sitemap from being published (the
-guard compares later ones with the last); what is only worth knowing is a note. Pure: sentences from counts.
+`app` checks the counts of the frontier at the end of a run. A doubt prevents the first publication of a sitemap (the
+guard compares later ones with the previous one); a note is only reported. Pure: sentences from counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ from crawler.model.survey import Survey
 from crawler.parse.url import Url
 from crawler.rules.logout import names_login
 
-FEW: Final = 10  # pages that are listed: a login form leads to a lost password, terms, an imprint
-MANY: Final = 10  # pages that name one other origin as canonical, from which it is no oddity of a few
+FEW: Final = 10  # listed pages: beside a login form there are pages for a lost password, terms, an imprint
+MANY: Final = 10  # pages with a canonical on one other origin, from which on it is no accident
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
     Look.SHELL: "Scripts are not run: add a sitemap with --seed-sitemaps, or crawl a version that is rendered for search "
@@ -26,14 +26,14 @@ _PAGES: Final = tuple(f"unlisted:{why.value}" for why in (Why.CANONICAL, Why.NOI
 
 
 class Landing(NamedTuple):
-    """Where a start URL led."""
+    """The page that a start URL led to."""
 
     url: Url
     look: Look | None
     has_moved: bool = False
 
     def looks(self) -> Look | None:
-        """What it looks like; a redirect to what is called a login is one, also without a form."""
+        """What it looks like; a redirect to a URL named like a login counts as a login, also without a form."""
         return self.look or (Look.LOGIN if self.has_moved and names_login(self.url) else None)
 
 
@@ -45,7 +45,7 @@ class Doubts(NamedTuple):
 
 
 def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
-    """What there is to doubt of a run. `landings`: where each start URL led."""
+    """The doubts and notes about a run. `landings`: one for each start URL."""
     found = [*_hidden(landings, survey), *_elsewhere(survey)]
     bound = tuple(_bound(survey.outcomes))
     lone = () if found or bound else tuple(_lone(landings, survey))
@@ -57,7 +57,7 @@ def _listed(survey: Survey) -> int:
 
 
 def _hidden(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
-    """The start page is all there is, or as good as all, and looks as if the site were behind it."""
+    """The start page is (nearly) the only page, and looks as if the site were hidden behind it."""
     looks = [landing.looks() for landing in landings]
     listed, look = _listed(survey), looks[0] if looks else None
     most = {Look.SHELL: survey.looks.get(Look.SHELL.value, 0), Look.LOGIN: FEW - 1, Look.NOFOLLOW: 1}
@@ -79,7 +79,7 @@ def _elsewhere(survey: Survey) -> Iterator[str]:
 
 
 def _bound(outcomes: Mapping[str, int]) -> Iterator[str]:
-    """Most URLs of the site are out of reach by a rule that can be switched off."""
+    """Most URLs of the site are excluded by a rule that can be switched off."""
     total = sum(outcomes.values())
     for why, flag in (
         (Why.NOFOLLOW, "--no-rule nofollow"),

@@ -1,8 +1,8 @@
-"""Duplicates: one page under several names, of which one is listed.
+"""Duplicates: one page under several URLs, of which one is listed.
 
-Three kinds: a folder and its index page, names that content negotiation makes (`Content-Location`), and the sort orders
-of one list. Names alone decide nothing: the pages must also say and link to the same (`Facts.unordered`). Here is what
-the names tell; the frontier looks at all pages of a complete crawl with it, so arrival cannot matter. Pure.
+Three kinds: a folder and its index page, URLs made by content negotiation (`Content-Location`), and the sort orders of
+one list. The URLs only suggest a duplicate: the pages must also have the same content and links (`Facts.unordered`). The
+frontier applies this to all pages of a complete crawl, so that the order of their arrival does not matter. Pure.
 """
 
 import re
@@ -12,28 +12,28 @@ from typing import Final
 from crawler.parse.url import Url, origin
 from crawler.rules.trap_patterns import PARAMETERS, calendar_of
 
-KNOWN: Final = ""  # instead of the names of parameters that are known to sort
+KNOWN: Final = ""  # in place of the names of parameters that are known to be sort orders
 _INDEX: Final = re.compile(r"(?:index|default)\.[^/]*", re.IGNORECASE)
 _SEPARATORS: Final = re.compile(r"[&;]")
 _AUTOINDEX: Final = re.compile(r"C=[NMSD][&;]O=[AD]")  # Apache mod_autoindex, nginx fancyindex
 
 
 def stem(url: str) -> str:
-    """The URL without query and without what negotiation or a directory index adds: `/a/b.html.en` is `/a/b`."""
+    """The URL without query, index page and extensions: `/a/b.html.en` becomes `/a/b`."""
     folder, _, name = url.partition("?")[0].rpartition("/")
     return f"{folder}/" if _INDEX.fullmatch(name) else f"{folder}/{name.partition('.')[0] or name}"
 
 
 def outside(url: Url, links: Iterable[Url]) -> Iterator[Url]:
-    """The links of a page that do not lead to the page itself under one of its names."""
+    """The links of a page without those to its own URLs."""
     own = stem(url)
     return (link for link in links if not link.startswith(own) or stem(link) != own)
 
 
 def variant(url: Url, announced: Url | None) -> Url | None:
-    """What Content-Location names (RFC 9110 8.7), where it is another name of the same page.
+    """The Content-Location (RFC 9110 8.7), if it is another URL of the same page.
 
-    A server that names one location for all its pages tells nothing.
+    Some servers send one location for all pages; that is ignored.
     """
     if announced is None or announced == url or origin(announced) != origin(url):
         return None
@@ -41,7 +41,7 @@ def variant(url: Url, announced: Url | None) -> Url | None:
 
 
 def resource(url: str, announced: str | None) -> str:
-    """The name that all twins of a page share. `announced`: its `variant`."""
+    """The URL that all duplicates of a page have in common. `announced`: its `variant`."""
     path, mark, query = url.partition("?")
     if announced:
         path, its_mark, its_query = announced.partition("?")
@@ -51,10 +51,10 @@ def resource(url: str, announced: str | None) -> str:
 
 
 def unsorted(url: str) -> list[tuple[str, str]]:
-    """The pages that a URL could be a sort order of, the shortest first, each with the parameters it has less.
+    """The pages that a URL may be a sort order of, shortest first, each with the parameters removed for it.
 
-    Those that sort stand side by side: all parameters, any one, and any two neighbours are left out in turn. A day of
-    a calendar is no sort order.
+    Sort parameters are adjacent: all parameters, each single one, and each adjacent pair are removed in turn. A day of a
+    calendar is not a sort order.
     """
     path, mark, query = url.partition("?")
     if not mark or len(_SEPARATORS.findall(query)) >= PARAMETERS or calendar_of(url) is not None:

@@ -1,7 +1,7 @@
-"""(lease, reply, now) -> verdict: every status code, indexability rule and canonical is understood here, and only here.
+"""(lease, reply, now) -> verdict: interprets status codes, indexability rules and canonicals, in one place.
 
-Pure: no socket, no clock, no state. Bodies end here; what goes on is the outcome, the facts and the links.
-Whether the links belong to the site is for `scope`; whether a retry comes is told by `Later`.
+Pure: no socket, no clock, no state. Bodies are not kept beyond this point; outcome, facts and links are. Whether a link
+belongs to the site is decided by `scope`; `Later` requests another try.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,13 +30,13 @@ from crawler.rules.trap_patterns import calendar_of
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 SCOPED: Final = frozenset(
     {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}
-)  # reasons that the scope gives, or the other pages, not this one
-PAGE: Final = frozenset({200, 203})  # 203: a proxy changed something on the way (RFC 9110 15.3.4)
+)  # reasons that come from the scope or from other pages, not from the page itself
+PAGE: Final = frozenset({200, 203})  # 203: modified by a proxy (RFC 9110 15.3.4)
 
-SHELL_TEXT: Final = 200  # characters; what is below and has no link needs scripts to say something
-LOGIN_TEXT: Final = 1_000  # characters; a page that says more has more to it than the password it asks for
-LONGEST: Final = 8_192  # characters of a canonical or a refresh that counts: longer URLs are not asked for
-LONGEST_VALIDATOR: Final = 1_024  # characters of an ETag or a Last-Modified that is kept
+SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs scripts
+LOGIN_TEXT: Final = 1_000  # characters; a page with more text is more than a login form
+LONGEST: Final = 8_192  # characters of a canonical or a refresh: longer URLs are not fetched
+LONGEST_VALIDATOR: Final = 1_024  # characters of an ETag or a Last-Modified
 
 PDF: Final = b"%PDF-"
 _HTML_STARTS: Final = tuple(
@@ -44,21 +44,21 @@ _HTML_STARTS: Final = tuple(
         b"|"
     )
 )
-_ROUNDS: Final = 512  # bytes that the standard looks at (MIME Sniffing, 7.1)
+_SNIFFED: Final = 512  # bytes that the standard sniffs (MIME Sniffing, 7.1)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the judge goes by."""
+    """The settings of the judge."""
 
-    agent: str  # our product token, lower-case
+    agent: str  # product token in lower case
     normalise: Normaliser
     types: frozenset[str] = HTML  # media types that are listed
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
-    ladder: tuple[Source, ...] = lastmod.LADDERS["auto"]  # where a date may come from
+    ladder: tuple[Source, ...] = lastmod.LADDERS["auto"]  # sources of a date, most trusted first
     max_redirects: int = 10
     retries: int = 3
-    max_wait: float = 600.0  # seconds of Retry-After that are sat out
+    max_wait: float = 600.0  # seconds: the longest Retry-After that is honoured by waiting
 
 
 class Judge:
@@ -69,20 +69,20 @@ class Judge:
 
     @property
     def ladder(self) -> tuple[Source, ...]:
-        """Where a date may come from."""
+        """Sources of a date, most trusted first."""
         return self._rules.ladder
 
     def applies(self, rule: str) -> bool:
-        """Whether a rule of `--no-rule` was not switched off."""
+        """Whether a rule is in force, that is, not switched off by `--no-rule`."""
         return rule not in self._rules.off
 
     def wants_body(self, status: int, headers: Headers) -> bool:
-        """Whether there is anything to learn from the body."""
+        """Whether the body is needed: it may be HTML."""
         essence = fields.content_type(headers.get("content-type"))[0]
         return status in PAGE and (essence is None or essence in HTML)
 
     def markup(self, url: Url, reply: Reply) -> PageSource | None:
-        """What there is to be read of a reply, if it is a page."""
+        """The HTML of a reply and what to extract from it; None if the reply is not an HTML page."""
         if not isinstance(reply, Response) or reply.status not in PAGE or _is_blank(reply.body):
             return None
         essence, charset = _type(reply)
@@ -92,7 +92,7 @@ class Judge:
         return PageSource(reply.body, url, charset, Source.PAGE in self._rules.ladder, True, dateless)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
-        """What becomes of the URL. `page`: what its markup says, if that was read already."""
+        """The verdict on a reply. `page`: its parsed HTML, if already available."""
         if isinstance(reply, Broken):
             return Verdict(Failed(reply.cause, reply.detail))
         if reply.status in PAGE:
@@ -117,7 +117,7 @@ class Judge:
         return Verdict(Moved(to), facts, (Link(to),))
 
     def _target(self, location: str, base: str, url: Url) -> Url | None:
-        """Where a redirect of `url` leads. To the same page on the published site is away from the copy, and no loop."""
+        """The target of a redirect of `url`. One to the same page of the published site leaves the copy: not a loop."""
         to = self._rules.normalise(location, base) if location else None
         return self._rules.normalise.literal(location, base) if to == url else to
 
@@ -155,7 +155,7 @@ class Judge:
         return facts._replace(lastmod=lastmod.choose(facts, self._rules.ladder))
 
     def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
-        """Something that is not HTML: its header fields are all that speaks."""
+        """The verdict on a document that is not HTML, by its header fields alone."""
         canonical = self._canonical(self._header_canonicals(url, reply))
         links = (Link(canonical),) if canonical else ()
         if essence not in self._rules.types:
@@ -165,27 +165,27 @@ class Judge:
     def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
         rules = self._rules
         refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
-        said = self._header_directives(reply)
+        directives = self._header_directives(reply)
         for name, rule in page.robots:
             if name in {"robots", rules.agent}:
-                said |= robots_meta.directives(rule)
+                directives |= robots_meta.directives(rule)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
-        links, truncated = self._links(url, reply, page, said, [canonical, refresh])
+        links, truncated = self._links(url, reply, page, directives, [canonical, refresh])
         facts = facts._replace(unordered=_unordered(url, page, links), variant=self._variant(url, reply))
-        facts = facts._replace(look=self._look(url, page, said, links))
+        facts = facts._replace(look=self._look(url, page, directives, links))
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
             return Verdict(Moved(refresh), facts, links, truncated=truncated)
         essence, _ = _type(reply)
         if essence not in rules.types:
             return Verdict(Unlisted(Why.TYPE, essence), facts, links, truncated=truncated)
-        return Verdict(self._indexable(url, said, canonical, facts), facts, links, truncated=truncated)
+        return Verdict(self._indexable(url, directives, canonical, facts), facts, links, truncated=truncated)
 
-    def _look(self, url: Url, page: Page, said: Directives, links: Iterable[Link]) -> Look | None:
-        """What kind of page it is, if it may hide the site behind it."""
+    def _look(self, url: Url, page: Page, directives: Directives, links: Iterable[Link]) -> Look | None:
+        """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Look.LOGIN
-        own, avoids = _bare_host(url), said.nofollow and "nofollow" not in self._rules.off
+        own, avoids = _bare_host(url), directives.nofollow and "nofollow" not in self._rules.off
         for link in links:
             if _bare_host(link.url) == own:
                 if not link.nofollow:
@@ -196,8 +196,8 @@ class Judge:
         is_short = page.length is not None and page.length < SHELL_TEXT
         return Look.SHELL if page.scripted and is_short else None
 
-    def _indexable(self, url: Url, said: Directives, canonical: Url | None, facts: Facts) -> Outcome:
-        if said.noindex and "noindex" not in self._rules.off:
+    def _indexable(self, url: Url, directives: Directives, canonical: Url | None, facts: Facts) -> Outcome:
+        if directives.noindex and "noindex" not in self._rules.off:
             return Unlisted(Why.NOINDEX)
         if canonical and canonical != url:
             return Unlisted(Why.CANONICAL, canonical)
@@ -208,14 +208,14 @@ class Judge:
         return robots_meta.robots_tag(values, self._rules.agent)
 
     def _header_canonicals(self, url: Url, reply: Response) -> list[Url | None]:
-        """A Link field is relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
+        """Canonicals in Link fields, relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
         found = fields.links(reply.headers.all("link"))
         return [
             self._rules.normalise.canonical(link.target, url) for link in found if "canonical" in link.rels
         ]
 
     def _canonical(self, named: Iterable[Url | None]) -> Url | None:
-        """The one canonical a page names. Several that differ are no answer (Google ignores them all)."""
+        """The canonical of a page. Several different ones are all ignored, as by Google."""
         if "canonical" in self._rules.off:
             return None
         one: Url | None = None
@@ -231,25 +231,25 @@ class Judge:
         return _usable(duplicates.variant(url, named)) if named else None
 
     def _links(
-        self, url: Url, reply: Response, page: Page, said: Directives, more: Iterable[Url | None]
+        self, url: Url, reply: Response, page: Page, directives: Directives, more: Iterable[Url | None]
     ) -> tuple[tuple[Link, ...], bool]:
-        """What the page leads to, and whether there is more than is looked at."""
-        said_beside = dict.fromkeys(filter(None, more))
-        room = html.MAX_LINK_BYTES - sum(map(len, said_beside))
-        followed, avoided, room = html.resolve(page, self._rules.normalise, room)
-        from_header, room = html.within(self._linked(url, reply), room, known=dict.fromkeys(followed))
+        """The links of the page, and whether some were dropped. `more`: its canonical and refresh."""
+        others = dict.fromkeys(filter(None, more))
+        left = html.MAX_LINK_BYTES - sum(map(len, others))
+        followed, avoided, left = html.resolve(page, self._rules.normalise, left)
+        from_header, left = html.within(self._linked(url, reply), left, known=dict.fromkeys(followed))
         if "nofollow" in self._rules.off:
             followed, avoided = (*followed, *avoided), ()
-        elif said.nofollow:
+        elif directives.nofollow:
             followed, avoided = (), (*followed, *avoided)
-        links = dict.fromkeys((*followed, *from_header, *said_beside), False)
+        links = dict.fromkeys((*followed, *from_header, *others), False)
         for link in avoided:
             links.setdefault(link, True)
         links.pop(url, None)
-        return tuple(Link(to, nofollow) for to, nofollow in links.items()), page.truncated or room < 0
+        return tuple(Link(to, nofollow) for to, nofollow in links.items()), page.truncated or left < 0
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
-        """What Link fields lead to."""
+        """The links in Link fields."""
         for link in fields.links(reply.headers.all("link")):
             if not link.rels.isdisjoint(("next", "prev", "alternate")) and (
                 to := self._rules.normalise(link.target, url)
@@ -258,19 +258,19 @@ class Judge:
 
 
 def unchanged(prior: Prior) -> Verdict:
-    """What a 304 says of a page."""
+    """The verdict on a 304."""
     return Verdict(_unscoped(prior), prior.facts, unchanged=True)
 
 
 def _unscoped(prior: Prior) -> Outcome:
-    """The outcome of the last run, without what the scope said to it: that is asked again."""
+    """The outcome of the last run before the scope was applied: the scope may have changed since."""
     if isinstance(prior.outcome, Unlisted) and prior.outcome.why in SCOPED:
         return Listed(prior.facts.lastmod)
     return prior.outcome
 
 
 def _unordered(url: Url, page: Page, links: Iterable[Link]) -> str | None:
-    """The fingerprint of what the page says together with where it leads, its own names aside."""
+    """The fingerprint of the page's content and links, without links to its own URLs, independent of their order."""
     if page.unordered is None:
         return None
     led = sorted(duplicates.outside(url, (link.url for link in links)))
@@ -297,12 +297,12 @@ def _bare_host(url: Url) -> str:
 
 
 def _usable(url: Url | None) -> Url | None:
-    """A URL that a page says of itself. One too long to be asked for says nothing."""
+    """A canonical or refresh URL, unless it is too long to be fetched."""
     return url if url and len(url) <= LONGEST else None
 
 
 def _short(value: str | None) -> str | None:
-    """A validator, which is kept for each page and sent back."""
+    """A validator, unless it is too long to be stored for each page."""
     return value if value and len(value) <= LONGEST_VALIDATOR else None
 
 
@@ -311,7 +311,7 @@ def _is_blank(body: bytes) -> bool:
 
 
 def _type(reply: Response) -> tuple[str, str | None]:
-    """Media type and charset; where none is said, what the bytes look like."""
+    """Media type and charset; sniffed if the response has no Content-Type."""
     essence, charset = fields.content_type(reply.headers.get("content-type"))
     if essence is None:
         return "text/html" if _looks_like_html(reply.body) else "application/octet-stream", charset
@@ -319,5 +319,5 @@ def _type(reply: Response) -> tuple[str, str | None]:
 
 
 def _looks_like_html(body: bytes) -> bool:
-    """An answer without a type: what the MIME Sniffing Standard (7.1) takes for HTML."""
-    return body[:_ROUNDS].lstrip(b"\t\n\x0c\r ").lower().startswith(_HTML_STARTS)
+    """Whether the MIME Sniffing Standard (7.1) takes a response without a type for HTML."""
+    return body[:_SNIFFED].lstrip(b"\t\n\x0c\r ").lower().startswith(_HTML_STARTS)

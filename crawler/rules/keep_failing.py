@@ -1,8 +1,8 @@
-"""How long a published page that fails stays in the sitemap: a rule on its outcome, and nothing else.
+"""How long a published page that fails stays in the sitemap, by its outcome.
 
-A failure that may pass says nothing of the page: the page stays listed, with the date it had, and leads where it led.
-What the site says of the page (not found, noindex, a redirect, a robots rule) takes it out at once. Pure; that the page
-is in the last publication, and how long it has been failing, is known to the frontier.
+After a temporary failure the page stays listed, with its last date and links. A definite answer of the site (not found,
+noindex, a redirect, a robots rule) removes it at once. Pure; the frontier knows whether the page was published and how
+long it has been failing.
 """
 
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from typing import Final
 from crawler.model.outcome import Failed, Kept, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Why
 
-FORBIDDEN: Final = 172_800.0  # seconds for 401 and 403: a login that is meant shows within two days
+FORBIDDEN: Final = 172_800.0  # seconds for 401 and 403: after two days the login is taken as intended
 
 PASSING: Final = frozenset({
     Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.CONNECT, Cause.TRUNCATED, Cause.PROTOCOL, Cause.DNS,
     Cause.TLS, Cause.CODING, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN,
 })  # fmt: skip
-"""No whole answer, or none that could be read: the site said nothing of the page."""
+"""Failures without a complete, readable response: they may be temporary."""
 
 
 def patience(outcome: Outcome, keep: float) -> float:
-    """Seconds from its first failure that a published page with this outcome stays listed; 0: it goes at once.
+    """Seconds from its first failure that a published page with this outcome stays listed; 0: removed at once.
 
     `keep`: the seconds of --keep-failing.
     """
@@ -36,7 +36,7 @@ def patience(outcome: Outcome, keep: float) -> float:
 
 
 def by_code(keep: float) -> Mapping[tuple[str, str], float]:
-    """The same for all outcomes that have any: by the code of the failure, and that of the page that is kept."""
+    """`patience` above zero, by the code of the failure and the code of the page kept in spite of it."""
     rows: dict[tuple[str, str], float] = {}
     for cause in Cause:
         failure = Unlisted(Why.ROBOTS_DOWN) if cause is Cause.ROBOTS_DOWN else Failed(cause)

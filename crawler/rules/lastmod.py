@@ -1,9 +1,9 @@
-"""Which date of a page can be believed: the ladder of `lastmod`, each rung with its source.
+"""Which date of a page is trusted as its `lastmod`. The sources, in order:
 
-    Last-Modified, unless it lies -> what the page states -> the run that saw its content change -> none
+    Last-Modified, unless unreliable -> the date stated in the page -> the run that saw its content change -> none
 
-True or absent: a date that is unreadable, in the future, or from before the web is left out, never mended and never
-replaced by a guess. Whether a server lies shows over a whole site only, so that is asked at its end. Pure.
+Correct or absent: a date that is invalid, in the future, or older than the web is omitted, never repaired or guessed.
+Whether the headers of a server are reliable shows only over a whole site, so that is decided at the end. Pure.
 """
 
 import re
@@ -18,9 +18,9 @@ from crawler.model.survey import Evidence
 from crawler.parse.dates import http_date, read_w3c
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
-"""The day the first website was announced. Older dates are clocks that were never set."""
+"""The day the first website was announced. Older dates come from clocks that were never set."""
 
-FRESH: Final = timedelta(seconds=5)  # a date so near to the request was made for it
+FRESH: Final = timedelta(seconds=5)  # a date this close to the request was generated for it
 LADDERS: Final[Mapping[str, tuple[Source, ...]]] = {
     "auto": (Source.HEADER, Source.PAGE, Source.HISTORY),
     "header": (Source.HEADER,),
@@ -34,12 +34,12 @@ _SPACED: Final = re.compile(
 
 
 def credible(at: datetime, now: datetime) -> bool:
-    """Whether a page can have changed at that moment."""
+    """Whether a page can have changed at that time."""
     return FIRST_PAGE <= at <= now
 
 
 def from_header(headers: Headers, now: datetime) -> datetime | None:
-    """The date of Last-Modified (RFC 9110 8.8.2), if there is exactly one and it is credible."""
+    """The date of Last-Modified (RFC 9110 8.8.2), if there is exactly one field and its date is credible."""
     values = headers.all("last-modified")
     if len(values) != 1:
         return None
@@ -48,13 +48,13 @@ def from_header(headers: Headers, now: datetime) -> datetime | None:
 
 
 def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:
-    """Whether a date is that of the request itself: by our clock, or by the server's own (Date)."""
+    """Whether a date is the time of the request, by our clock or by the server's (Date)."""
     server = http_date(headers.get("date") or "", now)
     return abs(now - at) <= FRESH or (server is not None and abs(server - at) <= FRESH)
 
 
 def from_page(texts: Iterable[str], now: datetime) -> datetime | None:
-    """The newest credible one of the dates that a page states; a time without a zone is read as UTC."""
+    """The newest credible date that a page states; a time without a zone is read as UTC."""
     found = [at for text in texts if (at := _stated(text)) and credible(at, now)]
     return max(found, default=None)
 
@@ -68,7 +68,7 @@ def _stated(text: str) -> datetime | None:
 
 
 def choose(facts: Facts, ladder: Sequence[Source]) -> Lastmod | None:
-    """The first rung that holds, as far as one page tells. History is kept by the frontier."""
+    """The first credible date of one page. The source `HISTORY` is added by the frontier."""
     for source, at in ((Source.HEADER, facts.header), (Source.PAGE, facts.stated)):
         if at is not None and source in ladder:
             return Lastmod(at, source)
@@ -76,9 +76,9 @@ def choose(facts: Facts, ladder: Sequence[Source]) -> Lastmod | None:
 
 
 def lie(evidence: Evidence, before: str | None = None) -> str | None:
-    """Why an origin's headers are not believed; None when they are.
+    """Why an origin's headers are not trusted; None if they are.
 
-    `before`: why the last run did not. That stands until most pages can be compared and show nothing.
+    `before`: the reason of the last run. It stands until most pages can be compared and show no problem.
     """
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
@@ -88,7 +88,7 @@ def lie(evidence: Evidence, before: str | None = None) -> str | None:
 
 
 def mass_change(evidence: Evidence) -> str | None:
-    """Why changes of content date nothing: a night in which most pages change is a new template, or a site that is ill."""
+    """Why changed content is not taken as a new date: if most pages change at once, it is a new template or an outage."""
     if 2 * evidence.changed > evidence.known:
         return f"the content changed on {evidence.changed:,} of {evidence.known:,} pages at once"
     return None

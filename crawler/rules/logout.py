@@ -1,6 +1,6 @@
-"""URLs that end a session, and those that ask for one, by their names. Pure.
+"""Recognises logout and login URLs by their names. Pure.
 
-Whoever crawls with a login must not follow a link that ends it: all that comes after would be the page for those without.
+A crawl with a login must not follow a logout link: afterwards it would get only the pages for anonymous visitors.
 """
 
 import re
@@ -20,11 +20,11 @@ _ENDED: Final = frozenset({"destroy", "delete", "end", "close"})
 _WORD: Final = re.compile(r"[a-z]+")  # what is left of `log-out.php`, once - and _ are gone
 # As in `Special:UserLogout`.
 _BEFORE: Final = ("user", "admin", "do", "account", "member", "customer", "wp", "auth", "j")
-_LONGEST: Final = 60  # characters of a name that can be one of these
+_LONGEST: Final = 60  # characters of a path segment, parameter name or value that is compared
 
 
 def ends_session(url: str) -> bool:
-    """Whether a URL names a logout: a segment of its path, the name of a parameter or its value."""
+    """Whether a URL is a logout link, by a path segment, or the name or value of a parameter."""
     names = [name for part in _parts(url) for name in _names(part)]
     if any(name in _OUT for name in names):
         return True
@@ -32,7 +32,7 @@ def ends_session(url: str) -> bool:
 
 
 def names_login(url: str) -> bool:
-    """Whether a URL names a login."""
+    """Whether a URL is a login page, by its name."""
     return any(name in _IN for part in _parts(url) for name in _names(part))
 
 
@@ -44,7 +44,7 @@ def _parts(url: str) -> Iterator[str]:
 
 
 def _names(part: str) -> Iterator[str]:
-    """What a part may be called: `Special%3AUserLogout` is userlogout and logout, `log_out.php` logout."""
+    """The names to compare: `userlogout` and `logout` for `Special%3AUserLogout`, `logout` for `log_out.php`."""
     if not 0 < len(part) <= _LONGEST:
         return
     text = unquote_plus(part).lower().rpartition(":")[2].replace("-", "").replace("_", "").lstrip("/")

@@ -1,7 +1,7 @@
-"""What a server says about coming back: Retry-After, and how long is worth waiting. Pure.
+"""Retry-After, and which waits are short enough to wait for. Pure.
 
-Short waits are sat out by the task that met them (`fetch.retry`); longer ones give the URL back to the frontier
-(`judge`). `QUICK` is the line between the two, so both look here.
+After a short wait the same task retries (`fetch.retry`); for a longer one the URL goes back to the frontier (`judge`).
+`QUICK` separates the two.
 """
 
 from datetime import datetime
@@ -11,22 +11,21 @@ from crawler.model.reply import Headers
 from crawler.parse.dates import http_date
 
 QUICK: Final = 5.0
-"""Seconds that a task waits itself."""
+"""Seconds that a task waits before its own retry, at most."""
 
 TOO_MANY: Final = 429
 
 OVERLOADED: Final = frozenset({429, 503})
-"""Statuses that say: too much, come back (RFC 6585 4, RFC 9110 15.6.4)."""
+"""Statuses of an overloaded server (RFC 6585 4, RFC 9110 15.6.4)."""
 
 PASSING: Final = frozenset({429, 500, 502, 503, 504})
-"""Statuses that another try may not meet again."""
+"""Statuses of failures that may be temporary."""
 
 
 def retry_after(headers: Headers, now: datetime) -> float | None:
     """Seconds to wait by Retry-After: a number or an HTTP date (RFC 9110 10.2.3). A past date is 0.
 
-    Nothing when the field is absent, negative or garbage. A number too large to mean anything is kept: it says
-    'do not come back'.
+    None if the field is absent, negative or invalid. An absurdly large number is returned as it is.
     """
     value = (headers.get("retry-after") or "").strip()
     if value.isascii() and value.isdigit():

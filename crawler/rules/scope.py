@@ -1,6 +1,6 @@
-"""What belongs to the site: host, folder or domain, and the patterns of --include and --exclude.
+"""Which URLs belong to the site: by host, folder or domain, and the patterns of --include and --exclude.
 
-Pure, and the only place that knows what a site is. Whether robots.txt lets us in is another matter (`robots`).
+Pure. Whether robots.txt allows a URL is decided in `engine.robots`.
 """
 
 import re
@@ -18,20 +18,20 @@ from crawler.settings.values import compile_pattern
 
 Patterns = tuple[re.Pattern[str], ...]
 
-LONGEST = 8_192  # characters of a URL that is asked for (RFC 9110 4.1: everybody should take 8,000)
+LONGEST = 8_192  # characters of a URL that is fetched (RFC 9110 4.1: all should support 8,000)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Made by `of`; `admitting` gives a wider one when a start URL moved house."""
+    """Made by `of`; `admitting` returns a wider one after a start URL redirected to another host."""
 
     starts: tuple[Url, ...]
     reach: str  # host, path, subdomains or domain
     hosts: frozenset[str]  # host and explicit port
-    names: frozenset[str]  # host names whose subdomains, or domains, belong
+    names: frozenset[str]  # host names or registrable domains whose subdomains belong to the site
     folders: tuple[str, ...]
     schemes: frozenset[str]
-    aliases: frozenset[str] = frozenset()  # origins of other names that redirect here
+    aliases: frozenset[str] = frozenset()  # origins that redirect to the site
     list_only: bool = False
     max_depth: int | None = None
     include: Patterns = field(default=())
@@ -42,7 +42,7 @@ class Scope:
 
     @classmethod
     def of(cls, starts: Sequence[Url], chosen: sections.Scope, *, logged_in: bool = False) -> Self:
-        """The scope that the settings describe. `logged_in`: what ends a session is not gone to."""
+        """The scope that the settings describe. `logged_in`: logout links are filtered."""
         name_of = urls.registrable if chosen.scope == "domain" else _without_www
         return cls(
             starts=tuple(starts),
@@ -61,7 +61,7 @@ class Scope:
         )
 
     def admitting(self, start: Url, to: Url) -> Self:
-        """The scope after a start URL redirected: `www.` and bare are one site only then, and so are http and https."""
+        """The scope after a start URL redirected: with and without `www.` are one site only then, as are http and https."""
         if _without_www(urls.host(start)) != _without_www(urls.host(to)):
             return self
         old, new = start.partition(":")[0], to.partition(":")[0]
@@ -70,7 +70,7 @@ class Scope:
         return replace(self, hosts=self.hosts | {urls.netloc(to)}, schemes=schemes, folders=folders)
 
     def with_aliases(self, aliases: frozenset[str]) -> Self:
-        """The scope in which these origins are the site, too."""
+        """The scope that includes these origins."""
         return replace(self, aliases=aliases) if aliases != self.aliases else self
 
     def on_site(self, url: Url) -> bool:
@@ -85,11 +85,11 @@ class Scope:
         return urls.registrable(name) in self.names
 
     def belongs(self, url: Url) -> bool:
-        """Whether the URL is on the site at all."""
+        """Whether the URL is part of the site: on its hosts and in its folders."""
         return self.on_site(url) and (self.reach != "path" or urls.target(url).startswith(self.folders))
 
     def filtered(self, url: Url, depth: int) -> Why | None:
-        """Why a URL that was found is not visited; None when it is."""
+        """Why a discovered URL is not visited; None if it is."""
         if len(url) > LONGEST:
             return Why.TOO_LONG
         if not self.belongs(url):
@@ -103,8 +103,8 @@ class Scope:
         return None
 
     def unlisted(self, url: Url) -> Why | None:
-        """Why a page that could be listed is not; None when it is."""
-        if self._excluded(url):  # a start URL that --include leaves out is visited all the same
+        """Why an indexable page is not listed; None if it is."""
+        if self._excluded(url):  # a start URL is visited even if --include does not match it
             return Why.EXCLUDED
         if self.no_list and _matches(self.no_list, url):
             return Why.NO_LIST
@@ -113,7 +113,7 @@ class Scope:
         return Why.TOO_LONG if len(url) > MAX_LOC else None
 
     def unfetched(self, url: Url) -> bool:
-        """Whether a URL is listed without asking for it."""
+        """Whether a URL is listed without fetching it (`--no-fetch`)."""
         return bool(self.no_fetch) and _matches(self.no_fetch, url)
 
     def _excluded(self, url: Url) -> bool:
@@ -123,16 +123,16 @@ class Scope:
 
 
 def aliases_of(url: Url) -> list[str]:
-    """The origins under which the same site may answer by another name: with and without `www.`, http and https.
+    """The origins that may be aliases of a site: with and without `www.`, http and https.
 
-    An explicit port stays, and so does its scheme; an IP address has no alias.
+    With an explicit port the scheme stays; an IP address has no alias.
     """
     scheme, name = url.partition(":")[0], urls.host(url)
     port = urls.netloc(url).removeprefix(name)
     if name.startswith("[") or name.rpartition(".")[2].isdigit():
         return []
     other = _without_www(name) if name.startswith("www.") else f"www.{name}"
-    return [f"{way}://{other}{port}" for way in ((scheme,) if port else ("http", "https"))]
+    return [f"{each}://{other}{port}" for each in ((scheme,) if port else ("http", "https"))]
 
 
 def _compile(patterns: Sequence[str]) -> Patterns:

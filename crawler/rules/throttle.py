@@ -1,7 +1,7 @@
-"""When a host has had enough: what its answers, and how long they take, say of how it feels.
+"""Detects an overloaded host from its responses and their times.
 
-A 429 or a Retry-After says so itself. A single 503 may be the page's own trouble; many are the host's. And a host
-whose answers take several times as long as they did suffers without a word. Pure, but for what it remembers.
+The signs are a 429 or a Retry-After, many 503s (a single one may concern one page), and responses that take several
+times as long as usual. Pure, apart from its statistics.
 """
 
 from collections import deque
@@ -12,39 +12,39 @@ from typing import Final
 from crawler.model.reply import Reply, Response
 from crawler.rules import retry_after
 
-RECENT: Final = 20  # answers that are looked at
-MANY: Final = 0.3  # share of them that ask for patience
-LATE: Final = 1.0  # seconds below which no answer is late
-SLOWER: Final = 4.0  # times as long as in good times
-HOSTS: Final = 10_000  # remembered
+RECENT: Final = 20  # responses in the statistics
+MANY: Final = 0.3  # share of refusals among them that shows overload
+LATE: Final = 1.0  # seconds below which no response is late
+SLOWER: Final = 4.0  # times as long as usual
+HOSTS: Final = 10_000  # in the statistics
 
 
 @dataclass(slots=True)
 class _Host:
     refusals: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     count: int = 0
-    usual: float = 0.0  # seconds, in good times
-    lately: float = 0.0
+    usual: float = 0.0  # seconds, long-term average
+    lately: float = 0.0  # seconds, short-term average
 
     def took(self, seconds: float) -> bool:
-        """Whether answers have become late."""
+        """Records a response time. Returns whether responses have become slow."""
         self.count += 1
         weight = max(0.1, 1 / self.count)
         self.lately += weight * (seconds - self.lately)
-        # Good times are followed at once, bad times hardly: what lasts becomes usual in the end.
+        # The long-term average follows fast responses quickly and slow ones very slowly.
         pull = weight if seconds < self.usual or self.count <= RECENT else 0.002
         self.usual += pull * (seconds - self.usual)
         return self.count > RECENT and self.lately > max(LATE, SLOWER * self.usual)
 
 
 class Throttle:
-    """What is known of every host."""
+    """The statistics of each host."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
 
     def of(self, origin: str, reply: Reply, seconds: float, now: datetime) -> float | None:
-        """How long to leave the host alone, in seconds, after an answer that took `seconds`; None: it is well."""
+        """Seconds to pause after a response that took `seconds` (0: only slow down); None: the host is not overloaded."""
         if len(self._hosts) > HOSTS:
             self._hosts.clear()
         host = self._hosts.setdefault(origin, _Host())

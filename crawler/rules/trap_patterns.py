@@ -1,6 +1,6 @@
-"""The patterns of crawler traps: what shows by the text of one URL (a calendar, a query, a path that repeats).
+"""The patterns of crawler traps in the text of a single URL: a calendar, a query, a path that repeats.
 
-Rules on texts only, each for one URL by itself. What becomes of a pattern depends on its pages: see `traps`. Pure.
+Whether a pattern is a trap depends on its pages: see `traps`. Pure.
 """
 
 import re
@@ -24,25 +24,25 @@ _NAMED: Final = (
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
-# Not more: album_1523_7 and IMG_20220102 are no days, and what differs in numbers only is alike in a calendar.
+# Deliberately narrow: album_1523_7 and IMG_20220102 are not dates, and pages of a calendar are compared without numbers.
 _DATE_PATH: Final = re.compile(
     rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?)"
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
-# The name of the folder is looked for once (`(?>` and `*+` never go back): a URL may say "calend" a thousand times.
+# Without backtracking (`(?>` and `*+`), as a URL may contain "calend" a thousand times.
 _CALENDAR_PATH: Final = re.compile(
     r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"\d+")
-_COUNT: Final = re.compile(r"-?\d")  # also of months from today
+_COUNT: Final = re.compile(r"-?\d")  # or an offset, as in month=-3
 _DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
 _SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
 
 
 def calendar_of(url: str) -> str | None:
-    """The pattern of the calendar that a URL is a leaf of; nothing when it is none."""
+    """The pattern of the calendar that a URL is a page of, or None."""
     path, _, query = url.partition("?")
     if query and (named := _calendar_query(query)):
         return f"{path}?{named}"
@@ -67,9 +67,9 @@ def _calendar_query(query: str) -> str:
 
 
 def pattern_of(url: str) -> Pattern | None:
-    """The pattern that a URL lies in, the narrowest there is; most lie in none.
+    """The narrowest pattern that a URL matches; most match none.
 
-    That of a query is its path and the set of its parameters' names, where numbers count as one (`a[1]`, `a[2]`).
+    For a query it is the path and the set of parameter names, in which all numbers are equal (`a[1]`, `a[2]`).
     """
     path, mark, query = url.partition("?")
     if calendar := calendar_of(url):
@@ -85,8 +85,8 @@ def _parameter(part: str) -> str:
     return f"{_NUMBER.sub('{n}', name)}=…" if mark else "{value}"
 
 
-def spelled(url: str, depth: int) -> tuple[str, str] | None:
-    """The kind and the pattern of what shows by the text of a URL alone."""
+def obvious(url: str, depth: int) -> tuple[str, str] | None:
+    """The kind and pattern of a trap that the URL alone gives away."""
     path, _, query = url.partition("?")
     if path.count("/") > SAME_SEGMENTS + 3:
         segments = urls.target(path).split("/")
@@ -108,5 +108,5 @@ def spelled(url: str, depth: int) -> tuple[str, str] | None:
 
 
 def _most_common(words: Iterable[str]) -> tuple[str, int]:
-    """The word that occurs most often, and how often: each is counted once, as a URL may hold thousands."""
+    """The most frequent word and its count, in one pass, as a URL may contain thousands."""
     return next(iter(Counter(words).most_common(1)), ("", 0))

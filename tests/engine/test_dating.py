@@ -297,7 +297,7 @@ async def test_where_no_page_states_a_date_the_header_stands_and_that_is_said(tm
     built(site, {})
     with site.serve() as origin:
         assert set((await crawl(origin, tmp_path)).values()) == {("2026-11-20", "header")}
-    assert "are of one build: 9 of 9" in await notes(tmp_path)
+    assert "look like one build: 9 of 9" in await notes(tmp_path)
 
 
 @pytest.mark.parametrize("state", ["2026-11-20", "2026-11-20T11:58:00Z", "2026-11-19T20:00:00Z"])

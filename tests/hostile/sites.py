@@ -532,8 +532,8 @@ def large() -> Origin:
     here.others = lambda path: http("x", "404 x") if path.startswith("/l/") else None
     here.put("/nested", http(b"<div>" * MANY), listed=None, most=4)
     here.put("/attributes", http(b"<p " + b" ".join(b"a%d" % n for n in range(MANY)) + b">"), most=4)
-    twisted = b"".join(b"<b %d>" % n for n in range(20_000)) + b"".join(b"<i %d>" % n for n in range(20_000))
-    here.put("/twisted", http(twisted + b"x</b>" * 20_000), most=4)
+    mutated = b"".join(b"<b %d>" % n for n in range(20_000)) + b"".join(b"<i %d>" % n for n in range(20_000))
+    here.put("/mutated", http(mutated + b"x</b>" * 20_000), most=4)
     here.put("/options", http(b"<select>" + b"<option>x" * 50_000), most=4)
     here.put("/pdf", http(b"%PDF-1.4\n\0\xff\xfe"), listed=False)
     for name, kind in (

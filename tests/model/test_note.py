@@ -1,4 +1,4 @@
-"""Notes of a run: their text form is part of the state's format, and nothing else is taken for one."""
+"""Notes of a run: their text form is part of the state format, and other texts are refused."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from crawler.model.note import Note
 
 A = "https://example.com"
 
-# The texts are those that earlier versions left in their states.
+# The texts as stored by earlier versions.
 WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.PUBLISH_BASE, "https://example.org/shop", "https://example.org/shop"),
     (note.OUTPUT, "/srv/sitemaps", "/srv/sitemaps"),
@@ -47,7 +47,7 @@ def test_a_note_of_an_earlier_version_is_read_and_written_the_same(
         (note.DATE_NOTES, '"a"'),
     ],
 )
-def test_what_cannot_be_a_note_is_refused(kind: Note[Any], text: str) -> None:
+def test_invalid_notes_are_refused(kind: Note[Any], text: str) -> None:
     with pytest.raises(ValueError):
         kind.read(text)
 

@@ -1,4 +1,4 @@
-"""Codings, undone in pieces and bounded."""
+"""Content decoding, in pieces and within limits."""
 
 import gzip
 import sys
@@ -30,8 +30,8 @@ from crawler.parse.content_coding import (
 
 
 @pytest.fixture(autouse=True, params=[zlib, zlib_ng], ids=["zlib", "zlib-ng"], scope="module")
-def undone_by(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
-    """Both ways to undo gzip and deflate."""
+def decompress_with(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    """zlib and zlib-ng."""
     kept = vars(room)["zlib"]
     vars(room)["zlib"] = request.param
     yield request.param
@@ -46,8 +46,8 @@ def inflate(codings: list[str], *chunks: bytes, limit: int = 10_000_000) -> byte
 
 
 @given(st.binary(max_size=3_000), st.sampled_from(["gzip", "deflate"]), st.data())
-def test_what_is_broken_is_the_same_to_both(
-    undone_by: ModuleType, data: bytes, coding: str, draw: st.DataObject
+def test_both_zlib_modules_report_the_same_broken_bodies(
+    decompress_with: ModuleType, data: bytes, coding: str, draw: st.DataObject
 ) -> None:
     coded = bytearray(gzip.compress(data, mtime=0) if coding == "gzip" else zlib.compress(data))
     for at in draw.draw(st.lists(st.integers(0, len(coded) - 1), max_size=3)):
@@ -60,7 +60,7 @@ def test_what_is_broken_is_the_same_to_both(
             ends.append(inflate([coding], cut, limit=5_000))
         except (BrokenCoding, TooLarge) as error:
             ends.append(type(error).__name__.encode())
-    vars(room)["zlib"] = undone_by
+    vars(room)["zlib"] = decompress_with
     assert ends[0] == ends[1]
 
 
@@ -73,7 +73,7 @@ def bare(data: bytes) -> bytes:
     st.integers(1, 50),
     st.sampled_from(["gzip", "deflate", "bare", "twice", "members", "br", "zstd", "frames"]),
 )
-def test_what_was_coded_comes_back_however_it_is_cut(data: bytes, size: int, form: str) -> None:
+def test_decoding_restores_the_data_for_any_chunk_size(data: bytes, size: int, form: str) -> None:
     coded, codings = {
         "gzip": (gzip.compress(data, mtime=0), ["gzip"]),
         "deflate": (zlib.compress(data), ["deflate"]),
@@ -90,7 +90,7 @@ def test_what_was_coded_comes_back_however_it_is_cut(data: bytes, size: int, for
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 600, b"garbage", b"\x1f", b"\0\x1f\x8b"])
-def test_what_follows_a_whole_gzip_member_is_ignored(tail: bytes) -> None:
+def test_bytes_after_a_complete_gzip_member_are_ignored(tail: bytes) -> None:
     assert inflate(["gzip"], gzip.compress(b"hello", mtime=0) + tail) == b"hello"
     assert (
         inflate(["gzip"], gzip.compress(b"hello", mtime=0), *(tail[n : n + 1] for n in range(len(tail))))
@@ -117,13 +117,13 @@ def test_what_follows_a_whole_gzip_member_is_ignored(tail: bytes) -> None:
         ("zstd", b"\x28\xb5\x2f\xfd\x00\xb8" + bytes(20)),  # a window of 128 MB
     ],
 )
-def test_what_is_broken_or_cut_short_is_told(coding: str, body: bytes) -> None:
+def test_broken_or_truncated_bodies_raise(coding: str, body: bytes) -> None:
     with pytest.raises(BrokenCoding):
         inflate([coding], body)
 
 
 @pytest.mark.parametrize("codings", [["compress"], ["gzip", "gzip", "gzip"], ["gzip\x1b"]])
-def test_what_we_cannot_undo_is_told(codings: list[str]) -> None:
+def test_unsupported_codings_raise(codings: list[str]) -> None:
     with pytest.raises(UnknownCoding):
         decoder(codings, 1)
 
@@ -144,7 +144,7 @@ def test_the_limit_is_exact_and_counts_decoded_bytes() -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 @pytest.mark.slow
-def test_a_bomb_is_never_held_whole(coding: str) -> None:
+def test_a_decompression_bomb_is_never_fully_in_memory(coding: str) -> None:
     plain = bytes(50_000_000)
     bomb, codings = {
         "gzip": (gzip.compress(gzip.compress(plain, 9), 9), ["gzip", "gzip"]),
@@ -184,7 +184,7 @@ LATE = 8_000_000  # bytes behind the end
         (["br", "gzip"], gzip.compress(brotli.compress(b"page")[:-1] + bytes(LATE))),
     ],
 )
-def test_work_that_brings_nothing_is_bounded(codings: list[str], body: bytes) -> None:
+def test_decoding_work_without_output_is_bounded(codings: list[str], body: bytes) -> None:
     inflater = decoder(codings, 1_000_000)
     steps = 0
     with pytest.raises((DecompressionBomb, BrokenCoding)):  # noqa: PT012 - how it went on the way there is the point
@@ -194,7 +194,7 @@ def test_work_that_brings_nothing_is_bounded(codings: list[str], body: bytes) ->
     assert steps < 2_500
 
 
-def test_each_step_of_the_work_is_told() -> None:
+def test_each_decoding_step_yields() -> None:
     body = MEMBER * (STREAMS - 1)
     assert list(decoder(["gzip"], 1).feed(body)) == []
     assert len(list(decoder(["gzip"], 1).steps(body))) >= STREAMS - 1
@@ -209,6 +209,6 @@ def test_every_layer_counts_against_the_limit(outer: str) -> None:
         inflate(["gzip", outer], coded, limit=50_000)
 
 
-def test_a_file_of_many_members_is_read_as_bgzip_writes_it() -> None:
+def test_a_bgzip_file_with_many_members_is_decoded() -> None:
     body = b"".join(gzip.compress(b"a" * 60_000) for _ in range(STREAMS - 100))
     assert len(inflate(["gzip"], body, limit=60_000_000)) == 60_000 * (STREAMS - 100)

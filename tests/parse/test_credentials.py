@@ -1,4 +1,4 @@
-"""Credentials in URLs are masked wherever the program speaks."""
+"""Credentials in URLs are masked in all output."""
 
 import json
 import logging
@@ -41,12 +41,12 @@ def test_credentials_are_masked(text: str, expected: str) -> None:
         "a = b, token: none",
     ],
 )
-def test_what_is_none_stays(text: str) -> None:
+def test_text_without_credentials_is_unchanged(text: str) -> None:
     assert masked(text) == text
 
 
 @given(st.text(alphabet="ab:/@?#\\=& token"))
-def test_masking_once_is_enough(text: str) -> None:
+def test_masking_is_idempotent(text: str) -> None:
     assert masked(masked(text)) == masked(text)
 
 
@@ -56,7 +56,7 @@ def test_no_password_gets_through(word: str) -> None:
 
 
 @pytest.mark.parametrize("form", [TextLines(), JsonLines()])
-def test_logs_hold_none(form: logging.Formatter) -> None:
+def test_logs_hold_no_credentials(form: logging.Formatter) -> None:
     record = logging.LogRecord("crawler", logging.INFO, "", 0, "asked http://ann:secret@host/", None, None)
     record.fields = {"url": "http://a.example/?token=secret", "more": [{"via": "//ann:secret@host"}]}
     error = ValueError("http://ann:secret@host/")
@@ -87,7 +87,7 @@ def test_logs_hold_none(form: logging.Formatter) -> None:
         ["diff", "https://ann:secret@a.example/s.xml", "b.xml"],
     ],
 )
-def test_no_error_repeats_them(
+def test_errors_hold_no_credentials(
     words: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -101,7 +101,7 @@ def test_no_error_repeats_them(
     assert "Traceback" not in err
 
 
-def test_config_shows_none(
+def test_config_shows_no_credentials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "c.toml").write_text(

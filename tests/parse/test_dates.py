@@ -1,4 +1,4 @@
-"""Dates: the three forms of RFC 9110, and which of them a page can be believed."""
+"""HTTP dates, W3C datetimes, and which dates are credible."""
 
 from datetime import UTC, datetime
 
@@ -23,12 +23,12 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
         "Sun, \u0660\u0666 Nov 1994 08:49:37 GMT",
     ],
 )  # fmt: skip
-def test_what_is_no_http_date_is_nothing(text: str) -> None:
+def test_invalid_http_dates_are_none(text: str) -> None:
     assert http_date(text, NOW) is None
 
 
 @given(st.text(max_size=60))
-def test_no_text_breaks_the_reader(text: str) -> None:
+def test_any_text_can_be_parsed_as_a_date(text: str) -> None:
     http_date(text, NOW)
     retry_after.retry_after(Headers([("retry-after", text)]), NOW)
 
@@ -61,7 +61,7 @@ def test_a_leap_second_is_the_second_after_it() -> None:
         (["Fri, 20 Nov 2026 10:00:00 GMT", "Thu, 19 Nov 2026 10:00:00 GMT"], None),
     ],
 )
-def test_lastmod_is_true_or_absent(values: list[str], expected: str | None) -> None:
+def test_only_a_credible_last_modified_is_used(values: list[str], expected: str | None) -> None:
     found = lastmod.from_header(Headers([("Last-Modified", value) for value in values]), NOW)
     assert (w3c(found) if found else None) == expected
 
@@ -80,7 +80,7 @@ def test_lastmod_is_true_or_absent(values: list[str], expected: str | None) -> N
         ("1" + "0" * 20, 1e19),
     ],
 )
-def test_retry_after_is_read_in_both_forms(value: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed_in_both_forms(value: str, seconds: float | None) -> None:
     assert retry_after.retry_after(Headers([("Retry-After", value)]), NOW) == seconds
 
 

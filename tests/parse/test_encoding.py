@@ -1,4 +1,4 @@
-"""Which encoding a page is in: the standard's order of evidence."""
+"""The encoding of a page, by the sources of the HTML Standard in order."""
 
 import pytest
 from hypothesis import given
@@ -33,14 +33,14 @@ def late(markup: bytes) -> bytes:
         (b'<?xml version="1.0" encoding="koi8-r"?>', None, "koi8-r", True),
     ],
 )
-def test_evidence_in_its_order(body: bytes, charset: str | None, name: str, certain: bool) -> None:
+def test_sources_of_the_encoding_in_order(body: bytes, charset: str | None, name: str, certain: bool) -> None:
     assert encoding.sniff(body, charset) == Sniffed(name, certain)
 
 
 @given(
     st.binary(max_size=200) | st.text("<metacharsetcontent=\"'-/> !").map(str.encode), st.none() | st.text()
 )
-def test_any_bytes_have_an_encoding_that_decodes_them(body: bytes, charset: str | None) -> None:
+def test_any_bytes_get_an_encoding_that_decodes_them(body: bytes, charset: str | None) -> None:
     encoding.decode(body, encoding.sniff(body, charset).name)
 
 
@@ -48,7 +48,7 @@ def test_any_bytes_have_an_encoding_that_decodes_them(body: bytes, charset: str 
     ("query", "spelled"),
     [
         ("plain=ascii", "plain=ascii"),
-        ("a\x0eb", "a%26%2365533%3Bb"),  # step 3: they would switch the state of whoever reads
+        ("a\x0eb", "a%26%2365533%3Bb"),  # step 3: they would switch the state of a decoder
         ("a\x0fb", "a%26%2365533%3Bb"),
         ("a\x1b$Bb", "a%26%2365533%3B$Bb"),
         ("あ\x1bい", "%1B$B$%22%1B(B%26%2365533%3B%1B$B$$%1B(B"),
@@ -62,14 +62,14 @@ def test_any_bytes_have_an_encoding_that_decodes_them(body: bytes, charset: str 
         ("\xa5ä", "%1B(J\\%26%23228%3B%1B(B"),
     ],
 )
-def test_queries_in_iso_2022_jp_are_those_of_the_standard(query: str, spelled: str) -> None:
+def test_queries_are_encoded_in_iso_2022_jp_as_in_the_standard(query: str, spelled: str) -> None:
     """Encoding Standard 12.2.2."""
     assert encoding.spell_query(f"/p?{query}", "iso-2022-jp") == f"/p?{spelled}"
     assert encoding.spell_query(f"/{query}", "iso-2022-jp") == f"/{query}", "only queries are"
 
 
 @given(st.text(max_size=20))
-def test_iso_2022_jp_reads_back_what_it_wrote(text: str) -> None:
+def test_iso_2022_jp_round_trip(text: str) -> None:
     coded = b"".join(piece for piece in iso_2022_jp.encode(text) if isinstance(piece, bytes))
     assert not coded or coded.isascii()
     assert (

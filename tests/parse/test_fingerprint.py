@@ -1,10 +1,10 @@
-"""Which pairs of pages say the same: what must count as a change, and what must not."""
+"""Pairs of pages: what must change the fingerprint, and what must not."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.parse.fingerprint import fingerprint, said
+from crawler.parse.fingerprint import fingerprint, visible_text
 from crawler.parse.html import extract, tree_of
 
 PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
@@ -22,7 +22,7 @@ def dates(body: bytes) -> list[str]:
 
 
 def printed(markup: str) -> str:
-    return fingerprint(said(tree_of(markup.encode(), "utf-8")))
+    return fingerprint(visible_text(tree_of(markup.encode(), "utf-8")))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def printed(markup: str) -> str:
         ("</body>", "<p>Copyright (c) 2026 Somebody</p></body>"),
     ],
 )
-def test_what_moves_without_meaning_is_no_change(old: str, new: str) -> None:
+def test_volatile_text_is_not_a_change(old: str, new: str) -> None:
     assert old in PAGE
     assert printed(PAGE.replace(old, new)) == printed(PAGE)
 
@@ -67,7 +67,7 @@ def test_what_moves_without_meaning_is_no_change(old: str, new: str) -> None:
         ("Hand-made, ", ""),
     ],
 )
-def test_what_a_reader_would_notice_is_a_change(old: str, new: str) -> None:
+def test_visible_changes_change_the_fingerprint(old: str, new: str) -> None:
     assert old in PAGE
     assert printed(PAGE.replace(old, new)) != printed(PAGE)
 
@@ -76,11 +76,11 @@ def test_what_a_reader_would_notice_is_a_change(old: str, new: str) -> None:
     "markup",
     ["<b>{}</b> views", "Visitors: <b>{}</b>", "Page generated in <i>0.{}</i> s", "<b>{}</b> people online"],
 )
-def test_a_counter_that_stands_in_an_element_of_its_own_is_no_change(markup: str) -> None:
+def test_a_counter_in_an_element_of_its_own_is_not_a_change(markup: str) -> None:
     assert printed("<p>x</p>" + markup.format(17)) == printed("<p>x</p>" + markup.format(18))
 
 
-def test_what_is_main_is_found_in_any_encoding() -> None:
+def test_the_main_element_is_found_in_any_encoding() -> None:
     page = "<title>t</title><p>around {}</p><div role=main>said</div>"
     one, other = (
         extract(page.format(number).encode("utf-16"), "https://a.example/", printed=True).content
@@ -93,20 +93,20 @@ def test_a_number_in_an_element_of_its_own_is_a_change() -> None:
     assert printed("<p>Price: <b>48.00</b> EUR") != printed("<p>Price: <b>49.00</b> EUR")
 
 
-def test_where_there_is_a_main_only_that_counts() -> None:
+def test_only_the_main_element_counts_if_there_is_one() -> None:
     page = "<title>t</title><div>around {}</div><main>said {}</main>"
     assert printed(page.format(1, 1)) == printed(page.format(2, 1))
     assert printed(page.format(1, 1)) != printed(page.format(1, 2))
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_are_too_strange(body: bytes) -> None:
+def test_any_bytes_are_accepted(body: bytes) -> None:
     dates(body)
-    assert len(fingerprint(said(tree_of(body, "windows-1252")))) == 16
+    assert len(fingerprint(visible_text(tree_of(body, "windows-1252")))) == 16
 
 
 @pytest.mark.parametrize("piece", ["1,", "1 view", "a1", "1:", "© ", "an hour ", "<p>", "Views: "])
-def test_long_pages_take_time_in_proportion(piece: str) -> None:
+def test_time_is_linear_in_the_length_of_a_page(piece: str) -> None:
     printed(piece * 100_000)
 
 
@@ -139,7 +139,7 @@ def test_dates_that_a_page_states(markup: str, expected: list[str]) -> None:
     assert dates(markup.encode()) == expected
 
 
-def test_the_fingerprint_is_the_same_on_its_own_and_in_the_reading_of_a_page() -> None:
+def test_the_fingerprint_is_the_same_alone_and_in_extract() -> None:
     for failpoint in (
         "<main>{}</main>",
         "<div role=main>{}</div>",
@@ -149,5 +149,5 @@ def test_the_fingerprint_is_the_same_on_its_own_and_in_the_reading_of_a_page() -
         page = PAGE.replace(
             "<h1>", "<nav>x</nav><noscript><nav>y</nav></noscript>" + failpoint.format("said") + "<h1>"
         )
-        alone = fingerprint(said(tree_of(page.encode(), "utf-8")))
+        alone = fingerprint(visible_text(tree_of(page.encode(), "utf-8")))
         assert extract(page.encode(), "https://a.example/", charset="utf-8", printed=True).content == alone

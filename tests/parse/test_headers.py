@@ -1,4 +1,4 @@
-"""Header fields and robots directives, by tables; anything at all may come."""
+"""Header fields and robots directives: tables, and arbitrary input."""
 
 import pytest
 from hypothesis import given
@@ -58,7 +58,7 @@ def test_link(values: list[str], expected: list[tuple[str, str]]) -> None:
     assert found == [(target, frozenset(rels.split())) for target, rels in expected]
 
 
-def test_links_are_counted() -> None:
+def test_the_number_of_header_links_is_limited() -> None:
     assert len(headers.links(["</a>; rel=next," * 2_000])) == headers.LINKS
 
 
@@ -98,7 +98,7 @@ def test_meta_directives(content: str, expected: Directives) -> None:
         (["max-snippet: 5"], NONE),
     ],
 )
-def test_robots_tag_speaks_to_all_or_to_one(values: list[str], expected: Directives) -> None:
+def test_x_robots_tag_applies_to_all_agents_or_to_one(values: list[str], expected: Directives) -> None:
     assert robots_meta.robots_tag(values, "sitemap-crawler") == expected
 
 
@@ -106,7 +106,7 @@ FIELD = st.text(st.sampled_from('<>;,="\\ \tabcrelcharset/:*\x00é')) | st.text(
 
 
 @given(st.lists(FIELD, max_size=4))
-def test_no_field_is_too_strange(values: list[str]) -> None:
+def test_any_header_field_is_accepted(values: list[str]) -> None:
     headers.links(values)
     robots_meta.robots_tag(values, "sitemap-crawler")
     for value in values:
@@ -115,8 +115,8 @@ def test_no_field_is_too_strange(values: list[str]) -> None:
 
 
 @pytest.mark.parametrize("piece", ["<a>;", '<a>; rel="', '"\\', "<", ";charset", 'x/y;a="', "a:", ","])
-def test_long_fields_take_time_in_proportion(piece: str) -> None:
-    """A field of 64 KiB is read at once: a pattern that tried again at every place would not end."""
+def test_time_is_linear_in_the_length_of_a_field(piece: str) -> None:
+    """A field of 64 KiB: a pattern that backtracks at every position would never finish."""
     value = "text/html;" + piece * (65_536 // len(piece))
     headers.links([value])
     headers.content_type(value)

@@ -1,4 +1,4 @@
-"""What a page names: where links come from, and where they do not."""
+"""Which elements of a page are links, and its other metadata."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def test_where_links_come_from(markup: str, hrefs: list[str]) -> None:
     assert list(page(markup).followed) == hrefs
 
 
-def test_a_link_counts_as_nofollow_when_every_mention_says_so() -> None:
+def test_a_link_is_nofollow_only_if_every_occurrence_is() -> None:
     found = page("<a rel='NoFollow x' href=a><a rel=nofollow href=b><a href=b>")
     assert (found.followed, found.avoided) == (("b",), ("a",))
 
@@ -75,7 +75,7 @@ def test_links_are_joined_by_the_url_standard(markup: str, url: str) -> None:
     assert followed(markup) == [url]
 
 
-def test_what_is_no_http_url_is_no_link() -> None:
+def test_only_http_urls_are_links() -> None:
     assert followed("<a href='mailto:x'><a href='javascript:x'><a href='data:,'><a href='http://'>") == []
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_http_url_is_no_link() -> None:
         ),
     ],
 )
-def test_the_encoding_of_a_page_spells_its_queries(body: bytes, charset: str | None, url: str) -> None:
+def test_queries_are_encoded_in_the_encoding_of_the_page(body: bytes, charset: str | None, url: str) -> None:
     assert followed(body, charset) == [url]
 
 
@@ -112,11 +112,11 @@ def test_the_encoding_of_a_page_spells_its_queries(body: bytes, charset: str | N
         ("<svg><link rel=canonical href=/c>", ()),
     ],
 )
-def test_a_canonical_stands_in_the_head(markup: str, canonicals: tuple[str, ...]) -> None:
+def test_a_canonical_counts_only_in_the_head(markup: str, canonicals: tuple[str, ...]) -> None:
     assert page(markup).canonicals == canonicals
 
 
-def test_meta_elements_are_told_as_they_stand() -> None:
+def test_meta_elements_are_returned_as_written() -> None:
     found = page(
         "<meta name=ROBOTS content='noindex'><meta name=' googlebot ' content=x><meta name=description>"
     )
@@ -146,12 +146,12 @@ def test_refresh(content: str, expected: tuple[float, str] | None) -> None:
     assert refresh.parse_refresh(content) == expected
 
 
-def test_the_first_refresh_counts_unless_it_is_for_those_without_scripts() -> None:
+def test_the_first_refresh_outside_noscript_counts() -> None:
     markup = "<meta http-equiv=Refresh content='0;url=%s'>"
     assert page(f"<noscript>{markup % 'n'}</noscript>" + markup % "a" + markup % "b").refresh == (0, "a")
 
 
-def test_links_are_counted_and_the_cut_is_told() -> None:
+def test_the_number_of_links_is_limited_and_reported() -> None:
     body = "".join(f"<a href={n}>" for n in range(30)).encode()
     found = html.extract(body, URL, charset="utf-8", max_links=10)
     assert (len(found.followed), found.truncated) == (10, True)
@@ -172,11 +172,11 @@ def test_links_are_counted_and_the_cut_is_told() -> None:
         (b"", False),
     ],
 )
-def test_what_may_stall_the_parser_is_told_before(body: bytes, risky: bool) -> None:
+def test_pages_that_may_stall_the_parser_are_recognised(body: bytes, risky: bool) -> None:
     assert html.PageSource(body, URL).is_risky is risky
 
 
-def test_a_page_of_too_many_tags_is_read_up_to_there() -> None:
+def test_a_page_with_too_many_tags_is_truncated() -> None:
     body = b"<a href=1>" + b"<b>" * html.MAX_ELEMENTS + b"<a href=2>"
     found = html.extract(body, URL, charset="utf-8")
     assert (found.followed, found.truncated) == (("1",), True)
@@ -191,6 +191,6 @@ HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
 @given(
     st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
 )
-def test_no_bytes_are_too_strange(body: bytes, charset: str | None) -> None:
+def test_any_bytes_are_accepted(body: bytes, charset: str | None) -> None:
     urls, avoided, _ = html.resolve(html.extract(body, URL, charset=charset), Normaliser())
     assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))

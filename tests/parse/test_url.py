@@ -1,4 +1,4 @@
-"""A page has one spelling: the laws of `Normaliser`, and the WHATWG and RFC 3986 suites behind it."""
+"""`Normaliser`: tables and properties. The WHATWG and RFC 3986 suites run in `test_conformance`."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ normalise = Normaliser()
         ("https://example.com/?a=&b", "https://example.com/?a=&b"),
     ],
 )
-def test_two_spellings_of_a_page_are_one(text: str, expected: str) -> None:
+def test_equivalent_urls_are_normalised_to_one(text: str, expected: str) -> None:
     assert normalise(text) == expected
 
 
@@ -61,24 +61,24 @@ def test_two_spellings_of_a_page_are_one(text: str, expected: str) -> None:
         "/x",
     ],
 )
-def test_what_is_no_http_url_is_nothing(text: str) -> None:
+def test_urls_other_than_http_are_none(text: str) -> None:
     assert normalise(text) is None
 
 
-def test_parameters_can_be_named_and_kept() -> None:
+def test_parameters_can_be_stripped_and_kept_by_name() -> None:
     chosen = Normaliser(["utm_*", "sid"], keep=["utm_id"])
     assert chosen("http://e.com/?sid=1&utm_id=2&utm_x=3&q=4") == "http://e.com/?utm_id=2&q=4"
     assert Normaliser(drop_query=True)("http://e.com/?q=4") == "http://e.com/"
 
 
-def test_links_are_read_relative_to_their_base() -> None:
+def test_links_are_resolved_relative_to_their_base() -> None:
     assert normalise("../c?d", "http://e.com/a/b") == "http://e.com/c?d"
     assert normalise("//other.com", "https://e.com/") == "https://other.com/"
     assert normalise("https:x", "https://e.com/a/") == "https://e.com/a/x"
 
 
 @given(st.text())
-def test_normalising_twice_is_normalising_once(text: str) -> None:
+def test_normalisation_is_idempotent(text: str) -> None:
     once = normalise("https://example.com/" + text)
     assert once is not None
     assert normalise(once) == once
@@ -88,13 +88,13 @@ def test_normalising_twice_is_normalising_once(text: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_any_text_joined_to_any_path_is_a_url_or_nothing(path: str, link: str) -> None:
+def test_any_link_on_any_page_is_a_url_or_none(path: str, link: str) -> None:
     base = normalise("http://example.com/" + path)
     joined = normalise(link, base)
     assert joined is None or normalise(joined) == joined
 
 
-def test_a_url_comes_apart() -> None:
+def test_the_parts_of_a_url() -> None:
     url = "https://example.com:8443/a/b?c=/d"
     assert urls.origin(url) == "https://example.com:8443"
     assert urls.netloc(url) == "example.com:8443"
@@ -135,7 +135,7 @@ def test_the_registrable_domain_follows_the_public_suffix_list(name: str, domain
         ("/p;v=1", "/p;v=1"),
     ],
 )
-def test_session_ids_go_and_are_told(text: str, expected: str) -> None:
+def test_session_ids_are_removed_and_reported(text: str, expected: str) -> None:
     told: list[tuple[str, str]] = []
     normalise = Normaliser(sessions=lambda name, url: told.append((name, url)))
     assert normalise(text, "https://a.example/") == "https://a.example" + expected
@@ -159,7 +159,7 @@ _LINK_PARTS = st.sampled_from(
     st.lists(_LINK_PARTS, max_size=6).map("".join),
     st.lists(_LINK_PARTS, max_size=4).map("".join),
 )
-def test_links_that_need_no_standard_are_read_as_the_standard_reads_them(text: str, path: str) -> None:
+def test_the_shortcut_for_simple_links_agrees_with_ada(text: str, path: str) -> None:
     base = urls.join("http://h/", path)
     if base is None or not base.startswith("http"):
         return
@@ -178,7 +178,7 @@ _BASES = (
     st.lists(st.lists(_LINK_PARTS, max_size=4).map("".join), min_size=1, max_size=4),
     st.lists(_BASES, min_size=1),
 )
-def test_what_is_remembered_of_one_page_is_right_on_the_next(texts: list[str], bases: list[str]) -> None:
+def test_cached_links_are_correct_on_other_pages(texts: list[str], bases: list[str]) -> None:
     remembering = Normaliser()
     for base in bases:
         slowly = [Normaliser()(text, base) for text in texts]

@@ -1,4 +1,4 @@
-"""What is only looked at when there is a sign of it: no sign may be missed."""
+"""The byte search that precedes the rules for volatile text must not miss a match."""
 
 import pytest
 from hypothesis import given
@@ -18,10 +18,10 @@ PIECES = st.lists(st.tuples(WORDS, st.sampled_from([" ", " ", "", "."])), min_si
 
 
 def by_the_rules(piece: str) -> str:
-    """Every rule, without looking for signs first."""
+    """All rules, without the byte search."""
     if len(piece) <= volatile_text.LONGEST_LINE and volatile_text._STAMP.search(piece):
         return ""
-    calm = piece
+    rest = piece
     for rule in (
         volatile_text._COUNTS,
         volatile_text._AGO,
@@ -29,28 +29,30 @@ def by_the_rules(piece: str) -> str:
         volatile_text._CLOCK,
         volatile_text._TOKEN,
     ):
-        calm = rule.sub("", calm)
-    return piece if calm == piece else " ".join(calm.split())
+        rest = rule.sub("", rest)
+    return piece if rest == piece else " ".join(rest.split())
 
 
 @given(PIECES)
-def test_no_sign_is_missed(piece: str) -> None:
-    whole = volatile_text._BARE.fullmatch(piece.encode().translate(volatile_text._LOOK))
+def test_the_byte_search_misses_no_match_of_a_rule(piece: str) -> None:
+    whole = volatile_text._BARE.fullmatch(piece.encode().translate(volatile_text._FOLD))
     looked_at = (
         any("0" <= char <= "9" for char in piece) or "just now" in piece.lower() or " ago" in piece.lower()
     )
     expected = by_the_rules(piece) if looked_at and not whole else piece
-    assert volatile_text.calm(piece.encode()).decode() == expected
+    assert volatile_text.without_volatile(piece.encode()).decode() == expected
 
 
 @given(PIECES, st.sampled_from(["5", "1,024", "37", "9k"]), PIECES)
-def test_a_number_that_stands_alone_is_told_by_its_neighbours(before: str, number: str, after: str) -> None:
+def test_a_number_alone_is_recognised_as_a_count_by_adjacent_text(
+    before: str, number: str, after: str
+) -> None:
     pieces = [before.encode(), number.encode(), after.encode()]
     near = f"{before[-volatile_text.NEAR :]} # {after[: volatile_text.NEAR]}".strip()
     kept = not volatile_text._COUNTING.search(near)
     start = len(before.encode()) + 1
-    look = volatile_text.NODE.join(pieces).translate(volatile_text._LOOK)
-    assert volatile_text._may_count(look, start, start + len(number)) or kept, "it might have counted"
+    folded = volatile_text.NODE.join(pieces).translate(volatile_text._FOLD)
+    assert volatile_text._may_count(folded, start, start + len(number)) or kept, "it might have counted"
 
 
 @pytest.mark.parametrize(
@@ -67,9 +69,9 @@ def test_a_number_that_stands_alone_is_told_by_its_neighbours(before: str, numbe
         ("", ""),
     ],
 )
-def test_what_goes_and_what_stays(text: str, expected: str) -> None:
+def test_volatile_text_is_removed_and_other_text_stays(text: str, expected: str) -> None:
     said = (
-        volatile_text.calm(text.encode().replace(b"|", volatile_text.NODE))
+        volatile_text.without_volatile(text.encode().replace(b"|", volatile_text.NODE))
         .replace(volatile_text.NODE, b"|")
         .decode()
     )

@@ -1,4 +1,4 @@
-"""A host that only fails is let go; one broken section of a site that is well is not the host."""
+"""A run ends when a host is down, but not because of one broken section of a healthy site."""
 
 import logging
 import threading
@@ -42,28 +42,28 @@ def url(number: int, site: str = "https://a.example") -> Url:
 
 
 @pytest.mark.parametrize("verdict", DOWN)
-def test_a_row_of_failures_is_given_back(verdict: Verdict) -> None:
+def test_consecutive_failures_are_returned(verdict: Verdict) -> None:
     circuit_breaker = CircuitBreaker()
     assert all(circuit_breaker.note(url(number), verdict) is None for number in range(ROW - 1))
     assert circuit_breaker.note(url(ROW - 1), verdict) == [url(number) for number in range(ROW)]
 
 
 @pytest.mark.parametrize("verdict", UP)
-def test_one_answer_starts_the_count_anew(verdict: Verdict) -> None:
+def test_one_response_resets_the_count(verdict: Verdict) -> None:
     circuit_breaker = CircuitBreaker()
     for number in range(3 * ROW):
         assert circuit_breaker.note(url(number), verdict if number % (ROW - 1) == 0 else DOWN[0]) is None
 
 
-def test_each_origin_has_its_own_row() -> None:
+def test_each_origin_is_counted_separately() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
     for number in range(ROW - 1):
         assert circuit_breaker.note(url(number), down) is None
         assert circuit_breaker.note(url(number, "https://b.example"), down) is None
 
 
-def test_what_failed_shortly_before_the_row_is_given_back_too() -> None:
-    """An answer that was on its way when the host fell comes after the first failure."""
+def test_failures_shortly_before_the_series_are_returned_too() -> None:
+    """A response in flight when the host goes down arrives after the first failure."""
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
     circuit_breaker.note(url(1), down)
     circuit_breaker.note(url(0), UP[0])
@@ -71,7 +71,7 @@ def test_what_failed_shortly_before_the_row_is_given_back_too() -> None:
     assert row[-1] == [url(number) for number in range(1, ROW + 2)]
 
 
-def test_what_was_not_asked_for_says_nothing_of_the_host() -> None:
+def test_urls_that_were_not_fetched_do_not_count() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
     for number in range(ROW - 1):
         assert circuit_breaker.note(url(number), down) is None
@@ -91,7 +91,7 @@ def test_the_witness_is_the_page_that_answered_last() -> None:
     assert circuit_breaker.witness("https://b.example") is None
 
 
-def test_a_site_that_is_well_begins_a_new_row() -> None:
+def test_clear_resets_the_count() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
     for number in range(ROW):
         circuit_breaker.note(url(number), down)
@@ -102,12 +102,12 @@ def test_a_site_that_is_well_begins_a_new_row() -> None:
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Nothing below touches the event loop."""
+    """The tests below do not depend on the event loop."""
     return "asyncio"
 
 
-class Sick(Site):
-    """A site of 100 pages that are well and of 200 that are not, until `well` says otherwise."""
+class HalfBrokenSite(Site):
+    """A site of 100 healthy pages and 200 failing ones, unless `well` says otherwise."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,8 +124,8 @@ class Sick(Site):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("concurrency", [1, 4, 16])
-async def test_a_section_that_only_fails_does_not_end_the_run(tmp_path: Path, concurrency: int) -> None:
-    site = Sick()
+async def test_a_broken_section_does_not_end_the_run(tmp_path: Path, concurrency: int) -> None:
+    site = HalfBrokenSite()
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path, concurrency=concurrency))
     assert result.ending is Ending.COMPLETE
@@ -134,10 +134,10 @@ async def test_a_section_that_only_fails_does_not_end_the_run(tmp_path: Path, co
 
 
 @pytest.mark.anyio
-async def test_a_section_that_fails_in_a_run_that_goes_on_finds_its_witness_in_the_state(
+async def test_a_resumed_run_finds_the_witness_in_the_state(
     tmp_path: Path,
 ) -> None:
-    site = Sick()
+    site = HalfBrokenSite()
     site.page("/", links=[f"/shop/{n}" for n in range(200)])
     with site.serve() as origin:
         chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), max_pages=5)
@@ -149,9 +149,9 @@ async def test_a_section_that_fails_in_a_run_that_goes_on_finds_its_witness_in_t
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("fall", [500, 429, None])
-async def test_a_site_that_falls_ends_the_run_and_loses_nothing(tmp_path: Path, fall: int | None) -> None:
-    """However it fails. What answered before does not answer now, so it is the site and not a section."""
-    site, up = Sick(), False
+async def test_a_site_that_goes_down_ends_the_run_and_loses_nothing(tmp_path: Path, fall: int | None) -> None:
+    """Pages that answered before fail as well, so it is the site and not a section."""
+    site, up = HalfBrokenSite(), False
 
     def calm(_: str) -> bool:
         return up or len(site.log) < 20
@@ -179,7 +179,7 @@ async def again(origin: str, folder: Path) -> Result:
 
 @pytest.mark.anyio
 async def test_an_interruption_does_not_wait_for_the_witness(tmp_path: Path) -> None:
-    site, asked_again, over = Sick(), threading.Event(), threading.Event()
+    site, asked_again, over = HalfBrokenSite(), threading.Event(), threading.Event()
     site.page("/", links=["/blog/0", *(f"/shop/{n}" for n in range(200))])
     good = site.answers["/blog/0"]
 
@@ -203,8 +203,8 @@ async def test_an_interruption_does_not_wait_for_the_witness(tmp_path: Path) -> 
 
 
 @pytest.mark.anyio
-async def test_what_failed_is_asked_for_after_all_others(tmp_path: Path) -> None:
-    site = Sick()
+async def test_failed_pages_are_retried_after_all_others(tmp_path: Path) -> None:
+    site = HalfBrokenSite()
     site.well = lambda _: len(site.log) < 20
     with site.serve() as origin:
         assert (await again(origin, tmp_path)).ending is Ending.FAILING
@@ -219,10 +219,10 @@ async def test_what_failed_is_asked_for_after_all_others(tmp_path: Path) -> None
 
 
 @pytest.mark.anyio
-async def test_a_second_run_without_progress_is_loud(
+async def test_a_second_run_without_progress_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = Sick()
+    site = HalfBrokenSite()
     site.well = lambda _: len(site.log) < 20
     with site.serve() as origin:
         for quiet, wanted in ((False, False), (False, True), (True, True)):
@@ -236,8 +236,8 @@ async def test_a_second_run_without_progress_is_loud(
 
 
 @pytest.mark.anyio
-async def test_a_run_that_comes_further_is_not_called_stuck(tmp_path: Path) -> None:
-    site = Sick()
+async def test_a_run_that_makes_progress_is_not_reported_as_stuck(tmp_path: Path) -> None:
+    site = HalfBrokenSite()
     with site.serve() as origin:
         for _ in range(3):
             chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), max_pages=20)
@@ -247,6 +247,6 @@ async def test_a_run_that_comes_further_is_not_called_stuck(tmp_path: Path) -> N
                 assert not job.stalled
 
 
-def test_the_unit_of_systemd_takes_an_unfinished_run_for_a_failure() -> None:
+def test_the_systemd_unit_treats_an_unfinished_run_as_a_failure() -> None:
     unit = (Path(__file__).parents[2] / "config/sitemap-crawler.service").read_text()
     assert "SuccessExitStatus=143\n" in unit

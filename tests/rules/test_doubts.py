@@ -1,4 +1,4 @@
-"""A start page that hides its site, or rules that bind most of it: what the end says, and what keeps a first sitemap back."""
+"""A start page that hides its site, or rules that exclude most of it: what is reported, and what is not published."""
 
 import json
 import re
@@ -47,17 +47,17 @@ def read(body: bytes) -> tuple[bool, bool, int | None]:
         ("\ufeff".encode("utf-16-le") + html(FORM).decode().encode("utf-16-le"), (False, True, 2)),
     ],
 )
-def test_what_a_page_without_links_is_like(body: bytes, said: tuple[bool, bool, int | None]) -> None:
+def test_properties_of_a_page_without_links(body: bytes, said: tuple[bool, bool, int | None]) -> None:
     assert read(body) == said
 
 
-def test_a_page_with_many_links_is_not_looked_at_closer() -> None:
+def test_text_length_is_not_measured_on_a_page_with_many_links() -> None:
     links = "".join(f"<a href=/{n}>{n}</a>" for n in range(40))
     assert read(html(FORM + links + "<script></script>")) == (True, False, None)
 
 
 @pytest.mark.anyio
-async def test_a_page_that_is_read_apart_says_the_same() -> None:
+async def test_the_sandbox_extracts_the_same() -> None:
     async with Sandbox(children=1).running() as reader:
         for body in (SHELL, html(FORM)):
             markup = PageSource(body, "https://a.example/")
@@ -102,9 +102,9 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-def test_a_start_page_that_hides_the_site_is_no_success(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
+def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
     with site_of(kind).serve() as origin:
-        for _ in range(2):  # the second time by what the state remembers
+        for _ in range(2):  # the second time from the state
             code, _, err = run("crawl", origin + "/", *QUICK, "-q")
             assert (code, (tmp_path / "sitemaps/sitemap.xml.gz").exists()) == (6, False)
             assert HIDDEN[kind] in err
@@ -118,7 +118,7 @@ def test_a_start_page_that_hides_the_site_is_no_success(run: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize("how", ["variable", "file"])
-def test_on_purpose_is_a_flag_a_variable_or_a_line_in_a_file(
+def test_publishing_anyway_can_be_set_by_flag_variable_or_file(
     run: Run,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -134,7 +134,7 @@ def test_on_purpose_is_a_flag_a_variable_or_a_line_in_a_file(
         assert run("crawl", origin + "/", *QUICK, *words)[0] == 0
 
 
-def test_no_rule_nofollow_goes_where_it_says(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_no_rule_nofollow_follows_the_links(run: Run, tmp_path: Path) -> None:  # noqa: F811
     with site_of("nofollow links").serve() as origin:
         assert run("crawl", origin + "/", *QUICK, "--no-rule", "nofollow")[0] == 0
         assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [f"{origin}/", f"{origin}/a"]
@@ -152,7 +152,7 @@ def test_no_rule_nofollow_goes_where_it_says(run: Run, tmp_path: Path) -> None: 
     ],
     ids=["prose", "short", "analytics", "a login box", "text in the footer", "nofollow elsewhere"],
 )
-def test_a_real_page_without_links_is_a_site_of_one_page(run: Run, tmp_path: Path, body: str) -> None:  # noqa: F811
+def test_a_page_with_text_but_no_links_is_a_site_of_one_page(run: Run, tmp_path: Path, body: str) -> None:  # noqa: F811
     site = Site()
     site.raw("/", body=html(body), headers=[("Content-Type", "text/html")])
     with site.serve() as origin:
@@ -164,7 +164,7 @@ def test_a_real_page_without_links_is_a_site_of_one_page(run: Run, tmp_path: Pat
     )
 
 
-def test_a_shell_beside_pages_that_a_sitemap_names_is_a_site(run: Run) -> None:  # noqa: F811
+def test_a_shell_with_pages_from_a_sitemap_is_published(run: Run) -> None:  # noqa: F811
     site = site_of("shell")
     site.robots("Sitemap: {origin}/map.xml")
     site.sitemap("/map.xml", ["/", "/a"])
@@ -175,7 +175,7 @@ def test_a_shell_beside_pages_that_a_sitemap_names_is_a_site(run: Run) -> None: 
     assert "needs JavaScript" not in err
 
 
-def test_a_login_box_on_a_site_with_pages_is_nothing_to_say(run: Run) -> None:  # noqa: F811
+def test_a_login_form_on_a_site_with_pages_is_not_reported(run: Run) -> None:  # noqa: F811
     site = Site()
     pages = [f"/{n}" for n in range(12)]
     site.page("/", text=FORM, links=pages)
@@ -189,7 +189,7 @@ WWW = "https://www.example.com"
 
 
 @pytest.mark.parametrize("listed", [0, 3])
-def test_pages_that_name_one_other_origin_are_those_of_a_copy(run: Run, listed: int) -> None:  # noqa: F811
+def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) -> None:  # noqa: F811
     site = Site()
     pages = [f"/{n:02}" for n in range(12)]
     site.page("/", links=pages, canonical=f"{WWW}/", text=PROSE)
@@ -204,7 +204,7 @@ def test_pages_that_name_one_other_origin_are_those_of_a_copy(run: Run, listed: 
         assert run("crawl", origin + "/", *QUICK, "--publish-base", WWW)[0] == 0
 
 
-def test_rules_that_bind_most_of_the_site_are_named_at_the_end(run: Run) -> None:  # noqa: F811
+def test_rules_that_exclude_most_of_the_site_are_reported(run: Run) -> None:  # noqa: F811
     site = Site()
     site.robots("User-agent: *\nDisallow: /x")
     site.page("/", links=["/x1", "/x2", "/x3", "/a"], text=PROSE)
@@ -244,7 +244,7 @@ def test_when_a_start_page_is_doubted(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("processes", [1, 2])
-async def test_html_is_read_for_links_whatever_is_listed(tmp_path: Path, processes: int) -> None:
+async def test_html_is_parsed_for_links_whatever_types_are_listed(tmp_path: Path, processes: int) -> None:
     site = Site()
     site.page("/", links=["/b"])
     site.page("/b", links=["/c.pdf", "/image"])
@@ -257,7 +257,7 @@ async def test_html_is_read_for_links_whatever_is_listed(tmp_path: Path, process
 
 
 @pytest.mark.anyio
-async def test_lists_without_end_are_closed_also_where_html_is_not_listed(tmp_path: Path) -> None:
+async def test_traps_are_closed_even_if_html_is_not_listed(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/list?page=0"])
     for number in range(400):
@@ -270,7 +270,7 @@ async def test_lists_without_end_are_closed_also_where_html_is_not_listed(tmp_pa
 
 
 @pytest.mark.parametrize("words", [("--max-pages", "1", "--allow-partial"), ("--force",)])
-def test_who_publishes_part_of_a_crawl_or_by_force_has_looked(run: Run, words: tuple[str, ...]) -> None:  # noqa: F811
+def test_doubts_do_not_prevent_partial_or_forced_publication(run: Run, words: tuple[str, ...]) -> None:  # noqa: F811
     with site_of("login").serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, *words, "-q")
     assert code == (7 if "--max-pages" in words else 0), err
@@ -299,7 +299,7 @@ def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
         (200, b"<title>x</title><body></body>", "text/html", "listed"),
     ],
 )
-async def test_a_page_without_content_is_what_the_document_says(
+async def test_a_page_without_content_is_judged_as_documented(
     tmp_path: Path, status: int, body: bytes, kind: str, outcome: str
 ) -> None:
     site = Site()

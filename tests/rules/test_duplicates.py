@@ -1,4 +1,4 @@
-"""One page under several names is listed once; pages that differ all stay. A rule over all pages, at the end of a crawl."""
+"""A page under several URLs is listed once; different pages are all listed."""
 
 import random
 import sqlite3
@@ -41,7 +41,7 @@ HOME = "https://a.example"
         ("/index.d/b", None, "/index.d/b"),
     ],
 )
-def test_the_name_that_twins_share(path: str, announced: str | None, expected: str) -> None:
+def test_duplicates_share_a_resource(path: str, announced: str | None, expected: str) -> None:
     assert resource(HOME + path, HOME + announced if announced else None) == HOME + expected
 
 
@@ -58,7 +58,7 @@ def test_the_name_that_twins_share(path: str, announced: str | None, expected: s
         ("/any/route", "/index.html", False),
     ],
 )
-def test_negotiation_is_between_names_of_one_stem(path: str, announced: str, counts: bool) -> None:
+def test_content_location_counts_only_with_the_same_stem(path: str, announced: str, counts: bool) -> None:
     to = (
         announced
         if "://" in announced
@@ -77,14 +77,14 @@ def test_negotiation_is_between_names_of_one_stem(path: str, announced: str, cou
         ("month=2024-05", []),
     ],
 )
-def test_what_a_sort_order_could_be_one_of(query: str, expected: list[tuple[str, str]]) -> None:
+def test_candidates_that_a_url_may_be_a_sort_order_of(query: str, expected: list[tuple[str, str]]) -> None:
     found = [(base.removeprefix(HOME + "/p"), names) for base, names in unsorted(f"{HOME}/p?{query}")]
     assert [pair for pair in expected if pair not in found] == []
     assert expected or not found
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("12")), max_size=8), st.sampled_from("&;"))
-def test_a_base_is_shorter_and_of_the_same_path(pairs: list[tuple[str, str]], mark: str) -> None:
+def test_candidates_are_shorter_and_on_the_same_path(pairs: list[tuple[str, str]], mark: str) -> None:
     url = f"{HOME}/p?{mark.join(f'{name}={value}' for name, value in pairs)}"
     bases = [base for base, _ in unsorted(url)]
     assert bases == sorted(set(bases), key=lambda base: (len(base), base))
@@ -92,12 +92,12 @@ def test_a_base_is_shorter_and_of_the_same_path(pairs: list[tuple[str, str]], ma
     assert len(bases) <= 2 * len(pairs) + 1
 
 
-def test_links_to_the_page_itself_by_any_name_are_not_outside() -> None:
+def test_links_to_other_urls_of_the_page_itself_are_ignored() -> None:
     links = [Url(HOME + path) for path in ("/a/", "/a/index.html", "/a/?C=N;O=D", "/a/b", "/")]
     assert list(outside(Url(HOME + "/a/index.html"), links)) == [HOME + "/a/b", HOME + "/"]
 
 
-def test_pages_that_say_the_same_are_not_each_held_against_all() -> None:
+def test_equal_pages_are_not_compared_pairwise() -> None:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(schema.TABLES)
         teach(db)
@@ -107,7 +107,7 @@ def test_pages_that_say_the_same_are_not_each_held_against_all() -> None:
     ]
 
 
-# -- over whole crawls -----------------------------------------------------------------------------------
+# -- whole crawls ----------------------------------------------------------------------------------------
 
 pytestmark = pytest.mark.anyio
 Twins = dict[str, str | None]  # path -> None: listed, or the path of its twin
@@ -206,7 +206,7 @@ def negotiated(site: Site, name: str, to: str, **page: Any) -> None:
     site.page(name, headers={"Content-Location": to, "Vary": "negotiate", "TCN": "choice"}, **page)
 
 
-async def test_twins_by_negotiation_are_one_page(tmp_path: Path) -> None:
+async def test_urls_by_content_negotiation_are_one_page(tmp_path: Path) -> None:
     site = site_of(
         "/foo",
         "/foo.html",
@@ -246,7 +246,7 @@ async def test_a_server_that_announces_one_location_for_all_unlists_nothing(tmp_
         assert set((await crawl(origin, tmp_path)).values()) == {None}
 
 
-async def test_the_twin_that_other_pages_call_canonical_is_listed(tmp_path: Path) -> None:
+async def test_the_duplicate_that_other_pages_call_canonical_is_listed(tmp_path: Path) -> None:
     site = site_of("/a/", "/a/index.php", "/copy")
     for name in ("/a/", "/a/index.php"):
         site.page(name, title="A", canonical=name)
@@ -260,7 +260,7 @@ async def test_the_twin_that_other_pages_call_canonical_is_listed(tmp_path: Path
 def listing(
     site: Site, folder: str, names: Sequence[str], orders: Sequence[str] = ("N", "M", "S", "D")
 ) -> list[str]:
-    """A directory listing as Apache's mod_autoindex makes it; the targets of its pages."""
+    """A directory listing as made by Apache's mod_autoindex, and the links of its pages."""
     marks = random.Random(folder)
     rows = [
         (name, f"2024-0{marks.randint(1, 9)}-11 10:{marks.randint(10, 59)}", f"{marks.randint(1, 90)}K")
@@ -337,7 +337,7 @@ async def test_sort_orders_of_any_name_are_one_page_and_filters_are_not(tmp_path
     }  # fmt: skip
 
 
-async def test_pictures_with_the_same_words_and_links_stay(tmp_path: Path) -> None:
+async def test_pages_that_differ_only_in_pictures_are_both_listed(tmp_path: Path) -> None:
     photos = [f"/photo?id={number}" for number in range(6)]
     site = site_of("/photo", *photos)
     for number, name in enumerate(["/photo", *photos]):
@@ -349,7 +349,7 @@ async def test_pictures_with_the_same_words_and_links_stay(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-async def test_what_is_a_duplicate_does_not_depend_on_arrival(tmp_path: Path, concurrency: int) -> None:
+async def test_duplicates_do_not_depend_on_the_order_of_arrival(tmp_path: Path, concurrency: int) -> None:
     site = site_of("/pub/?C=M;O=A", "/index.html", "/pub/")
     site.answers["/index.html"] = site.answers["/"]
     targets = listing(site, "/pub/", ["b", "a"])

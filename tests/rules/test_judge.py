@@ -1,4 +1,4 @@
-"""What becomes of a URL: one table for each thing a server or a page can say."""
+"""The verdict on a URL: one table for each status, header and element."""
 
 from datetime import UTC, datetime
 from urllib.parse import urljoin
@@ -70,7 +70,7 @@ def test_every_status_has_one_outcome(status: int, outcome: Outcome) -> None:
     assert judged(status).outcome == outcome
 
 
-def test_a_broken_answer_fails_with_its_cause() -> None:
+def test_a_broken_reply_fails_with_its_cause() -> None:
     judge = Judge(Rules("x", Normaliser()))
     verdict = judge(Lease(1, 1, Visit(URL)), Broken(Cause.TLS, "expired"), NOW)
     assert verdict == Verdict(Failed(Cause.TLS, "expired"))
@@ -86,7 +86,7 @@ def test_a_broken_answer_fails_with_its_cause() -> None:
         ("HTTPS://EXAMPLE.com/", SITE + "/"),
     ],
 )
-def test_a_redirect_moves_to_a_visit_of_its_own(status: int, location: str, to: str) -> None:
+def test_the_target_of_a_redirect_is_a_visit_of_its_own(status: int, location: str, to: str) -> None:
     verdict = judged(status, headers={"Location": location})
     assert verdict.outcome == Moved(Url(to))
     assert verdict.links == (Link(Url(to)),)
@@ -95,7 +95,7 @@ def test_a_redirect_moves_to_a_visit_of_its_own(status: int, location: str, to: 
 @pytest.mark.parametrize(
     "location", ["javascript:alert(1)", "file:///etc/passwd", "http://", "http://[x", ""]
 )
-def test_a_redirect_to_nowhere_fails(location: str) -> None:
+def test_a_redirect_without_a_valid_target_fails(location: str) -> None:
     outcome = judged(301, headers={"Location": location}).outcome
     assert isinstance(outcome, Failed)
     assert outcome.cause is Cause.REDIRECT
@@ -109,7 +109,7 @@ def test_a_redirect_to_itself_is_a_loop_even_when_a_fragment_differs() -> None:
     assert judged(301, headers={"Location": "page#x"}).outcome == Failed(Cause.REDIRECT_LOOP, "page#x")
 
 
-def test_redirects_in_a_row_are_bounded() -> None:
+def test_consecutive_redirects_are_limited() -> None:
     last = judged(301, headers={"Location": "/next"}, visit=Visit(URL, hops=9))
     over = judged(301, headers={"Location": "/next"}, visit=Visit(URL, hops=10))
     assert last.outcome == Moved(Url(SITE + "/next"))
@@ -127,10 +127,12 @@ def test_redirects_in_a_row_are_bounded() -> None:
         ("601", 1, Failed(Cause.RATE_LIMITED, "503, Retry-After 601 s")),
         ("1" + "0" * 20, 1, Failed(Cause.RATE_LIMITED, "503, Retry-After 10000000000000000000 s")),
         ("-1", 1, Failed(Cause.SERVER_ERROR, "503")),
-        ("1", 1, Failed(Cause.SERVER_ERROR, "503")),  # short ones were sat out already
+        ("1", 1, Failed(Cause.SERVER_ERROR, "503")),  # a short one was waited for by the task
     ],
 )
-def test_a_long_retry_after_gives_the_url_back_a_few_times(wait: str, attempt: int, outcome: Outcome) -> None:
+def test_after_a_long_retry_after_the_url_is_tried_later_a_few_times(
+    wait: str, attempt: int, outcome: Outcome
+) -> None:
     assert judged(503, headers={"Retry-After": wait}, attempt=attempt).outcome == outcome
 
 
@@ -147,11 +149,13 @@ def test_a_long_retry_after_gives_the_url_back_a_few_times(wait: str, attempt: i
         ({"Content-Type": "text/html"}, b"%PDF-1.7", Unlisted(Why.TYPE, "a PDF that is called HTML")),
     ],
 )
-def test_the_type_decides_what_is_a_page(headers: dict[str, str], body: bytes, outcome: Outcome) -> None:
+def test_the_content_type_decides_what_is_a_page(
+    headers: dict[str, str], body: bytes, outcome: Outcome
+) -> None:
     assert judged(html=body, headers=headers).outcome == outcome
 
 
-def test_other_types_are_listed_when_asked_for_and_their_headers_count() -> None:
+def test_other_types_can_be_listed_and_their_headers_count() -> None:
     types = frozenset({"application/pdf"})
     pdf = {"Content-Type": "application/pdf"}
     assert judged(headers=pdf, types=types).outcome == Listed()
@@ -250,7 +254,7 @@ def test_a_canonical_header_is_not_relative_to_the_base() -> None:
         ('<meta http-equiv="refresh" content="-1; url=/new">', Listed()),
     ],
 )
-def test_a_refresh_at_once_is_a_redirect(markup: str, outcome: Outcome) -> None:
+def test_an_immediate_refresh_is_a_redirect(markup: str, outcome: Outcome) -> None:
     verdict = judged(html=head(markup))
     assert verdict.outcome == outcome
     assert (Link(Url(SITE + "/new")) in verdict.links) is ("/new" in markup and "-1" not in markup)
@@ -275,7 +279,7 @@ def test_links_of_a_noindex_page_are_still_followed() -> None:
     assert links_of(judged(html=page)) == {"/a": False}
 
 
-def test_link_headers_name_pages_too() -> None:
+def test_link_headers_are_links_too() -> None:
     verdict = judged(
         headers=[("Link", '</2>; rel="next", </s.css>; rel=stylesheet'), ("Link", "</de>; rel=alternate")]
     )
@@ -300,7 +304,7 @@ def test_nofollow_can_be_switched_off() -> None:
     assert links_of(verdict) == {"/b": False}
 
 
-def test_the_facts_of_a_page_are_kept_as_they_came() -> None:
+def test_the_facts_of_a_page_are_kept_unchanged() -> None:
     headers = {"ETag": 'W/"x y"', "Last-Modified": "Fri, 20 Nov 2026 10:00:00 GMT"}
     verdict = judged(headers=dict(headers))
     assert verdict.facts is not None
@@ -310,13 +314,13 @@ def test_the_facts_of_a_page_are_kept_as_they_came() -> None:
     assert judged(headers=dict(headers), ladder=()).outcome == Listed()
 
 
-def test_not_modified_repeats_what_was_known() -> None:
+def test_not_modified_repeats_the_previous_verdict() -> None:
     known = Prior(Unlisted(Why.NOINDEX), Facts(200, Validators('"e"')))
     verdict = judged(304, html=b"", prior=known)
     assert (verdict.outcome, verdict.facts, verdict.unchanged) == (known.outcome, known.facts, True)
 
 
-def test_not_modified_forgets_what_the_scope_said() -> None:
+def test_not_modified_forgets_the_previous_scope() -> None:
     known = Prior(Unlisted(Why.NO_LIST), Facts(200, Validators('"e"')))
     assert judged(304, html=b"", prior=known).outcome == Listed()
 
@@ -333,12 +337,12 @@ def test_not_modified_forgets_what_the_scope_said() -> None:
         (301, "text/html", False),
     ],
 )
-def test_bodies_that_say_nothing_are_not_read(status: int, content_type: str | None, wanted: bool) -> None:
+def test_only_bodies_of_possible_pages_are_read(status: int, content_type: str | None, wanted: bool) -> None:
     headers = Headers([("content-type", content_type)] if content_type else [])
     assert Judge(Rules("x", Normaliser())).wants_body(status, headers) is wanted
 
 
-def test_a_page_that_was_read_already_is_not_read_again() -> None:
+def test_a_parsed_page_is_not_parsed_again() -> None:
     judge = Judge(Rules("x", Normaliser()))
     reply = Response(200, Headers([("content-type", "text/html; charset=gbk")]), b"<a href=/here>")
     markup = judge.markup(URL, reply)
@@ -357,7 +361,7 @@ def test_a_page_that_was_read_already_is_not_read_again() -> None:
         (200, "text/html", b"%PDF-"),
     ],
 )
-def test_what_is_no_page_is_not_read(status: int, kind: str, body: bytes) -> None:
+def test_only_html_pages_are_parsed(status: int, kind: str, body: bytes) -> None:
     judge = Judge(Rules("x", Normaliser()))
     assert judge.markup(URL, Response(status, Headers([("content-type", kind)]), body)) is None
     assert judge.markup(URL, Broken(Cause.TLS)) is None
@@ -372,7 +376,7 @@ def weight(verdict: Verdict) -> int:
     return sum(len(link.url) for link in verdict.links)
 
 
-def test_bytes_of_links_are_bounded_and_it_is_said() -> None:
+def test_bytes_of_links_are_limited_and_reported() -> None:
     short = "".join(f"<a href={number}>" for number in range(5_000))
     rel = "".join(f"<a rel=nofollow href=n{number}>" for number in range(5_000))
     seen = judged(html=f"<base href={LONG}>{short}{rel}")
@@ -384,7 +388,7 @@ def test_bytes_of_links_are_bounded_and_it_is_said() -> None:
     assert len(plain.links) == 10_000
 
 
-def test_the_same_link_many_times_weighs_nothing() -> None:
+def test_repeated_links_do_not_count_against_the_limit() -> None:
     seen = judged(html=f"<base href={LONG}>" + "".join(f"<a href=./x/{'../x/' * n}>" for n in range(1_000)))
     assert (len(seen.links), seen.truncated) == (1, False)
 
@@ -396,13 +400,13 @@ def test_links_in_header_fields_count_too() -> None:
     assert weight(seen) <= MAX_LINK_BYTES
 
 
-def test_a_base_longer_than_any_url_that_is_asked_for_costs_its_links_only() -> None:
+def test_links_relative_to_a_too_long_base_are_dropped() -> None:
     seen = judged(html=f"<base href=/{'b' * 1_000_000}/><a href=x><a href=y><a href=https://example.com/z>")
     assert [link.url for link in seen.links] == [SITE + "/z"]
     assert seen.truncated
 
 
-def test_a_refresh_leads_somewhere_though_the_page_is_full() -> None:
+def test_a_refresh_counts_even_if_the_limit_of_links_is_reached() -> None:
     links = "".join(f"<a href={number}>" for number in range(5_000))
     refresh = "<meta http-equiv=refresh content='0;url=/there'>"
     seen = judged(html=f"<base href={LONG}>{refresh}{links}")
@@ -410,7 +414,7 @@ def test_a_refresh_leads_somewhere_though_the_page_is_full() -> None:
     assert SITE + "/there" in [link.url for link in seen.links]
 
 
-def test_what_a_page_says_of_itself_is_bounded() -> None:
+def test_canonicals_and_validators_are_limited_in_length() -> None:
     long = "/" + "c" * 9_000
     assert judged(html=head(f"<link rel=canonical href={long}>")).outcome == Listed()
     assert judged(html=head(f"<meta http-equiv=refresh content='0;url={long}'>")).outcome == Listed()

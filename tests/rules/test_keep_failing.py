@@ -1,4 +1,4 @@
-"""A published page that fails for now stays listed for a while; one that the site says is gone goes at once."""
+"""A published page that fails temporarily stays listed for a while; a page that is gone is removed at once."""
 
 import time
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ def test_how_long_a_published_page_stays(outcome: Outcome, seconds: float) -> No
     assert patience(outcome, 0.0) == 0
 
 
-def test_a_kept_page_is_judged_as_its_failure() -> None:
+def test_a_kept_page_has_the_patience_of_its_failure() -> None:
     assert all(
         patience(Kept(cause), WEEK) == patience(Failed(cause), WEEK)
         for cause in Cause
@@ -57,7 +57,7 @@ def test_a_kept_page_is_judged_as_its_failure() -> None:
 
 @dataclass
 class Nights:
-    """A site that is crawled and published night after night, by a clock that the test sets."""
+    """A site that is crawled and published every night, with a clock set by the test."""
 
     folder: Path
     site: Site
@@ -77,7 +77,7 @@ class Nights:
         self.site.respond(path, answer)
 
     async def night(self, after: float = DAY, **chosen: Any) -> dict[str, str]:
-        """One more, `after` seconds later; the outcome of each page of this run, by its path."""
+        """Another crawl, `after` seconds later. Returns the outcome of each page by its path."""
         self.later += after
         given = (
             {"state": str(self.folder / "s.db"), "max_failed": 1.0, "max_shrink": 1.0} | self.chosen | chosen
@@ -105,7 +105,7 @@ class Nights:
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Nothing here touches the event loop."""
+    """The tests do not depend on the event loop."""
     return "asyncio"
 
 
@@ -136,7 +136,7 @@ async def test_a_page_that_fails_for_now_keeps_its_place_and_date_for_a_week(nig
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_page_that_wants_a_login_stays_for_two_days(nights: Nights, status: int) -> None:
+async def test_a_page_that_requires_a_login_stays_for_two_days(nights: Nights, status: int) -> None:
     await nights.night()
     nights.status["/1"] = status
     assert [(await nights.night(DAY * 0.9))["/1"] for _ in range(4)] == ["kept:forbidden"] * 3 + [
@@ -148,7 +148,7 @@ async def test_a_page_that_wants_a_login_stays_for_two_days(nights: Nights, stat
     ("status", "outcome"),
     [(404, "failed:not-found"), (410, "failed:not-found"), (400, "failed:client-error")],
 )
-async def test_a_page_that_is_gone_goes_at_once_and_does_not_come_back_by_failing(
+async def test_a_removed_page_is_unlisted_at_once_and_not_kept_by_a_later_failure(
     nights: Nights, status: int, outcome: str
 ) -> None:
     await nights.night()
@@ -160,13 +160,13 @@ async def test_a_page_that_is_gone_goes_at_once_and_does_not_come_back_by_failin
     assert (await nights.night())["/1"] == "failed:server-error", "it is in no publication any more"
 
 
-async def test_only_what_was_published_is_kept(nights: Nights) -> None:
+async def test_only_published_pages_are_kept(nights: Nights) -> None:
     nights.status["/1"] = 500
     assert (await nights.night())["/1"] == "failed:server-error"
     assert (await nights.night())["/1"] == "failed:server-error"
 
 
-async def test_what_a_refused_run_listed_was_not_published(nights: Nights) -> None:
+async def test_pages_of_a_refused_run_were_not_published(nights: Nights) -> None:
     nights.status["/1"] = 404
     await nights.night()
     nights.status["/1"] = 200
@@ -177,7 +177,7 @@ async def test_what_a_refused_run_listed_was_not_published(nights: Nights) -> No
     assert (await nights.night())["/1"] == "failed:server-error"
 
 
-async def test_the_clock_runs_over_refused_dry_and_many_runs(nights: Nights) -> None:
+async def test_the_time_counts_through_refused_and_dry_runs(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 503
     assert (await nights.night(dry_run=True))["/1"] == "kept:server-error"
@@ -190,7 +190,7 @@ async def test_the_clock_runs_over_refused_dry_and_many_runs(nights: Nights) -> 
     assert (await nights.night(DAY))["/1"] == "failed:server-error"
 
 
-async def test_the_clock_begins_anew_after_an_answer(nights: Nights) -> None:
+async def test_a_successful_response_resets_the_time(nights: Nights) -> None:
     await nights.night()
     for status in (500, 200, 500):
         nights.status["/1"] = status
@@ -199,7 +199,7 @@ async def test_the_clock_begins_anew_after_an_answer(nights: Nights) -> None:
     assert (await nights.night(6 * DAY))["/1"] == "kept:server-error"
 
 
-async def test_an_interrupted_run_does_not_stop_the_clock(nights: Nights) -> None:
+async def test_the_time_counts_through_an_interrupted_run(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 500
     for _ in range(2):
@@ -209,7 +209,7 @@ async def test_an_interrupted_run_does_not_stop_the_clock(nights: Nights) -> Non
     assert (await nights.night(6 * DAY))["/1"] == "failed:server-error"
 
 
-async def test_keeping_can_be_shortened_and_switched_off(nights: Nights) -> None:
+async def test_keep_failing_can_be_shortened_and_switched_off(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = nights.status["/hub"] = 500
     nights.chosen["keep_failing"] = 2 * DAY
@@ -221,8 +221,8 @@ async def test_keeping_can_be_shortened_and_switched_off(nights: Nights) -> None
 
 
 @pytest.mark.parametrize("noindex", [False, True])
-async def test_what_only_failing_pages_link_to_is_asked_all_the_same(nights: Nights, noindex: bool) -> None:
-    """A page that fails leads where it led, whether it is listed itself or not; so also on the nights after."""
+async def test_pages_linked_only_by_failing_pages_are_still_fetched(nights: Nights, noindex: bool) -> None:
+    """A failing page keeps its links, whether it is listed or not, also on the following nights."""
     nights.page("/hub", "/below", noindex=noindex)
     await nights.night()
     nights.status["/hub"] = 500
@@ -235,7 +235,7 @@ async def test_what_only_failing_pages_link_to_is_asked_all_the_same(nights: Nig
     assert (outcomes["/hub"], outcomes.get("/below")) == ("failed:server-error", None), "a week is over"
 
 
-async def test_a_page_that_fails_is_held_against_the_scope_of_today(nights: Nights) -> None:
+async def test_the_current_scope_applies_to_a_failing_page(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = nights.status["/2"] = 500
     outcomes = await nights.night(no_list=("/1",), exclude=("/3",))
@@ -271,7 +271,7 @@ async def test_pages_of_a_host_whose_robots_txt_is_down_are_kept(nights: Nights)
         assert set(nights.entries) == {"/", "/hub", "/below"}
 
 
-async def test_a_site_that_is_down_altogether_changes_nothing(nights: Nights) -> None:
+async def test_a_site_that_is_down_completely_changes_nothing(nights: Nights) -> None:
     await nights.night()
     before = (nights.folder / "out/sitemap.xml.gz").read_bytes()
     nights.status |= dict.fromkeys(nights.site.answers, 500)
@@ -282,7 +282,7 @@ async def test_a_site_that_is_down_altogether_changes_nothing(nights: Nights) ->
     assert set((await nights.night()).values()) == {"listed"}
 
 
-async def test_silence_is_kept_too_and_the_next_answer_is_read_anew(nights: Nights) -> None:
+async def test_an_unmodified_page_is_kept_and_its_next_response_is_parsed(nights: Nights) -> None:
     await nights.night()
     answer, up = nights.site.answers["/1"], False
     nights.site.respond("/1", lambda request: answer(request) if up else request.connection.close())
@@ -294,7 +294,7 @@ async def test_silence_is_kept_too_and_the_next_answer_is_read_anew(nights: Nigh
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-async def test_what_is_kept_does_not_depend_on_concurrency(nights: Nights, processes: int) -> None:
+async def test_kept_pages_do_not_depend_on_concurrency(nights: Nights, processes: int) -> None:
     await nights.night()
     nights.status |= {"/1": 500, "/hub": 429, "/below": 403}
     for concurrency in (1, 4, 16):
@@ -304,8 +304,8 @@ async def test_what_is_kept_does_not_depend_on_concurrency(nights: Nights, proce
         )  # fmt: skip
 
 
-async def test_pages_that_only_a_failing_sitemap_named_are_asked_all_the_same(nights: Nights) -> None:
-    """The index fails one night, a sitemap below it the next; so for a week, and not once it is gone."""
+async def test_pages_only_in_a_failing_sitemap_are_still_fetched(nights: Nights) -> None:
+    """The index fails one night, a sitemap in it the next: for a week, but not once it is gone."""
     site, down = nights.site, dict[str, int]()
     nights.page("/orphan")
     nights.page("/other")

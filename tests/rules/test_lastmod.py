@@ -1,4 +1,4 @@
-"""The ladder of dates, over pages and over runs: true or absent."""
+"""The sources of dates, for single pages and over several runs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ def test_the_newest_credible_date_of_a_page(texts: list[str], expected: str | No
     ("behind", "server", "fresh"),
     [(0, None, True), (4, None, True), (6, None, False), (3_600, 3_600, True), (3_600, 0, False)],
 )
-def test_a_date_of_the_request_itself_is_told_by_either_clock(
+def test_the_time_of_the_request_is_recognised_by_either_clock(
     behind: int, server: int | None, fresh: bool
 ) -> None:
     headers = (
@@ -64,7 +64,7 @@ def test_most_pages_decide(counts: tuple[int, int, int, int], believed: bool) ->
     assert (lie(Evidence("https://a.example", *counts)) is None) is believed
 
 
-# -- over whole crawls -----------------------------------------------------------------------------------
+# -- whole crawls ----------------------------------------------------------------------------------------
 
 pytestmark = pytest.mark.anyio
 PAGES = [f"/{number}" for number in range(8)]
@@ -83,7 +83,7 @@ def build(
 
 
 async def crawl(origin: str, folder: Path, **dates: Any) -> dict[str, tuple[str, str] | None]:
-    """Path -> date and source of every listed page."""
+    """The date and source of each listed page, by path."""
     settings = Settings(
         scope=Scope(start=(origin + "/",)),
         pace=Pace(rate=0.0),
@@ -112,14 +112,14 @@ def now(_: str = "") -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-async def test_true_headers_are_believed(tmp_path: Path) -> None:
+async def test_correct_headers_are_trusted(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: OLD)
     with site.serve() as origin:
         assert set((await crawl(origin, tmp_path)).values()) == {("2024-01-02", "header")}
 
 
-async def test_the_time_of_the_request_on_most_pages_is_a_lie_and_what_pages_state_is_taken(
+async def test_headers_with_the_request_time_are_not_trusted_and_stated_dates_are_used(
     tmp_path: Path,
 ) -> None:
     site = Site()
@@ -132,7 +132,7 @@ async def test_the_time_of_the_request_on_most_pages_is_a_lie_and_what_pages_sta
     assert set(dates.values()) == {None}, "also the page whose header may be true: nobody can tell"
 
 
-async def test_one_page_that_just_changed_is_no_lie(tmp_path: Path) -> None:
+async def test_a_single_page_that_just_changed_is_trusted(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda path: now() if path == "/3" else OLD)
     with site.serve() as origin:
@@ -140,7 +140,7 @@ async def test_one_page_that_just_changed_is_no_lie(tmp_path: Path) -> None:
     assert dates["/3"] == (now().date().isoformat(), "header")
 
 
-async def test_a_header_that_moves_while_the_content_does_not_keeps_the_date_it_had(tmp_path: Path) -> None:
+async def test_a_header_that_changes_without_the_content_keeps_its_earlier_date(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: OLD)
     with site.serve() as origin:
@@ -157,7 +157,7 @@ async def test_a_header_that_moves_while_the_content_does_not_keeps_the_date_it_
     assert set(dates.values()) == {("2024-01-02", "history")}
 
 
-async def test_without_headers_history_tells_when_content_moved(tmp_path: Path) -> None:
+async def test_without_headers_the_date_comes_from_history(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: None)
     with site.serve() as origin:
@@ -186,7 +186,7 @@ async def test_without_headers_history_tells_when_content_moved(tmp_path: Path) 
         ("none", None),
     ],
 )
-async def test_the_ladder_can_be_chosen(
+async def test_the_sources_of_dates_can_be_chosen(
     tmp_path: Path, chosen: str, expected: tuple[str, str] | None
 ) -> None:
     site = Site()

@@ -1,4 +1,4 @@
-"""With a login, what would end it is not asked for; and a login is taken as people write it."""
+"""A crawl with a login fetches no logout links; the forms in which a login is accepted."""
 
 import base64
 import itertools
@@ -29,7 +29,7 @@ SITE = "https://a.example"
         "/ucp.php?mode=logout", "/abmelden",
     ],
 )  # fmt: skip
-def test_what_ends_a_session_is_known_by_its_name(target: str) -> None:
+def test_logout_urls_are_recognised_by_name(target: str) -> None:
     assert ends_session(SITE + target)
 
 
@@ -40,12 +40,12 @@ def test_what_ends_a_session_is_known_by_its_name(target: str) -> None:
         "/a?q=how+to+logout", "/destroy", "/log/out", "/about", "/?outlog=1", "/signouts",
     ],
 )  # fmt: skip
-def test_other_pages_are_asked_for(target: str) -> None:
+def test_other_urls_are_not_logouts(target: str) -> None:
     assert not ends_session(SITE + target)
     assert names_login(SITE + target) is (target == "/login")
 
 
-def test_a_long_url_costs_no_more_than_its_length() -> None:
+def test_time_is_linear_in_the_length_of_a_url() -> None:
     assert not ends_session(SITE + "/" + "logout-" * 1_000 + "?" + "a=logou&" * 900)
 
 
@@ -63,7 +63,7 @@ COOKIES = "# Netscape HTTP Cookie File\n"
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", ["auth_env", "cookie_file", "header", None])
-async def test_no_logout_is_asked_for_with_a_login(
+async def test_logout_urls_are_not_fetched_with_a_login(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str | None
 ) -> None:
     monkeypatch.setenv("LOGIN", "Bearer x")
@@ -107,12 +107,12 @@ def authorization(secret: str) -> str:
         ("usér:päss", None),
     ],
 )
-def test_a_login_is_taken_as_it_is_usually_written(secret: str, sent: str | None) -> None:
+def test_credentials_are_accepted_in_their_usual_forms(secret: str, sent: str | None) -> None:
     basic = "Basic " + base64.b64encode(secret.encode()).decode()
     assert authorization(secret) == (sent or basic)
 
 
-def test_a_token_that_no_header_can_hold_is_one_sentence() -> None:
+def test_a_token_invalid_in_a_header_is_reported_in_one_sentence() -> None:
     with pytest.raises(ConfigError, match="contains characters that are not allowed in a token"):
         authorization("Bearer gehe\u00efm")
 
@@ -150,7 +150,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_lists_are_repeated_or_parted_by_commas(name: str) -> None:
+def test_lists_are_repeated_or_separated_by_commas(name: str) -> None:
     one, two = LISTS[name]
     flag, field = f"--{name}", name.replace("-", "_")
     for words in ([flag, one, flag, two], [flag, f"{one},{two}"], [flag, f"{one}, {two}"]):

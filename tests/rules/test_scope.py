@@ -1,4 +1,4 @@
-"""What belongs to the site."""
+"""Which URLs belong to the site."""
 
 from typing import Any
 
@@ -53,17 +53,17 @@ def test_the_reach_of_a_site(reach: str, start: str, url: str, belongs: bool) ->
         ({"max_depth": 2}, "https://example.com/a", None),
     ],
 )
-def test_what_is_found_is_visited_or_set_aside(chosen: dict[str, Any], url: str, why: Why | None) -> None:
+def test_discovered_urls_are_visited_or_filtered(chosen: dict[str, Any], url: str, why: Why | None) -> None:
     assert scope(**chosen).filtered(Url(url), 2) is why
 
 
-def test_outside_of_the_start_folder_is_excluded_and_another_host_is_offsite() -> None:
+def test_urls_outside_the_start_folder_are_excluded_and_other_hosts_are_offsite() -> None:
     narrow = scope("https://example.com/docs/", scope="path")
     assert narrow.filtered(Url("https://example.com/"), 1) is Why.EXCLUDED
     assert narrow.filtered(Url("https://other.com/docs/"), 1) is Why.OFFSITE
 
 
-def test_www_and_bare_are_one_site_only_when_one_redirects_to_the_other() -> None:
+def test_www_and_without_are_one_site_only_if_one_redirects_to_the_other() -> None:
     start, to = Url("https://example.com/"), Url("https://www.example.com/")
     before = scope()
     assert not before.belongs(to)
@@ -73,19 +73,19 @@ def test_www_and_bare_are_one_site_only_when_one_redirects_to_the_other() -> Non
     assert after.unlisted(to) is None
 
 
-def test_a_start_that_moves_to_https_takes_the_site_along() -> None:
+def test_a_start_url_that_redirects_to_https_moves_the_site_to_https() -> None:
     start, to = Url("http://example.com/"), Url("https://example.com/")
     after = scope("http://example.com/").admitting(start, to)
     assert after.unlisted(Url("https://example.com/a")) is None
     assert after.unlisted(Url("http://example.com/a")) is Why.SCHEME
 
 
-def test_a_start_that_moves_to_a_stranger_admits_nobody() -> None:
+def test_a_start_url_that_redirects_to_another_site_does_not_widen_the_scope() -> None:
     start, to = Url("https://example.com/"), Url("https://stranger.com/")
     assert not scope().admitting(start, to).belongs(to)
 
 
-def test_the_start_is_visited_but_not_listed_when_include_leaves_it_out() -> None:
+def test_a_start_url_not_in_include_is_visited_but_not_listed() -> None:
     chosen = scope(include=("/blog/*",))
     assert chosen.unlisted(Url("https://example.com/")) is Why.EXCLUDED
     assert chosen.unlisted(Url("https://example.com/blog/1")) is None
@@ -101,7 +101,7 @@ def test_no_list_no_fetch_and_length() -> None:
     assert chosen.unlisted(Url(base + "x" * (2048 - len(base)))) is Why.TOO_LONG
 
 
-def test_a_url_longer_than_servers_take_is_not_asked_for() -> None:
+def test_a_url_longer_than_servers_accept_is_not_fetched() -> None:
     site = "https://example.com/"
     scope = Scope.of((Url(site),), sections.Scope())
     assert scope.filtered(Url(site + "x" * (8_192 - len(site))), 1) is None

@@ -1,4 +1,4 @@
-"""When a host has had enough."""
+"""When a host counts as overloaded."""
 
 from datetime import UTC, datetime
 
@@ -29,16 +29,16 @@ def told(*answers: tuple[Reply, float]) -> list[float | None]:
         (Response(429, Headers([("retry-after", "junk")])), 0.0),
     ],
 )
-def test_what_one_answer_says(reply: Reply, seconds: float | None) -> None:
+def test_the_pause_after_one_response(reply: Reply, seconds: float | None) -> None:
     assert told((reply, 0.1)) == [seconds]
 
 
-def test_many_503_are_the_hosts_own_trouble_and_a_few_are_not() -> None:
+def test_many_503_mean_an_overloaded_host_and_a_few_do_not() -> None:
     assert not any(wait is not None for wait in told(*[(OK, 0.1), (OK, 0.1), (OK, 0.1), (BUSY, 0.1)] * 10))
     assert told(*[(OK, 0.1)] * 20, *[(BUSY, 0.1)] * 6)[-1] == 0.0
 
 
-def test_answers_that_become_slower_show_strain_and_slow_ones_do_not() -> None:
+def test_responses_that_become_slower_mean_overload_and_constantly_slow_ones_do_not() -> None:
     assert told(*[(OK, 0.2)] * 50, *[(OK, 2.0)] * 10)[-1] == 0.0
     assert not any(wait is not None for wait in told(*[(OK, 3.0)] * 100))
     assert not any(wait is not None for wait in told(*[(OK, 0.01)] * 50, *[(OK, 0.5)] * 50)), "nobody minds"
@@ -46,7 +46,7 @@ def test_answers_that_become_slower_show_strain_and_slow_ones_do_not() -> None:
     assert recovered[-1] is None
 
 
-def test_hosts_are_judged_by_themselves_and_not_remembered_for_ever() -> None:
+def test_each_host_has_its_own_statistics_and_old_ones_are_forgotten() -> None:
     strain = Throttle()
     for number in range(10_100):
         assert strain.of(f"https://{number}.example", OK, 0.1, NOW) is None

@@ -1,4 +1,4 @@
-"""Crawler traps: what shows by the text of a URL, and the patterns that URLs lie in. Whole crawls: `test_rounds`."""
+"""Crawler traps: those that are obvious from a URL, and the patterns of URLs. Whole crawls: `test_rounds`."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from crawler.model.outcome import Pattern
 from crawler.model.trap import SAYS, Trap
 from crawler.parse.url import Url
-from crawler.rules.trap_patterns import DEEPEST, calendar_of, pattern_of, spelled
+from crawler.rules.trap_patterns import DEEPEST, calendar_of, obvious, pattern_of
 from crawler.rules.traps import BATCH, TOLD, Traps, due
 
 SITE = "https://a.example"
@@ -29,14 +29,14 @@ SITE = "https://a.example"
         ("/?" + "&".join(["tag[]=x"] * 11), "query"),
     ],
 )
-def test_what_shows_by_the_text_alone(path: str, kind: str | None) -> None:
-    shown = spelled(SITE + path, 3)
+def test_traps_that_are_obvious_from_the_url(path: str, kind: str | None) -> None:
+    shown = obvious(SITE + path, 3)
     assert (shown[0] if shown else None) == kind
     assert Traps().bars(Url(SITE + path), 3) is (kind is not None)
     assert not Traps([kind] if kind else []).bars(Url(SITE + path), 3)
 
 
-def test_depth_has_an_end() -> None:
+def test_depth_is_limited() -> None:
     assert not Traps().bars(Url(SITE + "/x"), DEEPEST)
     assert Traps().bars(Url(SITE + "/x"), DEEPEST + 1)
 
@@ -82,7 +82,7 @@ def test_depth_has_an_end() -> None:
         ("/report-2026-13", None),
     ],
 )
-def test_what_is_a_leaf_of_a_calendar(path: str, pattern: str | None) -> None:
+def test_pages_of_a_calendar_are_recognised(path: str, pattern: str | None) -> None:
     assert calendar_of(SITE + path) == (None if pattern is None else SITE + pattern)
 
 
@@ -100,7 +100,7 @@ def test_what_is_a_leaf_of_a_calendar(path: str, pattern: str | None) -> None:
         ("/a?=", "/a?=…"),
     ],
 )
-def test_the_pattern_of_a_query_is_the_set_of_its_names(path: str, pattern: str) -> None:
+def test_the_pattern_of_a_query_is_its_set_of_parameter_names(path: str, pattern: str) -> None:
     assert pattern_of(SITE + path) == Pattern("query", SITE + pattern, SITE + "/a?…")
 
 
@@ -113,17 +113,17 @@ def test_calendars_of_an_origin_are_one_family() -> None:
     assert families == {f"calendars of {SITE}"}
 
 
-def test_most_urls_lie_in_no_pattern() -> None:
+def test_most_urls_have_no_pattern() -> None:
     assert pattern_of(SITE + "/a/b") is None
     assert Traps(["query"]).pattern(Url(SITE + "/a?b=1")) is None, "what is allowed waits for no round"
 
 
-def test_a_batch_has_to_bring_more_than_any_first_page() -> None:
+def test_a_batch_must_bring_more_than_one_new_page() -> None:
     assert due(BATCH) == 3
     assert all(due(2 * size) > due(size) for size in range(BATCH, 10 * BATCH))
 
 
-def test_what_is_reported_is_bounded_and_reported_once() -> None:
+def test_traps_are_reported_once_and_up_to_a_limit() -> None:
     traps = Traps()
     for number in range(3 * TOLD):
         traps.tell("path", f"p{number // 2}", SITE)
@@ -131,15 +131,15 @@ def test_what_is_reported_is_bounded_and_reported_once() -> None:
     assert traps.news() == []
 
 
-def test_a_trap_says_how_to_go_in() -> None:
+def test_a_trap_names_the_flag_that_allows_it() -> None:
     for kind in SAYS:
         words = str(Trap(kind, "pattern", "example"))
         assert words.endswith(f"(--allow-trap {kind} crawls it)" if kind != "links" else "as in example")
 
 
 @given(st.text(max_size=60), st.integers(0, 5_000))
-def test_no_url_is_too_strange(text: str, depth: int) -> None:
+def test_any_url_is_accepted(text: str, depth: int) -> None:
     url = SITE + "/" + text
-    spelled(url, depth)
+    obvious(url, depth)
     pattern_of(url)
     Traps().bars(Url(url), depth)
