@@ -1,18 +1,19 @@
 """Converts outcomes and facts to and from plain values, for the columns of the state and for messages to workers.
 
-A date becomes seconds since the epoch, a reason its code. Pure.
+A date becomes seconds since the epoch, a reason its code. Facts travel in the order of `FACTS`, from which every list of
+columns and every message is made, so that nobody counts positions. Pure.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple
 
 from crawler.model.facts import Facts, Lastmod, Look, Validators
-from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code
+from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.settlement import Settlement
 from crawler.parse.url import Url
-
-LONGEST_DETAIL: Final = 8_192  # characters
 
 
 def detail_of(outcome: Outcome) -> str:
@@ -43,41 +44,6 @@ def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) ->
     return None
 
 
-def facts_of(
-    status: int | None,
-    etag: str | None,
-    modified: str | None,
-    lastmod: int | None,
-    source: str | None,
-    header: int | None,
-    fresh: int | None,
-    stated: int | None,
-    content: str | None,
-    unordered: str | None,
-    variant: str | None,
-    look: str | None,
-) -> Facts | None:
-    """The facts from a row; None if the URL was never answered."""
-    if status is None:
-        return None
-    dated = lastmod_of(lastmod, source)
-    validators = Validators(etag, modified)
-    named = Url(variant) if variant else None
-    seen = Look.of(look) if look else None
-    return Facts(
-        status,
-        validators,
-        dated,
-        moment(header),
-        bool(fresh),
-        moment(stated),
-        content,
-        unordered,
-        named,
-        seen,
-    )
-
-
 def moment(at: int | None) -> datetime | None:
     """Seconds since the epoch as a date."""
     return None if at is None else datetime.fromtimestamp(at, UTC)
@@ -95,31 +61,82 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
     return Lastmod(datetime.fromtimestamp(at, UTC), Source.of(source))
 
 
-def plain_facts(facts: Facts | None) -> list[Any]:
-    """The arguments of `facts_of`."""
+# -- facts, by name -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """How the values of one type are written down, and read again; None: as they are."""
+
+    write: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None
+
+
+STATUS: Final = Form()
+TEXT: Final = Form()
+URL: Final = Form()
+FLAG: Final = Form(read=bool)
+MOMENT: Final = Form(seconds, moment)
+SOURCE: Final = Form(attrgetter("value"), Source.of)
+LOOK: Final = Form(attrgetter("value"), Look.of)
+
+
+class Fact(NamedTuple):
+    """One plain value of `Facts`."""
+
+    name: str  # of its column in every state
+    form: Form
+    part_of: str = ""  # the field of `Facts` that it is a part of; empty: it is a field itself
+
+
+FACTS: Final = (
+    Fact("status", STATUS),  # first: without it there are no facts
+    Fact("etag", TEXT, "validators"),
+    Fact("modified", TEXT, "validators"),
+    Fact("header", MOMENT),
+    Fact("fresh", FLAG),
+    Fact("stated", MOMENT),
+    Fact("content", TEXT),
+    Fact("unordered", TEXT),
+    Fact("variant", URL),
+    Fact("look", LOOK),
+    # Last, since a date may be missing as a whole.
+    Fact("lastmod", MOMENT, "lastmod"),
+    Fact("source", SOURCE, "lastmod"),
+)
+"""Everything that a page told us and that is kept. A new fact is a field of `Facts`, a line here, and a column."""
+
+_COLUMNS: Final = [fact.name for fact in FACTS]
+_WRITES: Final = [fact.form.write for fact in FACTS]
+_READS: Final = [(fact.form.read, Facts._field_defaults.get(fact.name)) for fact in FACTS]
+_NO_FACTS: Final = (None,) * len(FACTS)
+# These run once for each page: what stands where is looked up here, once.
+_plain: Final = attrgetter(*(f"{fact.part_of}.{fact.name}".lstrip(".") for fact in FACTS[:-2]))
+_validators: Final = itemgetter(_COLUMNS.index("etag"), _COLUMNS.index("modified"))
+_fields: Final = itemgetter(
+    *((*_COLUMNS[:-2], "lastmod", "validators").index(name) for name in Facts._fields)
+)
+
+
+def plain_facts(facts: Facts | None) -> Sequence[Any]:
+    """The facts as plain values, in the order of `FACTS`."""
     if facts is None:
-        return [None] * 12
-    dated = facts.lastmod
+        return _NO_FACTS
+    date = facts.lastmod
+    values = (*_plain(facts), date and date.at, date and date.source)
     return [
-        facts.status,
-        facts.validators.etag,
-        facts.validators.modified,
-        seconds(dated.at) if dated else None,
-        dated.source.value if dated else None,
-        seconds(facts.header),
-        facts.fresh,
-        seconds(facts.stated),
-        facts.content,
-        facts.unordered,
-        facts.variant,
-        facts.look.value if facts.look else None,
+        value if value is None or write is None else write(value)
+        for value, write in zip(values, _WRITES, strict=True)
     ]
 
 
-def settled_row(settlement: Settlement, links: list[int] | None, patience: float) -> list[Any]:
-    """The row for `schema.SETTLE` of the frontier. `patience`: see `keep_failing.patience`."""
-    verdict = settlement.verdict
-    ended = [settlement.lease.id, code(verdict.outcome), detail_of(verdict.outcome) or None]
-    facts = plain_facts(verdict.facts)
-    answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
-    return [*ended, *facts[:5], links, verdict.unchanged, *facts[5:], patience, answered, settlement.listable]
+def facts_of(values: Sequence[Any]) -> Facts | None:
+    """The facts that `plain_facts` wrote down, in the order of `FACTS`; nothing when the URL was never answered."""
+    *known, at, source = [
+        absent if value is None else value if read is None else read(value)
+        for value, (read, absent) in zip(values, _READS, strict=True)
+    ]
+    if known[0] is None:
+        return None
+    known += (None if at is None or source is None else Lastmod(at, source), Validators(*_validators(known)))
+    return Facts._make(_fields(known))

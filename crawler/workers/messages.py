@@ -4,13 +4,15 @@ A 304 comes back as such: what it stands for is with the lease, which stays at h
 """
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from crawler.model import serialise
 from crawler.model.facts import Facts, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Kept, Later, Listed, Moved, Outcome, code
 from crawler.model.reasons import Cause
-from crawler.model.serialise import detail_of, facts_of, outcome_of, plain_facts
+from crawler.model.serialise import FACTS, detail_of, facts_of, outcome_of, plain_facts
 from crawler.model.settlement import Seen, Verdict
 from crawler.model.visit import Link, Visit
 from crawler.parse import headers
@@ -77,7 +79,7 @@ def read(said: JSON, lease: Lease) -> Seen:
             raise ValueError("unchanged, of a page that was never seen")
         return Seen(unchanged(lease.prior))
     ended, facts, follow, avoid, truncated = said
-    known = _facts(*facts)
+    known = _facts(facts)
     return Seen(Verdict(_outcome(known, *ended), known, _links(follow, avoid)), _flag(truncated))
 
 
@@ -100,30 +102,15 @@ def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Out
     return outcome
 
 
-def _facts(
-    status: JSON,
-    etag: JSON,
-    modified: JSON,
-    at: JSON,
-    source: JSON,
-    header: JSON,
-    fresh: JSON,
-    stated: JSON,
-    content: JSON,
-    unordered: JSON,
-    variant: JSON,
-    look: JSON,
-) -> Facts | None:
-    texts = (
-        None if text is None else text_of(text) for text in (etag, modified, source, content, unordered, look)
+def _facts(said: JSON) -> Facts | None:
+    if not isinstance(said, list):
+        raise ValueError("no facts")  # noqa: TRY004 - all nonsense is one
+    return facts_of(
+        [
+            None if value is None else _CHECKS[fact.form](value)
+            for fact, value in zip(FACTS, said, strict=True)
+        ]
     )
-    asked, changed, rung, print_, loose, seen = texts
-    moments = (None if time is None else int(_number(time, -LATEST, LATEST)) for time in (at, header, stated))
-    dated, sent, says = moments
-    known = None if status is None else int(_number(status, 100, 999))
-    named = None if variant is None else url_of(variant)
-    is_fresh = known is not None and _flag(fresh)
-    return facts_of(known, asked, changed, dated, rung, sent, is_fresh, says, print_, loose, named, seen)
 
 
 def url_of(text: JSON) -> Url:
@@ -161,3 +148,14 @@ def _flag(value: JSON) -> bool:
     if not isinstance(value, bool):
         raise ValueError("neither true nor false")  # noqa: TRY004 - all nonsense is one
     return value
+
+
+_CHECKS: Final[Mapping[serialise.Form, Callable[[JSON], Any]]] = {
+    serialise.STATUS: lambda value: int(_number(value, 100, 999)),
+    serialise.TEXT: text_of,
+    serialise.URL: url_of,
+    serialise.FLAG: _flag,
+    serialise.MOMENT: lambda value: int(_number(value, -LATEST, LATEST)),
+    serialise.SOURCE: text_of,
+    serialise.LOOK: text_of,
+}

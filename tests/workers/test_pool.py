@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 from crawler.app.job import open_job
 from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
+from crawler.frontier.sqlite.rows import settled_row
+from crawler.model import serialise
 from crawler.model.facts import Facts, Lastmod, Look, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.serialise import settled_row
 from crawler.model.settlement import Seen, Settlement, Verdict
 from crawler.model.visit import Link, Visit
 from crawler.parse import strict_json
@@ -56,7 +57,7 @@ FACTS = Facts(
     Url("http://a.example/b.html"),
     Look.SHELL,
 )
-NO_FACTS = [None] * 12
+NO_FACTS = [None] * len(serialise.FACTS)
 OUTCOMES: list[Outcome] = [
     Listed(FACTS.lastmod), Unlisted(Why.NOINDEX), Unlisted(Why.CANONICAL, "http://x.example/b"), Moved(Url("https://y/")),
     Later(1.5, Cause.RATE_LIMITED, "503"), Failed(Cause.DNS, "no"),

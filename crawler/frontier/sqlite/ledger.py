@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from crawler.frontier.seen_cache import SeenCache
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.rounds import Rounds
+from crawler.frontier.sqlite.rows import FACT_COLUMNS, DueRow, FoundRow, settled_row
 from crawler.frontier.sqlite.seeds import SeedLedger
 from crawler.model.lease import Lease, Prior
 from crawler.model.note import Note
@@ -22,7 +23,7 @@ from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.seed import Seed
-from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of, settled_row
+from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of
 from crawler.model.settlement import Settlement
 from crawler.model.survey import Balance
 from crawler.model.url_record import InPattern, UrlRecord
@@ -41,7 +42,7 @@ STRAIN_PAUSE: Final = (
     1.0  # seconds in which strain doubles once: answers that were in flight together say one thing
 )
 STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
-
+_DUE: Final = len(DueRow._fields)  # where the facts begin in a row of `schema.DUE`
 
 T = TypeVar("T")
 
@@ -119,7 +120,7 @@ class Ledger(SeedLedger):
             "url WHERE run <= ?",
             "seed WHERE run <= ?",
         ):
-            self._db.execute(f"DELETE FROM {statement}", (last,))  # noqa: S608 - our own words
+            self._db.execute(f"DELETE FROM {statement}", (last,))
 
     def _trusted_since(self, reading: str) -> int:
         other = self.one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
@@ -130,8 +131,8 @@ class Ledger(SeedLedger):
         named = _once(visits) if seed else self._news(visits)
         number = self.seed_id(seed) if seed else None
         rows = [self._row(visit) for visit in named]
-        due = [row for row in rows if row[1] == schema.QUEUED]
-        self._insert([row for row in rows if row[1] != schema.QUEUED], number)
+        due = [row for row in rows if row.state == schema.QUEUED]
+        self._insert([row for row in rows if row.state != schema.QUEUED], number)
         new = self._insert(due, number)
         return new + (self.name_known(rows, seed, number) if seed and number else 0)
 
@@ -148,8 +149,7 @@ class Ledger(SeedLedger):
         given = {"rows": json.dumps([self._row(visit) for visit in visits]), "run": self.run}
         self._db.execute(schema.NEARER, given)
 
-    def _row(self, visit: Visit) -> list[Any]:
-        """What `schema.ADD` takes."""
+    def _row(self, visit: Visit) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
         state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
         place = self.rounds.place(visit.url, pattern) if pattern and filtered is None else None
@@ -157,7 +157,7 @@ class Ledger(SeedLedger):
             state = schema.HELD
             if place.closed:
                 state, filtered, detail = schema.SETTLED, Why.TRAP, pattern.text
-        return [
+        return FoundRow(
             visit.url,
             state,
             self._host(origin(visit.url)) if visit.filtered is None else None,
@@ -169,7 +169,7 @@ class Ledger(SeedLedger):
             detail,
             place.trap if place else None,
             place.sample if place else None,
-        ]
+        )
 
     def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
         """Those that may be news, as far as is remembered."""
@@ -188,7 +188,7 @@ class Ledger(SeedLedger):
             for url, number, filtered in json.loads(self.one(schema.KNOWN, given)[0]):
                 self._known.add(Url(url), number, filtered=bool(filtered))
 
-    def _insert(self, rows: list[list[Any]], seed: int | None) -> int:
+    def _insert(self, rows: list[FoundRow], seed: int | None) -> int:
         if not rows:
             return 0
         given = {"rows": json.dumps(rows), "run": self.run, "seed": seed, "round": self.rounds.round}
@@ -198,7 +198,7 @@ class Ledger(SeedLedger):
             self._db.execute(schema.LINKED, given)
             if self.one(schema.ANY_NOFOLLOW)[0]:
                 new += self._db.execute(schema.UPGRADE, given).rowcount
-        self._remember([row[0] for row in rows])
+        self._remember([Url(row.url) for row in rows])
         return new
 
     def _id(self, url: Url | None) -> int | None:
@@ -261,15 +261,15 @@ class Ledger(SeedLedger):
         )
 
     def _lease_of(self, row: list[Any], token: int, at: float, robots_first: bool) -> Lease:
-        number, url, depth, hops, via, attempts, learned, outcome, detail, *facts = row
+        due, facts = DueRow._make(row[:_DUE]), row[_DUE:]
         prior = None
-        if learned is not None and self._since <= learned < self.run:
-            known = facts_of(*facts)
-            ended = outcome_of(outcome, detail, known.lastmod if known else None)
+        if due.learned is not None and self._since <= due.learned < self.run:
+            known = facts_of(facts)
+            ended = outcome_of(due.outcome, due.detail, known.lastmod if known else None)
             # A page that failed has nothing to be asked "changed since?" with.
             prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
-        visit = Visit(Url(url), depth, Url(via) if via else None, hops)
-        return Lease(number, token, visit, attempts + 1, at, robots_first, prior)
+        visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
+        return Lease(due.id, token, visit, due.attempts + 1, at, robots_first, prior)
 
     def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
         """Seconds until a waiting visit is due or a host has a slot again."""
@@ -440,36 +440,25 @@ class Ledger(SeedLedger):
 
     def record(self, url: Url) -> UrlRecord | None:
         """See `ports.Record.record`."""
-        row = self.one_or_none(
-            """SELECT u.depth, v.url, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
-               u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content, u.unordered, u.variant,
-               u.look,
-               s.kind, s.name, s.depth, u.was, u.was_lastmod, u.failing,
-               t.pattern, t.asked, t.closed
-               FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
-               LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run WHERE u.url = ?""",
-            (url,),
-        )
-        if row is None:
+        story = self.by_name(schema.RECORD, {"url": url})
+        if story is None:
             return None
-        depth, via, hops, run, state, outcome, detail, attempts, settled, *rest = row
-        *rest, kind, name, nested, was, was_lastmod, failing, pattern, asked, closed = rest
-        facts = facts_of(*rest)
-        visit = Visit(url, depth, Url(via) if via else None, hops)
-        ended = outcome_of(outcome, detail, lastmod_of(rest[3], rest[4]))
+        visit = Visit(url, story["depth"], Url(story["via"]) if story["via"] else None, story["hops"])
         return UrlRecord(
             visit,
-            run,
-            schema.STATES[state],
-            ended,
-            facts,
-            attempts,
-            settled,
-            was,
-            moment(was_lastmod),
-            failing,
-            None if kind is None else Seed(SeedKind(kind), name, nested),
-            None if pattern is None else InPattern(pattern, asked, bool(closed)),
+            story["run"],
+            schema.STATES[story["state"]],
+            outcome_of(story["outcome"], story["detail"], lastmod_of(story["lastmod"], story["source"])),
+            facts_of([story[fact] for fact in FACT_COLUMNS]),
+            story["attempts"],
+            story["settled"],
+            story["was"],
+            moment(story["was_lastmod"]),
+            story["failing"],
+            None if story["kind"] is None else Seed(SeedKind(story["kind"]), story["name"], story["nested"]),
+            None
+            if story["pattern"] is None
+            else InPattern(story["pattern"], story["asked"], bool(story["closed"])),
         )
 
     # -- SQLite -------------------------------------------------------------------------------------------
@@ -487,6 +476,12 @@ class Ledger(SeedLedger):
         """The first row, if there is one."""
         row: tuple[Any, ...] | None = self._db.execute(sql, args).fetchone()
         return row
+
+    def by_name(self, sql: str, args: Any = ()) -> dict[str, Any] | None:
+        """The first row, if there is one, by the names of its columns."""
+        cursor = self._db.execute(sql, args)
+        row = cursor.fetchone()
+        return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else None
 
     def all(self, sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
         """All rows."""

@@ -37,14 +37,14 @@ FROM (
     SELECT trap AS id, count(*) AS pages FROM url
     WHERE id IN (SELECT value FROM json_each(:ids)) AND round IS NOT NULL AND {_READ} GROUP BY trap
 ) AS n WHERE trap.id = n.id
-"""  # noqa: S608 - our own words
+"""
 COUNT_FAMILY = f"""
 UPDATE trap SET asked = asked + n.pages, rest = rest - n.pages
 FROM (
     SELECT t.family AS id, count(*) AS pages FROM url JOIN trap AS t ON t.id = url.trap
     WHERE url.id IN (SELECT value FROM json_each(:ids)) AND round IS NOT NULL AND {_READ} AND NOT t.proven GROUP BY t.family
 ) AS n WHERE trap.id = n.id
-"""  # noqa: S608 - our own words
+"""
 
 # Patterns with URLs that are held: one step of the index for each, however many URLs there are. Sorted, and so read whole
 # before the first of them is touched.
@@ -85,7 +85,7 @@ SELECT count(*) FROM (
     AND (content IS NULL OR content IS NOT :bare)
     GROUP BY coalesce(content, url) HAVING min(coalesce(round, 0)) > :since LIMIT :enough
 )
-"""  # noqa: S608 - our own words
+"""
 _NAMED_BY = f"""
 FROM (
     SELECT trap, links FROM url INDEXED BY patterned
@@ -94,15 +94,15 @@ FROM (
 ) AS p, json_each(p.links) AS j, url AS u
 WHERE u.id = j.value AND u.run = :run AND u.found > :since AND u.host IS NOT NULL
 AND u.outcome NOT LIKE 'failed:%'
-"""  # noqa: S608 - our own words
+"""
 LINKS_OUT = f"""
 SELECT count(*) FROM (SELECT DISTINCT coalesce(u.content, u.id) {_NAMED_BY} AND u.trap IS NULL LIMIT :enough)
-"""  # noqa: S608 - our own words
+"""
 LINKS_TO_PATTERNS = f"""
 SELECT u.trap, count(DISTINCT u.id) {_NAMED_BY} AND u.trap IN
     (SELECT id FROM trap WHERE id = u.trap AND closed = 0 AND family <> :family)
 GROUP BY u.trap
-"""  # noqa: S608 - our own words
+"""
 
 # What one pattern alone shows or leads to, of those that nothing was known of: by pattern.
 ALONE = f"""
@@ -114,7 +114,7 @@ SELECT trap, sum(news) FROM (
     UNION ALL
     SELECT min(p.trap), 1 {_NAMED_BY} AND u.trap IS NULL GROUP BY u.id HAVING min(p.trap) = max(p.trap)
 ) GROUP BY trap
-"""  # noqa: S608 - our own words
+"""
 
 # A page of a closed pattern is listed if no other page of its family shows the same, or if it is the first that does.
 REPEATS = """

@@ -5,6 +5,8 @@ database is never touched and an earlier form is migrated: a change of `TABLES` 
 in `MIGRATIONS`.
 """
 
+from crawler.frontier.sqlite.rows import FACT_COLUMNS, DueRow, FoundRow, SettledRow, named, of
+
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
 VERSION = 11
 
@@ -201,11 +203,12 @@ CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 # Each statement below works on a whole group, passed as JSON: one step of SQLite, not one for each row, and so
 # one release of the interpreter lock, not hundreds.
 
-ADD = """
-INSERT INTO url (url, run, state, host, depth, hops, via, outcome, settled, seed, detail, trap, sample, found)
-SELECT value ->> 0, :run, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, :seed,
-       value ->> 8, value ->> 9, value ->> 10, :round
-FROM json_each(:rows) WHERE true
+FOUND = f"(SELECT {named(FoundRow._fields)} FROM json_each(:rows))"
+
+ADD = f"""
+INSERT INTO url ({", ".join(FoundRow._fields)}, run, seed, found)
+SELECT {", ".join(FoundRow._fields)}, :run, :seed, :round
+FROM {FOUND} WHERE true
 ON CONFLICT (url) DO UPDATE SET
     run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
     hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, tail = 0,
@@ -230,65 +233,50 @@ WHERE url.run < excluded.run
     "CONCLUDED", "(SELECT number FROM run WHERE status = 'concluded')"
 )
 
-UPGRADE = """
+UPGRADE = f"""
 UPDATE url SET
     state = r.state, host = r.host, depth = r.depth, hops = r.hops, via = r.via, outcome = r.outcome, detail = r.detail,
     trap = r.trap, sample = r.sample, found = :round
-FROM (
-    SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 2 AS host, value ->> 3 AS depth,
-           value ->> 4 AS hops, value ->> 5 AS via, value ->> 6 AS outcome, value ->> 8 AS detail,
-           value ->> 9 AS trap, value ->> 10 AS sample
-    FROM json_each(:rows) WHERE (value ->> 6) IS NOT 'unlisted:nofollow'
-) AS r
+FROM {FOUND} AS r
 WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'unlisted:nofollow'
+AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
 # A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
-NEARER = """
+NEARER = f"""
 UPDATE url SET depth = r.depth, hops = r.hops, via = r.via,
     state = iif(url.state = 3, r.state, url.state), host = coalesce(url.host, r.host),
     outcome = iif(url.state = 3, r.outcome, url.outcome), detail = iif(url.state = 3, r.detail, url.detail),
     trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
-FROM (
-    SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 2 AS host, value ->> 3 AS depth, value ->> 4 AS hops,
-           value ->> 5 AS via, value ->> 6 AS outcome, value ->> 8 AS detail, value ->> 9 AS trap, value ->> 10 AS sample
-    FROM json_each(:rows)
-) AS r
+FROM {FOUND} AS r
 WHERE url.url = r.url AND url.run = :run AND r.depth < url.depth
 AND (url.state IN (-1, 0) OR (url.state = 3 AND url.outcome = 'unlisted:depth'))
 """
 
 # A URL that another page names as canonical, or redirects to, and that was not asked for yet: it waits among its like.
-NAMED = """
+NAMED = f"""
 UPDATE url SET trap = r.trap, sample = r.sample, state = r.state,
     outcome = coalesce(r.outcome, iif(url.state = 3, NULL, url.outcome)), detail = r.detail
-FROM (
-    SELECT value ->> 0 AS url, value ->> 1 AS state, value ->> 6 AS outcome, value ->> 8 AS detail,
-           value ->> 9 AS trap, value ->> 10 AS sample
-    FROM json_each(:rows)
-) AS r
+FROM {FOUND} AS r
 WHERE url.url = r.url AND url.run = :run AND url.trap IS NOT NULL AND url.trap <> r.trap
 AND (url.state = -1 OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.attempts = 0))
 """
 
 # A seed names what was found before. The first seed by kind and id counts, whichever was read first.
-SEEDED = """
+SEEDED = f"""
 UPDATE url SET seed = :seed
-WHERE url IN (SELECT value ->> 0 FROM json_each(:rows)) AND run = :run
+WHERE url IN (SELECT url FROM {FOUND}) AND run = :run
 AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:kind, :seed))
 """
 
 # What was not to be asked for because of where it was linked is asked for when a seed names it, too; and what was held for a
 # round, or barred with its pattern, is no longer.
-TAKE_UP = """
+TAKE_UP = f"""
 UPDATE url SET state = 0, host = r.host, detail = NULL, settled = NULL,
     outcome = iif(url.state = -1, url.outcome, NULL), trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample),
     via = CASE WHEN url.state = -1 OR url.outcome <> 'unlisted:nofollow' THEN url.via END
-FROM (
-    SELECT value ->> 0 AS url, value ->> 2 AS host, value ->> 9 AS trap, value ->> 10 AS sample
-    FROM json_each(:rows) WHERE (value ->> 6) IS NULL
-) AS r
-WHERE url.url = r.url AND url.run = :run AND (
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND r.outcome IS NULL AND (
     url.state = -1
     OR (url.state = 3 AND url.host IS NULL
         AND url.outcome IN ('unlisted:nofollow', 'unlisted:depth', 'unlisted:not-named', 'unlisted:trap'))
@@ -296,19 +284,17 @@ WHERE url.url = r.url AND url.run = :run AND (
 )
 """
 
-RAISE = """
+RAISE = f"""
 UPDATE url SET depth = 0, hops = 0
-WHERE url IN (SELECT value ->> 0 FROM json_each(:rows)) AND run = :run AND (depth > 0 OR hops > 0)
+WHERE url IN (SELECT url FROM {FOUND}) AND run = :run AND (depth > 0 OR hops > 0)
 """
 
 # The first page that links to what a seed named, itself apart.
-LINKED = """
+LINKED = f"""
 UPDATE url SET via = r.via
-FROM (
-    SELECT value ->> 0 AS url, value ->> 5 AS via FROM json_each(:rows)
-    WHERE (value ->> 5) IS NOT NULL AND (value ->> 6) IS NOT 'unlisted:nofollow'
-) AS r
+FROM {FOUND} AS r
 WHERE url.url = r.url AND url.run = :run AND url.via IS NULL AND url.id <> r.via
+AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
 # Whether another way to a URL would be news: it is known from nofollow links only, or from a seed only.
@@ -324,29 +310,29 @@ SELECT json_group_array(u.id) FROM json_each(:leases) AS j
 JOIN url AS u ON u.id = j.value ->> 0 AND u.token = j.value ->> 1 AND u.state = 2
 """
 
-SETTLE = """
+# A failure that may pass leaves what the page said when it was answered last, but not the answer itself.
+ANSWER = ("status", "etag", "modified")
+_KEPT = ",\n    ".join(
+    f"{fact} = CASE WHEN s.stays THEN url.{fact} ELSE s.{fact} END"
+    for fact in FACT_COLUMNS
+    if fact not in ANSWER
+)
+
+SETTLE = f"""
 UPDATE url SET
     state = 3, token = NULL, due = NULL, settled = :now,
-    outcome = s.v ->> 1, detail = s.v ->> 2, status = s.v ->> 3, etag = s.v ->> 4, modified = s.v ->> 5,
-    links = coalesce(s.v ->> 8, CASE WHEN s.v ->> 9 OR s.stays THEN links END),
-    -- A failure that may pass leaves what the page said when it was answered last.
+    outcome = s.outcome, detail = s.detail,
+    links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
     learned = CASE WHEN s.stays THEN learned ELSE :run END,
-    lastmod = CASE WHEN s.stays THEN lastmod ELSE s.v ->> 6 END,
-    source = CASE WHEN s.stays THEN source ELSE s.v ->> 7 END,
-    header = CASE WHEN s.stays THEN header ELSE s.v ->> 10 END,
-    fresh = CASE WHEN s.stays THEN fresh ELSE s.v ->> 11 END,
-    stated = CASE WHEN s.stays THEN stated ELSE s.v ->> 12 END,
-    content = CASE WHEN s.stays THEN content ELSE s.v ->> 13 END,
-    unordered = CASE WHEN s.stays THEN unordered ELSE s.v ->> 14 END,
-    variant = CASE WHEN s.stays THEN variant ELSE s.v ->> 15 END,
-    look = CASE WHEN s.stays THEN look ELSE s.v ->> 16 END,
-    failing = CASE WHEN s.v ->> '$[#-2]' THEN NULL WHEN s.v ->> '$[#-3]' > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
-    published = CASE WHEN s.v ->> '$[#-1]' THEN published END
+    {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)},
+    {_KEPT},
+    failing = CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
+    published = CASE WHEN s.listable THEN published END
 FROM (
-    SELECT j.value AS v, j.value ->> '$[#-3]' > 0 AND :now - coalesce(u.failing, :now) < j.value ->> '$[#-3]' AS stays
-    FROM json_each(:rows) AS j JOIN url AS u ON u.id = j.value ->> 0
+    SELECT r.*, r.patience > 0 AND :now - coalesce(u.failing, :now) < r.patience AS stays
+    FROM (SELECT {named((*SettledRow._fields, *FACT_COLUMNS))} FROM json_each(:rows)) AS r JOIN url AS u ON u.id = r.id
 ) AS s
-WHERE url.id = s.v ->> 0
+WHERE url.id = s.id
 """
 
 # The last publication under the settings of this run; or of any settings, if there is none yet.
@@ -389,11 +375,8 @@ FROM (SELECT value AS v FROM json_each(:leases)) AS s
 WHERE url.id = s.v ->> 0 AND url.token = s.v ->> 1 AND url.state = 2
 """
 
-DUE = """
-SELECT json_group_array(json_array(
-    u.id, u.url, u.depth, u.hops, v.url, u.attempts, u.learned,
-    u.outcome, u.detail, u.status, u.etag, u.modified, u.lastmod, u.source, u.header, u.fresh, u.stated, u.content,
-    u.unordered, u.variant, u.look))
+DUE = f"""
+SELECT json_group_array(json_array({of("u", DueRow._fields, via="v.url")}, {of("u", FACT_COLUMNS)}))
 FROM (
     SELECT * FROM (
         SELECT * FROM url WHERE state = 0 AND host = :host AND tail = 0 AND depth <= :depth ORDER BY depth, id LIMIT :limit
@@ -480,6 +463,13 @@ LINKS = """
 SELECT json_group_array(json_array(u.url, j.value < 0))
 FROM url AS p, json_each(p.links) AS j JOIN url AS u ON u.id = abs(j.value)
 WHERE p.id = :id AND p.learned >= :since
+"""
+
+RECORD = f"""
+SELECT u.depth, v.url AS via, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled, {of("u", FACT_COLUMNS)},
+       s.kind, s.name, s.depth AS nested, u.was, u.was_lastmod, u.failing, t.pattern, t.asked, t.closed
+FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
+LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run WHERE u.url = :url
 """
 
 LINKING = """

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.rows import FoundRow
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.parse.url import Url
@@ -99,7 +100,7 @@ class SeedLedger:
         )  # fmt: skip
         return self._count("SELECT id FROM seed WHERE kind = :kind AND name = :name", given)
 
-    def name_known(self, rows: list[list[Any]], seed: Seed, number: int) -> int:
+    def name_known(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
         """What a seed names though it was found before; how many of these are visits now."""
         given = {"rows": json.dumps(rows), "run": self.run, "seed": number}
         self._db.execute(schema.SEEDED, given | {"kind": seed.kind.value})

@@ -1,0 +1,101 @@
+"""Every fact of the model has a column, and survives the way through the state and between processes."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+import pytest
+
+from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.rows import FACT_COLUMNS
+from crawler.model.facts import Facts, Lastmod, Look, Validators
+from crawler.model.lease import Lease
+from crawler.model.outcome import Listed
+from crawler.model.reasons import Source
+from crawler.model.robots import RobotsFile
+from crawler.model.serialise import facts_of, plain_facts
+from crawler.model.settlement import Seen, Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from crawler.workers import messages
+
+pytestmark = pytest.mark.anyio
+
+URL: Final = Url("http://a.example/")
+
+
+def samples(hint: Any, number: int) -> Iterator[Any]:
+    """Values of a type, those of each field other than those of the next."""
+    moment = datetime(2024, 2, 29, 12, tzinfo=UTC) + timedelta(days=number)
+    by_type: dict[Any, list[Any]] = {
+        int: [200 + number],
+        bool: [True, False],
+        datetime | None: [moment, None],
+        str | None: [f"text {number}", None],
+        Url | None: [Url(f"http://a.example/{number}"), None],
+        Look | None: [*Look, None],
+        Lastmod | None: [*(Lastmod(moment, source) for source in Source), None],
+        Validators: [Validators(f'"{number}"', f"changed {number}"), Validators(None, "b"), Validators()],
+    }
+    yield from by_type[hint]
+
+
+def all_facts() -> Iterator[Facts]:
+    """Facts with every field filled, then each field with each of its samples."""
+    hints = get_type_hints(Facts)
+    some = {name: list(samples(hints[name], number)) for number, name in enumerate(Facts._fields)}
+    full = Facts(**{name: values[0] for name, values in some.items()})
+    yield full
+    for name, values in some.items():
+        yield from (full._replace(**{name: value}) for value in values[1:])
+
+
+ALL_FACTS: Final = list(all_facts())
+
+
+@pytest.mark.parametrize("facts", ALL_FACTS)
+def test_facts_are_read_as_they_were_written(facts: Facts) -> None:
+    assert facts_of(json.loads(json.dumps(plain_facts(facts)))) == facts
+
+
+@pytest.mark.parametrize("facts", ALL_FACTS)
+def test_facts_come_home_from_a_worker(facts: Facts) -> None:
+    seen = Seen(Verdict(Listed(facts.lastmod), facts))
+    assert messages.read(json.loads(json.dumps(messages.written(seen))), Lease(1, 1, Visit(URL))) == seen
+
+
+async def test_facts_come_back_from_the_state(tmp_path: Path) -> None:
+    some = {Url(f"http://a.example/{number}"): facts for number, facts in enumerate(ALL_FACTS)}
+    frontier = SqliteFrontier(str(tmp_path / "s.db"))
+    for run in (1, 2):
+        await frontier.begin("settings")
+        await frontier.add([Visit(url) for url in some])
+        await frontier.meet("http://a.example", RobotsFile("none", fetched=time.time()), 0.0)
+        leases = (await frontier.lease(len(some))).leases
+        if run == 2:
+            assert {lease.visit.url: lease.prior and lease.prior.facts for lease in leases} == some
+        settled = [
+            Settlement(lease, Verdict(Listed(some[lease.visit.url].lastmod), some[lease.visit.url]))
+            for lease in leases
+        ]
+        await frontier.settle(settled)
+        await frontier.finish()
+        await frontier.conclude()
+    for url, facts in some.items():
+        record = await frontier.record(url)
+        assert record
+        assert record.facts == facts
+    await frontier.close()
+
+
+def test_every_fact_has_a_column() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(schema.TABLES)
+        columns = {row[1] for row in db.execute("PRAGMA table_info(url)")}
+    assert set(FACT_COLUMNS) <= columns
