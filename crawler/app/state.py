@@ -12,7 +12,8 @@ from typing import Final
 from crawler.errors import ConfigError
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.ledger import FAR
-from crawler.frontier.sqlite.state_file import remove_state
+from crawler.frontier.sqlite.ownership import Owner, owner_of
+from crawler.frontier.sqlite.state_file import remove_state, silence
 from crawler.model.facts import Entry
 from crawler.model.note import OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
@@ -36,6 +37,16 @@ def state_path(settings: Settings, start: Url | None) -> str:
     if start is None:
         raise ConfigError("Which state? Give --state, or the URL that was crawled.")
     return str(FOLDER / (urls.netloc(start).replace(":", "_").strip("[]") + ".db"))
+
+
+def states() -> list[str]:
+    """The states in the folder where a crawl puts its own, in the order of their names."""
+    return sorted(str(path) for path in FOLDER.glob("*.db") if owner_of(path) is Owner.OURS)
+
+
+def silent_for(settings: Settings, start: Url | None) -> float | None:
+    """For how many seconds no run has worked on the state; None if none ever did."""
+    return silence(state_path(settings, start), time.time())
 
 
 def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> Frontier:

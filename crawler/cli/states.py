@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from crawler.app.state import FOLDER, state_path
+from crawler.app.state import FOLDER, state_path, states
 from crawler.errors import ConfigError, FrontierError
-from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 
@@ -27,7 +26,7 @@ def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) ->
         return settings
     if url and (Path(own := state_path(settings, url))).is_file():
         return _with(settings, own)
-    found = sorted(str(path) for path in FOLDER.glob("*.db") if owner_of(path) is Owner.OURS)
+    found = states()
     if len(found) == 1 and not (url and is_start):
         return _with(settings, found[0])
     if not found:

@@ -1,17 +1,15 @@
 """`status`: where a crawl stands, from its state."""
 
 import json
-import time
 
 import click
 
 from crawler.app.starts import normaliser, start_url
-from crawler.app.state import open_frontier, state_path
+from crawler.app.state import open_frontier, silent_for, state_path
 from crawler.cli.answers import show_lines, wants_json
 from crawler.cli.phrases import stamp
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError
-from crawler.frontier.sqlite.state_file import silence
 from crawler.model.outcome import says
 from crawler.report.log import duration
 from crawler.settings.sections import Settings
@@ -31,8 +29,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
         await frontier.close()
     if run is None:
         raise FrontierError("The state is empty: no crawl has started yet.")
-    path = state_path(settings, start)
-    silent = silence(path, time.time())
+    silent = silent_for(settings, start)
     dead = alive is not None and not run.complete and (silent is None or silent > alive)
     if wants_json(settings):
         facts = {
@@ -43,7 +40,7 @@ async def show_status(settings: Settings, alive: float | None = None) -> Exit:
         click.echo(json.dumps(facts))
         return Exit.FINDINGS if dead else Exit.OK
     click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
-    show_lines([("state", path), ("started", stamp(run.started))])
+    show_lines([("state", state_path(settings, start)), ("started", stamp(run.started))])
     if silent is not None and not run.complete:
         show_lines([("worked on", f"{duration(silent)} ago")])
     click.echo()
