@@ -15,7 +15,7 @@ from crawler.model.reasons import Source, Why
 from crawler.model.reply import Broken, Headers, Reply
 from crawler.model.robots import Permit, RobotsFile
 from crawler.model.seed import Seed, SeedSettlement
-from crawler.model.settlement import Seen, Settlement
+from crawler.model.settlement import Seen, Settlement, Unvisited
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
@@ -53,10 +53,10 @@ class Visitor(Protocol):
     prefetch: int
     """Visits that it wants in hand for each request in flight. Above 1, it keeps to the limit of these itself."""
 
-    async def visit(self, lease: Lease) -> Seen | Lease:
+    async def visit(self, lease: Lease) -> Seen | Unvisited:
         """Ask for the page and judge it. Never raises for what the page, or the process that reads it, does.
 
-        The lease itself comes back when the crawl ended before the page was asked for.
+        `Unvisited` when the crawl ended before the page was asked for.
         """
         ...
 

@@ -17,7 +17,7 @@ from crawler.app.compose import open_fetcher, open_visitor
 from crawler.app.event_loop import run
 from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
-from crawler.model.settlement import Seen
+from crawler.model.settlement import Seen, Unvisited, WhyUnvisited
 from crawler.parse.url import origin
 from crawler.ports import Visitor
 from crawler.settings.sections import Settings, settings_of
@@ -83,9 +83,10 @@ async def _visit_all(
             number, said = await todo.receive()  # takes several times as long
         lease = letters.read_lease(said)
         await patience(origin(lease.visit.url), 0.0)
-        seen = lease if patience.ended.is_set() else await visitor.visit(lease)
+        is_ending = patience.ended.is_set()
+        seen = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
         await channel.send_json(
-            ["seen", number, letters.written(seen)] if isinstance(seen, Seen) else ["unused", number]
+            ["seen", number, letters.written(seen)] if isinstance(seen, Seen) else ["unvisited", number]
         )
 
 
@@ -94,7 +95,7 @@ async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> 
     with suppress(anyio.WouldBlock):
         while True:
             number, _ = todo.receive_nowait()
-            await channel.send_json(["unused", number])
+            await channel.send_json(["unvisited", number])
 
 
 async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:

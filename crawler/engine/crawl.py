@@ -9,6 +9,7 @@ URL. This file knows rules, words and ports; nothing concrete, and no settings.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.reply import Reply, Response
 from crawler.model.seed import Seed
-from crawler.model.settlement import Settlement, Verdict
+from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
 from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
@@ -52,7 +53,7 @@ PROBE: Final = 60.0  # seconds that a site has to show that it is well, beside t
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
 
 Seeding: TypeAlias = Callable[["Crawl"], AsyncGenerator[tuple[Seed, Sequence[Url]], None]]
-Returned: TypeAlias = Settlement | Lease  # a lease comes back unused
+Returned: TypeAlias = Settlement | Unvisited
 
 log = logging.getLogger("crawler.crawl")
 
@@ -345,17 +346,22 @@ class Crawl:
 
     async def _settle(self, group: Sequence[Returned]) -> None:
         settlements = [item for item in group if isinstance(item, Settlement)]
-        unused = [item for item in group if isinstance(item, Lease)]
         if settlements:
             self.stats.found(await self.frontier.settle(settlements))
             for sink in self.sinks:
                 await sink.settled(settlements)
         await self._keep_traps()
-        if unused:
-            await self.frontier.release(unused)
+        await self._hand_back([item for item in group if isinstance(item, Unvisited)])
         await self._watch(settlements)
         for item in group:
-            self._out.pop(item.id if isinstance(item, Lease) else item.lease.id, None)
+            self._out.pop(item.lease.id, None)
+
+    async def _hand_back(self, unvisited: Sequence[Unvisited]) -> None:
+        """Whatever the reason, the URL is leased anew: in this crawl, or by who goes on with the run once it ended."""
+        if unvisited:
+            fields = Counter(item.why.value for item in unvisited)
+            log.debug("not visited now; leased again later", extra={"fields": fields})
+            await self.frontier.release([item.lease for item in unvisited])
 
     async def _watch(self, settlements: Sequence[Settlement]) -> None:
         """A host that is down ends the run; what failed on the way there is asked for again when it goes on."""
@@ -492,21 +498,21 @@ class Crawl:
                 back.send_nowait(await self._visit(lease))  # there is room for all that is out
 
     async def _visit(self, lease: Lease) -> Returned:
-        """The walk of one URL. A lease that comes back as it was is offered again."""
+        """The walk of one URL."""
         url = lease.visit.url
-        if self._ending or await self.meeting.with_stranger(lease):
-            return lease
+        if self._ending:
+            return Unvisited(lease, WhyUnvisited.ENDING)
+        if await self.meeting.with_stranger(lease):
+            return Unvisited(lease, WhyUnvisited.ROBOTS_FIRST)
         permit = self.permits.permit(url)
         if not permit.allowed:
             return await self._placed(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
         if self.candidates.scope.unfetched(url):
             return Settlement(lease, Verdict(self.candidates.listable(url, Listed())))
         async with self._room():
-            if not await self._has_turn(lease):
-                return lease
-            verdict = await self._go(lease)
-        if verdict is None:
-            return lease
+            verdict = await self._wait(lease) or await self._go(lease)
+        if isinstance(verdict, Unvisited):
+            return verdict
         if isinstance(verdict.outcome, Moved) and url in self.starts:
             await self._start_moved(url, verdict.outcome.to)
         return await self._placed(lease, verdict)
@@ -520,28 +526,29 @@ class Crawl:
             return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)
         return self.candidates.settlement(lease, verdict, links)
 
-    async def _has_turn(self, lease: Lease) -> bool:
-        """Wait for the slot. It is worth nothing once its host asked for patience, or the crawl ends."""
+    async def _wait(self, lease: Lease) -> Unvisited | None:
+        """Wait for the slot. It is worth nothing once its host asked for a pause, or the crawl ends."""
         site = origin(lease.visit.url)
-        if self.turn.is_stale(site, lease.at):
-            return False
-        await self.turn(site, lease.at)
-        return not (self._ending or self.turn.is_stale(site, lease.at))
+        if not self.turn.is_stale(site, lease.at):
+            await self.turn(site, lease.at)
+        if self._ending:
+            return Unvisited(lease, WhyUnvisited.ENDING)
+        return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if self.turn.is_stale(site, lease.at) else None
 
     def _room(self) -> AbstractAsyncContextManager[object]:
         """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
         return self._flying if self.meeting.slowest and self.visitor.prefetch > 1 else nullcontext()
 
-    async def _go(self, lease: Lease) -> Verdict | None:
-        """What the page says; nothing when it was not asked for any more."""
+    async def _go(self, lease: Lease) -> Verdict | Unvisited:
+        """What the page says, unless the crawl ended before it was asked for."""
         self.stats.asked()
         try:
             seen = await self.visitor.visit(lease)
         finally:
             self.stats.answered()
-        if isinstance(seen, Lease):
+        if isinstance(seen, Unvisited):
             self.stats.exchanges -= 1
-            return None
+            return seen
         # Not before: that many asked for is an ending, and an ending takes back what waits to be asked for.
         self._asked += 1
         if seen.truncated:
@@ -556,7 +563,7 @@ class Crawl:
 
 
 def _weight(item: Returned) -> int:
-    return 0 if isinstance(item, Lease) else sum(len(visit.url) for visit in item.found)
+    return 0 if isinstance(item, Unvisited) else sum(len(visit.url) for visit in item.found)
 
 
 def _report(traps: Sequence[Trap]) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
-from crawler.model.settlement import Seen, Verdict
+from crawler.model.settlement import Seen, Unvisited, Verdict
 from crawler.parse.url import Url
 from crawler.ports import Visitor
 
@@ -94,7 +94,7 @@ class Sparing:
         self._visitor, self.prefetch = visitor, visitor.prefetch
         self._given_up = {url for url, count in deaths.items() if count >= DEATHS}
 
-    async def visit(self, lease: Lease) -> Seen | Lease:
+    async def visit(self, lease: Lease) -> Seen | Unvisited:
         """See `ports.Visitor.visit`."""
         if lease.visit.url in self._given_up:
             return Seen(Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while parsing it")))

@@ -1,5 +1,6 @@
-"""The verdict on a visit, and the settlement of its lease."""
+"""What became of a lease: the verdict on a visit and its settlement, or no visit, and why."""
 
+from enum import Enum
 from typing import NamedTuple
 
 from crawler.model.facts import Facts
@@ -23,6 +24,21 @@ class Seen(NamedTuple):
 
     verdict: Verdict
     truncated: bool = False  # the page has more links than are read
+
+
+class WhyUnvisited(Enum):
+    """Why a leased URL is not visited now, in the words of the log."""
+
+    ENDING = "the crawl ends"
+    ROBOTS_FIRST = "robots.txt took its slot"
+    HOST_PAUSED = "its host asked for a pause"
+
+
+class Unvisited(NamedTuple):
+    """A lease that was not used: the page was not asked for, and is leased anew."""
+
+    lease: Lease
+    why: WhyUnvisited
 
 
 class Settlement(NamedTuple):

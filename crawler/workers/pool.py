@@ -20,7 +20,7 @@ from crawler.errors import ConfigError, first_of
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
-from crawler.model.settlement import Seen, Verdict
+from crawler.model.settlement import Seen, Unvisited, Verdict, WhyUnvisited
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import origin
 from crawler.ports import Pacer, Turn
@@ -101,7 +101,7 @@ class WorkerPool:
                 for worker in self._all():
                     await worker.child.leave(LEAVING)
 
-    async def visit(self, lease: Lease) -> Seen | Lease:
+    async def visit(self, lease: Lease) -> Seen | Unvisited:
         """See `ports.Visitor.visit`."""
         seen = await self._ask(least_busy(self._workers), lease)
         for _ in range(DEATHS - 1):
@@ -109,7 +109,7 @@ class WorkerPool:
                 break
             async with self._alone:
                 if self._home.ended.is_set():
-                    return lease
+                    return Unvisited(lease, WhyUnvisited.ENDING)
                 if self._single is None:
                     self._single = await self._start(1)
                 site = origin(lease.visit.url)
@@ -117,7 +117,7 @@ class WorkerPool:
                 seen = await self._ask(self._single, lease)
         return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
 
-    async def _ask(self, worker: Worker, lease: Lease) -> Seen | Lease | None:
+    async def _ask(self, worker: Worker, lease: Lease) -> Seen | Unvisited | None:
         base = self._home.base
         return await worker.visit(next(self._numbers), lease, base.site if base else None)
 
@@ -178,9 +178,9 @@ class WorkerPool:
             case ["seen", int() as number, said]:
                 if waiting := worker.waiting.get(number):
                     waiting.came(letters.read(said, waiting.lease))
-            case ["unused", int() as number] if self._home.ended.is_set():
+            case ["unvisited", int() as number] if self._home.ended.is_set():
                 if waiting := worker.waiting.get(number):
-                    waiting.came(waiting.lease)
+                    waiting.came(Unvisited(waiting.lease, WhyUnvisited.ENDING))
             case ["slot", int() as number, site] if self._tasks:
                 if worker.has_page_of(letters.url_of(site)):
                     self._tasks.start_soon(self._slot, worker, number, site)

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from crawler.model.lease import Lease
-from crawler.model.settlement import Seen
+from crawler.model.settlement import Seen, Unvisited
 from crawler.parse.url import origin
 from crawler.workers import messages as letters
 from crawler.workers.spawn import Child
@@ -24,9 +24,9 @@ class Waiting:
 
     lease: Lease
     done: anyio.Event = field(default_factory=anyio.Event)
-    seen: Seen | Lease | None = None  # the lease: not asked for; None, once it is done: the worker died
+    seen: Seen | Unvisited | None = None  # None, once it is done: the worker died
 
-    def came(self, seen: Seen | Lease) -> None:
+    def came(self, seen: Seen | Unvisited) -> None:
         """The worker said what became of it."""
         self.seen = seen
         self.done.set()
@@ -43,8 +43,8 @@ class Worker:
     is_ready: bool = False
     site: str | None = None  # of `PublishBase`, as the worker knows it
 
-    async def visit(self, number: int, lease: Lease, site: str | None) -> Seen | Lease | None:
-        """What it saw, or the lease that it had not used when the crawl ended; nothing when it died.
+    async def visit(self, number: int, lease: Lease, site: str | None) -> Seen | Unvisited | None:
+        """What it saw, or that the crawl ended before; nothing when it died.
 
         `site` is that of `PublishBase`, if there is one.
         """

@@ -102,6 +102,19 @@ async def test_a_small_site_is_listed_whole_and_in_order(tmp_path: Path) -> None
     assert site.log[0].target == "/robots.txt", "robots.txt is the first request"
 
 
+async def test_a_lease_that_is_not_used_says_why_and_the_page_is_visited_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "crawler.crawl")
+    site = Site()
+    site.page("/")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    handed_back = [record for record in caplog.records if "not visited now" in record.message]
+    assert [vars(record)["fields"] for record in handed_back] == [{"robots.txt took its slot": 1}]
+    assert result.listed == ["/"]
+
+
 async def test_redirects_are_visits_of_their_own(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/old", "/loop1", "/self", "/away"])

@@ -26,7 +26,7 @@ from crawler.model.facts import Facts, Lastmod, Look, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.settlement import Seen, Settlement, Verdict
+from crawler.model.settlement import Seen, Settlement, Unvisited, Verdict, WhyUnvisited
 from crawler.model.visit import Link, Visit
 from crawler.parse import strict_json
 from crawler.parse.url import Url, host, origin
@@ -194,7 +194,7 @@ BAD = {
     "sticks": "time.sleep(60) if 'bad' in url else seen(number)",
     "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
     "goes deep": "send(b'[' * 200000) if 'bad' in url else seen(number)",
-    "hands back what it is to do": "say(['unused', number]) if 'bad' in url else seen(number)",
+    "hands back what it is to do": "say(['unvisited', number]) if 'bad' in url else seen(number)",
     "says NaN": "send(b'[\"strained\",NaN]') if 'bad' in url else seen(number)",
     "says a number without end": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else seen(number)",
     "says half a character": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
@@ -233,7 +233,7 @@ async def test_a_page_that_a_worker_died_on_is_not_asked_for_again_once_the_craw
     both = team(tmp_path, BAD["dies"], home=home)
     async with both.running():
         home.ended.set()
-        assert await both.visit(lease("bad")) == lease("bad")
+        assert await both.visit(lease("bad")) == Unvisited(lease("bad"), WhyUnvisited.ENDING)
     assert len((tmp_path / "starts").read_text()) == 3, "two, and one for that which died"
 
 
