@@ -1,34 +1,38 @@
-"""Host aliases: `www.` and bare, under http and https, are one site if the alias redirects to it.
+"""Host aliases: `www.` and bare, http and https, are one site if the alias redirects to it.
 
-An alias that a link or a seed names is asked for its root page, once a run, before anything that it names is placed:
-so what belongs to the site depends on no order of arrival. An alias that does not redirect here is another site.
+An alias that a link or a seed names is asked once a run, before anything that it names is placed: so what belongs to the
+site depends on no order of arrival. Links to one that redirects page by page are read as links to the site
+(`Scope.ours`), and not asked for one by one; an alias that does not redirect here is another site.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Final
 
 import anyio
 
 from crawler.model.note import ALIASES
 from crawler.model.protocol import REDIRECTS
+from crawler.model.reasons import Why
 from crawler.model.reply import Broken
 from crawler.model.robots import Permit
 from crawler.parse.normalise import Normaliser
-from crawler.parse.url import Url, origin
+from crawler.parse.url import Url, origin, target
 from crawler.ports import Fetcher, Pacer, Politeness, Request, Runs
 from crawler.rules.candidates import Candidates
-from crawler.rules.scope import aliases_of
 
-MOST: Final = 3  # aliases in a chain: the other three of {www, bare} x {http, https}
+NOWHERE: Final = ""  # redirects to no other origin
+MAY_PASS: Final = 500  # statuses from here on, and 429, say nothing of where an alias leads
 
 log = logging.getLogger("crawler.crawl")
 
 
 @dataclass
 class Aliases:
-    """What one crawl knows of the aliases of its site. `starts` gives the start URLs, and where they moved to."""
+    """What one crawl knows of the aliases of its site."""
 
     runs: Runs
     pacer: Pacer
@@ -36,10 +40,12 @@ class Aliases:
     permit: Callable[[Url], Awaitable[Permit]]
     turn: Politeness
     candidates: Candidates
-    starts: Callable[[], Iterable[Url]]
-    _asked: dict[str, bool] = field(init=False, default_factory=dict)  # by origin: whether it redirects here
-    _open: tuple[str, ...] = field(init=False, default=())  # with what URLs begin whose alias was not asked
-    _lock: anyio.Lock = field(init=False, default_factory=anyio.Lock)
+    _asked: dict[str, str] = field(init=False, default_factory=dict)  # as in `model.note.ALIASES`
+    _twins: frozenset[str] = field(init=False, default=frozenset())  # origins that may be aliases
+    _open: tuple[str, ...] = field(
+        init=False, default=()
+    )  # with what URLs begin whose alias is not known yet
+    _asking: defaultdict[str, anyio.Lock] = field(init=False, default_factory=lambda: defaultdict(anyio.Lock))
 
     async def recall(self) -> None:
         """What this run learned before it was interrupted."""
@@ -49,41 +55,68 @@ class Aliases:
 
     def renew(self) -> None:
         """The start URLs changed, or an alias was asked."""
-        here = frozenset(site for site, redirects in self._asked.items() if redirects)
-        self.candidates.scope = self.candidates.scope.with_aliases(here)
-        found = {site for url in self.starts() for site in aliases_of(url)} - self._asked.keys()
-        self._open = tuple(sorted(s + "/" for s in found if not self.candidates.scope.on_site(Url(s + "/"))))
+        scope = self.candidates.scope.with_aliases({})
+        self._twins = scope.twins()
+        ends = {site: self._end(site) for site in sorted(self._twins)}
+        here = {
+            site: same
+            for site, (end, same) in ends.items()
+            if end not in self._twins and end != NOWHERE and scope.on_site(Url(end + "/"))
+        }
+        self._open = tuple(site + "/" for site, (end, _) in ends.items() if end in self._twins)
+        self.candidates.scope = scope.with_aliases(here)  # at once: threads may look at it
 
     async def ask(self, urls: Iterable[Url]) -> None:
         """Make sure that for each of `urls` it is known whether it lies on an alias of the site."""
         if not self._open:
             return
         for url in urls:
-            if url.startswith(self._open):
-                async with self._lock:
-                    if url.startswith(self._open):
-                        await self._ask(origin(url))
+            while url.startswith(self._open):
+                site, _ = self._end(origin(url))
+                async with self._asking[site]:
+                    if site not in self._asked:
+                        await self._ask(site)
+
+    def _end(self, site: str) -> tuple[str, str]:
+        """Where an alias leads, by way of others: to one that was not asked yet, the site, or a stranger.
+
+        And the same again if all of them redirect page by page.
+        """
+        end, by_page, seen = site, True, set[str]()
+        while end in self._twins and end in self._asked:
+            if end in seen or self._asked[end] == NOWHERE:
+                return NOWHERE, ""
+            seen.add(end)
+            to = self._asked[end]
+            end, by_page = origin(to), by_page and to == origin(to)
+        return end, end if by_page else ""
 
     async def _ask(self, site: str) -> None:
-        """Follow an alias as long as it leads to aliases."""
-        chain: list[str] = []
-        to: Url | None = Url(site + "/")
-        while to and to.startswith(self._open) and origin(to) not in chain and len(chain) < MOST:
-            chain.append(origin(to))
-            to = await self._target(Url(origin(to) + "/"))
-        is_here = to is not None and self.candidates.scope.on_site(to)
-        self._asked |= dict.fromkeys(chain, is_here)
+        folder = self.candidates.scope.folder_on(site)
+        name = blake2b(folder.encode(), digest_size=8).hexdigest()
+        probe = Url(f"{site}{folder}no-such-page-{name}")
+        to = await self._target(probe)
+        if to is None:
+            # It may pass: what the last publication knew holds.
+            known = await self.runs.recall(ALIASES, published=True)
+            to = Url(known.get(site, NOWHERE))
+        elif to and target(to) == target(probe):
+            to = Url(origin(to))
+        else:
+            to = await self._target(Url(site + "/")) or Url(NOWHERE)
+        self._asked[site] = NOWHERE if to == NOWHERE or origin(to) == site else to
         await self.runs.remember(ALIASES, dict(sorted(self._asked.items())))
         self.renew()
-        log.info("host alias checked", extra={"fields": {"aliases": chain, "redirects_here": is_here}})
+        log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._asked[site]}})
 
     async def _target(self, url: Url) -> Url | None:
-        """Where a page redirects to."""
-        if not (await self.permit(url)).allowed:
-            return None
+        """Where a page redirects to, if anywhere; None when it fails in a way that may pass."""
+        permit = await self.permit(url)
+        if not permit.allowed:
+            return None if permit.why is Why.ROBOTS_DOWN else Url(NOWHERE)
         await self.turn(origin(url), await self.pacer.slot(origin(url)))
         reply = await self.fetcher.fetch(Request(url, wants_body=lambda *_: False))
-        if isinstance(reply, Broken) or reply.status not in REDIRECTS:
+        if isinstance(reply, Broken) or reply.status >= MAY_PASS or reply.status == 429:
             return None
-        location = reply.headers.get("location")
-        return Normaliser(strip=())(location, url) if location else None
+        location = reply.headers.get("location") if reply.status in REDIRECTS else None
+        return (Normaliser(strip=())(location, url) if location else None) or Url(NOWHERE)

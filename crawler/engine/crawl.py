@@ -160,7 +160,6 @@ class Crawl:
             self.meeting.permit,
             self.turn,
             self.candidates,
-            lambda: self.starts,
         )
         self._in_hand = (NEXT + self.visitor.prefetch) * self.limits.concurrency
         self._flying = anyio.CapacityLimiter(self.limits.concurrency)
@@ -436,7 +435,8 @@ class Crawl:
         async with aclosing(seeding(self)) as groups:
             async for seed, urls in groups:
                 await self.aliases.ask(urls)
-                visits = [self.candidates.visit(url, 0, None) for url in urls]
+                scope = self.candidates.scope
+                visits = [self.candidates.visit(scope.ours(url), 0, None) for url in urls]
                 self.stats.found(await self.frontier.add(visits, seed))
                 self._wake()
         self._is_seeding = False

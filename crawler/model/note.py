@@ -72,8 +72,9 @@ DEATHS: Final = Note[Mapping[str, int]]("deaths", {}, read=_json(_by_name(_is(in
 MOVED: Final = Note[Sequence[tuple[Url, Url]]]("moved", (), read=_json(_list(_pair(_url))))
 """Start URLs that redirect, with their targets, in the order of discovery."""
 
-ALIASES: Final = Note[Mapping[str, bool]]("aliases", {}, read=_json(_by_name(_is(bool))))
-"""Host aliases that were requested, by origin: whether they redirect to the site."""
+ALIASES: Final = Note[Mapping[str, str]]("alias targets", {}, read=_json(_by_name(_is(str))))
+"""Origins that may be aliases of the site and were asked, with where they redirect to: an origin, if page by page;
+the URL that their root redirects to; empty, if to no other origin."""
 
 LIES: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
 """Origins whose Last-Modified headers are not trusted, with the reason."""

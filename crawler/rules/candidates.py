@@ -29,6 +29,8 @@ class Candidates:
     def settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
         """The settlement of a lease, with the visits that its page leads to."""
         visit, outcome = lease.visit, verdict.outcome
+        if self.scope.mapped:
+            links = self._ours(visit.url, outcome, links)
         if isinstance(outcome, Moved):
             found = tuple(
                 self.visit(link.url, visit.depth, visit.url, visit.hops + 1, named=True)
@@ -51,6 +53,18 @@ class Candidates:
             )
         judged = Verdict(self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
         return Settlement(lease, judged, found, listable=self.scope.unlisted(visit.url) is None)
+
+    def _ours(self, page: Url, outcome: Outcome, links: Sequence[Link]) -> list[Link]:
+        """Links to aliases of the site as links to it. What a page names in its own place is meant as it is."""
+        named = outcome.to if isinstance(outcome, Moved) else None
+        if isinstance(outcome, Unlisted) and outcome.why is Why.CANONICAL:
+            named = Url(outcome.detail)
+        ours: dict[Url, bool] = {}
+        for url, nofollow in links:
+            to = url if url == named else self.scope.ours(url)
+            ours[to] = ours.get(to, True) and nofollow
+        ours.pop(page, None)
+        return [Link(url, nofollow) for url, nofollow in ours.items()]
 
     def visit(
         self,

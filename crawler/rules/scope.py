@@ -4,7 +4,7 @@ Pure. Whether robots.txt allows a URL is decided in `engine.robots`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -26,12 +26,14 @@ class Scope:
     """Made by `of`; `admitting` returns a wider one after a start URL redirected to another host."""
 
     starts: tuple[Url, ...]
+    ends: tuple[Url, ...]  # the same, each where it redirected to
     reach: str  # host, path, subdomains or domain
-    hosts: frozenset[str]  # host and explicit port
+    origins: frozenset[str]  # of the start URLs and of their redirect targets
+    hosts: frozenset[str]  # host and explicit port of --allow-host, under http and https
     names: frozenset[str]  # host names or registrable domains whose subdomains belong to the site
     folders: tuple[str, ...]
-    schemes: frozenset[str]
-    aliases: frozenset[str] = frozenset()  # origins that redirect to the site
+    aliases: Mapping[str, str] = field(default_factory=dict)  # see `with_aliases`
+    mapped: tuple[str, ...] = ()  # prefixes of URLs that are read as URLs of another origin
     list_only: bool = False
     max_depth: int | None = None
     include: Patterns = field(default=())
@@ -46,11 +48,12 @@ class Scope:
         name_of = urls.registrable if chosen.scope == "domain" else _without_www
         return cls(
             starts=tuple(starts),
+            ends=tuple(starts),
             reach=chosen.scope,
-            hosts=frozenset([*map(urls.netloc, starts), *(host.lower() for host in chosen.allow_host)]),
+            origins=frozenset(map(urls.origin, starts)),
+            hosts=frozenset(host.lower() for host in chosen.allow_host),
             names=frozenset(name_of(urls.host(url)) for url in starts),
             folders=tuple(_folder(url) for url in starts),
-            schemes=frozenset(url.partition(":")[0] for url in starts),
             list_only=chosen.list_only,
             max_depth=0 if chosen.list_only else chosen.max_depth,
             include=_compile(chosen.include),
@@ -62,20 +65,52 @@ class Scope:
 
     def admitting(self, start: Url, to: Url) -> Self:
         """The scope after a start URL redirected: with and without `www.` are one site only then, as are http and https."""
+        ends = tuple(to if end == start else end for end in self.ends)
         if _without_www(urls.host(start)) != _without_www(urls.host(to)):
-            return self
-        old, new = start.partition(":")[0], to.partition(":")[0]
-        schemes = self.schemes if old == new else (self.schemes - {old}) | {new}
+            return replace(self, ends=ends) if self.on_site(to) else self
         folders = (*self.folders, _folder(to))
-        return replace(self, hosts=self.hosts | {urls.netloc(to)}, schemes=schemes, folders=folders)
+        return replace(self, ends=ends, origins=self.origins | {urls.origin(to)}, folders=folders)
 
-    def with_aliases(self, aliases: frozenset[str]) -> Self:
-        """The scope that includes these origins."""
-        return replace(self, aliases=aliases) if aliases != self.aliases else self
+    def twins(self) -> frozenset[str]:
+        """The origins that may be aliases of the site, and that no start URL ended at."""
+        others = {"http", "https"} - self.schemes
+        named = {f"{scheme}://{host}" for scheme in others for host in self.hosts}
+        twins = {twin for site in self.origins for twin in aliases_of(Url(site))}
+        return frozenset(named | twins | self.origins) - set(map(urls.origin, self.ends))
+
+    def with_aliases(self, aliases: Mapping[str, str]) -> Self:
+        """The scope in which these origins belong to the site.
+
+        By origin: as which origin of the site its URLs are read, if it redirects page by page; else an empty text.
+        """
+        if aliases == self.aliases:
+            return self
+        return replace(self, aliases=aliases, mapped=tuple(f"{site}/" for site, to in aliases.items() if to))
+
+    def ours(self, url: Url) -> Url:
+        """What a link to an alias of the site leads to."""
+        if not url.startswith(self.mapped):
+            return url
+        site = urls.origin(url)
+        return Url(self.aliases[site] + url[len(site) :])
+
+    def folder_on(self, site: str) -> str:
+        """The folder of the start URL that an alias may stand for."""
+        same = _without_www(urls.host(site))
+        return next((_folder(url) for url in self.starts if _without_www(urls.host(url)) == same), "/")
+
+    @property
+    def schemes(self) -> frozenset[str]:
+        """Those under which pages are listed."""
+        return frozenset(url.partition(":")[0] for url in self.ends)
 
     def on_site(self, url: Url) -> bool:
         """Whether the URL is on a host of the site, in whatever folder."""
-        if urls.netloc(url) in self.hosts or (self.aliases and urls.origin(url) in self.aliases):
+        return (bool(self.aliases) and urls.origin(url) in self.aliases) or self._is_own(url)
+
+    def _is_own(self, url: Url) -> bool:
+        """The same, aliases apart."""
+        if urls.origin(url) in self.origins or (self.hosts and urls.netloc(url) in self.hosts):
             return True
         if self.reach in {"host", "path"}:
             return False
@@ -110,6 +145,8 @@ class Scope:
             return Why.NO_LIST
         if url.partition(":")[0] not in self.schemes:
             return Why.SCHEME
+        if self.aliases and not self._is_own(url):
+            return Why.OFFSITE  # an alias redirects here; what it shows itself is not ours
         return Why.TOO_LONG if len(url) > MAX_LOC else None
 
     def unfetched(self, url: Url) -> bool:
@@ -123,16 +160,17 @@ class Scope:
 
 
 def aliases_of(url: Url) -> list[str]:
-    """The origins that may be aliases of a site: with and without `www.`, http and https.
+    """The origins under which the same site may answer: with and without `www.`, http and https, at the same port.
 
-    With an explicit port the scheme stays; an IP address has no alias.
+    An IP address is one name only.
     """
-    scheme, name = url.partition(":")[0], urls.host(url)
+    name = urls.host(url)
     port = urls.netloc(url).removeprefix(name)
-    if name.startswith("[") or name.rpartition(".")[2].isdigit():
-        return []
-    other = _without_www(name) if name.startswith("www.") else f"www.{name}"
-    return [f"{each}://{other}{port}" for each in ((scheme,) if port else ("http", "https"))]
+    names = [name]
+    if not name.startswith("[") and not name.rpartition(".")[2].isdigit():
+        names.append(_without_www(name) if name.startswith("www.") else f"www.{name}")
+    sites = [f"{scheme}://{each}{port}" for each in names for scheme in ("http", "https")]
+    return [site for site in sites if site != urls.origin(url)]
 
 
 def _compile(patterns: Sequence[str]) -> Patterns:

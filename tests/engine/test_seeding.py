@@ -2,13 +2,11 @@
 
 import gzip
 import signal
-import socket
 import subprocess
 import sys
 import time
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -227,45 +225,6 @@ async def test_a_sitemap_outside_the_start_folder_is_read_and_its_entries_are_fi
     assert result.listed == ["/", "/a"], "below the start folder"
     assert result.counts["unlisted:excluded"] == 1
     assert site.requests("/blog/b") == 0
-
-
-@pytest.mark.parametrize("redirects", [True, False])
-async def test_an_alias_of_the_host_is_asked_once_and_is_the_site_if_it_redirects_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redirects: bool
-) -> None:
-    real: Any = socket.getaddrinfo
-    monkeypatch.setattr(
-        socket, "getaddrinfo", lambda host, *rest, **more: real("127.0.0.1" if "site.test" in str(host) else host, *rest, **more)
-    )  # fmt: skip
-    site = Site()
-    with site.serve() as served:
-        port = served.rpartition(":")[2]
-        www, bare = f"http://www.site.test:{port}", f"http://site.test:{port}"
-
-        def answer(name: str, links: str) -> None:
-            def respond(request: Any) -> Any:
-                if redirects and not request.headers["Host"].startswith("www."):
-                    return site.answer(301, headers=[("Location", www + request.path)])
-                return site.answer(200, f"<p>{name}{links}".encode())
-
-            site.respond(name, respond)
-
-        answer("/", "".join(f'<a href="{bare}/{n}">x</a>' for n in "abc"))
-        for name in ["/a", "/b", "/c"]:
-            answer(name, "")
-        chosen = settings(
-            www, tmp_path, allow_address=("127.0.0.0/8",), state=str(tmp_path / "s.db"), max_pages=1
-        )
-        result = await crawl(chosen)
-        assert result.ending is Ending.LIMIT
-        while result.ending is Ending.LIMIT:
-            result = await crawl(chosen)
-    asked = [
-        r.target for r in site.log if r.headers["Host"].startswith("site.test") and r.target != "/robots.txt"
-    ]
-    assert result.listed == (["/", "/a", "/b", "/c"] if redirects else ["/"])
-    assert sorted(asked) == (["/", "/a", "/b", "/c"] if redirects else ["/"])
-    assert result.counts.get("unlisted:offsite", 0) == (0 if redirects else 3)
 
 
 @pytest.mark.parametrize("start", [True, False])

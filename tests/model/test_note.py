@@ -17,7 +17,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.ANSWERED, "17", 17),
     (note.DEATHS, f'{{"{A}/p": 2}}', {f"{A}/p": 2}),
     (note.MOVED, f'[["{A}/", "{A}/en/"]]', [(f"{A}/", f"{A}/en/")]),
-    (note.ALIASES, f'{{"{A}": true, "http://example.com": false}}', {A: True, "http://example.com": False}),
+    (note.ALIASES, f'{{"{A}": "", "http://example.com": "{A}"}}', {A: "", "http://example.com": A}),
     (note.LIES, f'{{"{A}": "all of one day"}}', {A: "all of one day"}),
     (note.BUILDS, f'{{"{A}": [[100, 200], [900, 950]]}}', {A: [(100, 200), (900, 950)]}),
     (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),

@@ -18,7 +18,8 @@ def scope(start: str = "https://example.com/", **chosen: object) -> Scope:
     ("reach", "start", "url", "belongs"),
     [
         ("host", "https://example.com/a/b", "https://example.com/z", True),
-        ("host", "https://example.com/", "http://example.com/z", True),
+        ("host", "https://example.com/", "http://example.com/z", False),
+        ("subdomains", "https://example.com/", "http://example.com/z", True),
         ("host", "https://example.com/", "https://example.com:8443/", False),
         ("host", "https://example.com/", "https://www.example.com/", False),
         ("host", "https://example.com/", "https://example.com.evil.net/", False),
@@ -78,6 +79,36 @@ def test_a_start_url_that_redirects_to_https_moves_the_site_to_https() -> None:
     after = scope("http://example.com/").admitting(start, to)
     assert after.unlisted(Url("https://example.com/a")) is None
     assert after.unlisted(Url("http://example.com/a")) is Why.SCHEME
+
+
+@pytest.mark.parametrize(
+    ("start", "chosen", "twins"),
+    [
+        ("https://a.com/", {}, "http://a.com http://www.a.com https://www.a.com"),
+        ("http://www.a.com:81/", {}, "http://a.com:81 https://a.com:81 https://www.a.com:81"),
+        ("https://127.0.0.1/", {}, "http://127.0.0.1"),
+        ("https://[::1]:81/", {}, "http://[::1]:81"),
+        ("http://127.0.0.1/", {"allow_host": ("b.com:81",)}, "https://127.0.0.1 https://b.com:81"),
+    ],
+)
+def test_the_twins_of_a_site(start: str, chosen: dict[str, Any], twins: str) -> None:
+    assert " ".join(sorted(scope(start, **chosen).twins())) == twins
+
+
+def test_links_to_an_alias_that_redirects_page_by_page_are_links_to_the_site() -> None:
+    found = scope().with_aliases({"http://example.com": "https://example.com", "http://www.example.com": ""})
+    assert found.ours(Url("http://example.com/a?b")) == "https://example.com/a?b"
+    assert found.ours(Url("http://example.com.net/")) == "http://example.com.net/"
+    assert found.ours(Url("http://www.example.com/a")) == "http://www.example.com/a"
+    assert found.belongs(Url("http://www.example.com/a"))
+    assert found.unlisted(Url("http://www.example.com/a")) is Why.SCHEME
+
+
+def test_what_an_alias_shows_itself_is_not_listed() -> None:
+    found = scope().with_aliases({"https://www.example.com": ""})
+    assert found.unlisted(Url("https://www.example.com/a")) is Why.OFFSITE
+    wide = scope(scope="subdomains").with_aliases({"https://www.example.com": ""})
+    assert wide.unlisted(Url("https://www.example.com/a")) is None
 
 
 def test_a_start_url_that_redirects_to_another_site_does_not_widen_the_scope() -> None:

@@ -9,6 +9,7 @@
 
 import hashlib
 import html
+import socket
 import ssl
 import threading
 import time
@@ -21,6 +22,8 @@ from email.utils import format_datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
+
+TLS_HANDSHAKE = b"\x16"  # the first byte of a connection (RFC 8446 5.1)
 
 Fields = Mapping[str, str] | Sequence[tuple[str, str]]
 
@@ -126,12 +129,19 @@ class Site:
 
     @contextmanager
     def serve(
-        self, host: str = "127.0.0.1", port: int = 0, *, context: ssl.SSLContext | None = None
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        context: ssl.SSLContext | None = None,
+        plain: bool = False,
     ) -> Iterator[str]:
-        """Serve while the block runs; gives the origin, as `http://127.0.0.1:40123`. Port 0: any that is free."""
+        """Serve while the block runs; gives the origin, as `http://127.0.0.1:40123`. Port 0: any that is free.
+
+        With a `context` https is served; with `plain` http, too, at the same port.
+        """
         server = _Server((host, port), _handler(self))
-        if context:
-            server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.context, server.plain = context, plain
         server.origin = f"{'https' if context else 'http'}://{host}:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -148,6 +158,16 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
     origin = ""
+    context: ssl.SSLContext | None = None
+    plain = False
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        is_tls = not self.plain or request.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE
+        if self.context and is_tls:
+            request = self.context.wrap_socket(request, server_side=True)
+        super().finish_request(request, client_address)
+        if self.context and is_tls:
+            request.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is nothing to tell."""
