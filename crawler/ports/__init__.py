@@ -1,0 +1,34 @@
+"""The seams of a crawl, as Protocols: the page to read first.
+
+`engine/crawl` knows these and nothing concrete; `app` puts the pieces in. To extend the program, wrap a `Fetcher`,
+implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Queue`, `Hosts`, `Runs`, `Record`.
+"""
+
+from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Turn
+from crawler.ports.frontier import Frontier, History
+from crawler.ports.hosts import Hosts
+from crawler.ports.queue import Batch, Pacer, Queue, Round
+from crawler.ports.record import Record
+from crawler.ports.runs import Run, Runs
+from crawler.ports.visiting import Reader, Sink, Visitor
+
+__all__ = [
+    "Batch",
+    "Fetcher",
+    "Frontier",
+    "History",
+    "Hosts",
+    "Pacer",
+    "Permits",
+    "Politeness",
+    "Queue",
+    "Reader",
+    "Record",
+    "Request",
+    "Round",
+    "Run",
+    "Runs",
+    "Sink",
+    "Turn",
+    "Visitor",
+]
