@@ -1,10 +1,10 @@
 """sitemap-crawler: crawl a site and publish a sitemap that search engines can trust.
 
-This is the public face; `docs/library.md` shows how it is used. What is not named in `__all__` may change. Names are
-imported when they are first asked for, so that `sitemap-crawler --help` need not load an HTTP client.
+The public API, documented in `docs/library.md`; anything not in `__all__` may change. Names are imported on first use, so
+that `sitemap-crawler --help` does not load an HTTP client.
 """
 
-TYPE_CHECKING = False  # typing takes longer to import than all of this, and a signal may come meanwhile
+TYPE_CHECKING = False  # `typing` is slow to import, and signals are not handled yet
 if TYPE_CHECKING:
     from crawler import settings
     from crawler.app.job import Job, open_job
@@ -51,7 +51,7 @@ __all__ = [
     "settings",
 ]
 
-_HOMES = {
+_MODULES = {
     "app.job": "Job open_job",
     "engine.crawl": "Ending",
     "errors": "ConfigError CrawlerError FrontierError OutputError PublishRefused StartForbidden StartUnreachable StateBusy",
@@ -65,9 +65,9 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     from importlib import import_module  # noqa: PLC0415 - as above
 
-    for room, names in _HOMES.items():
+    for module, names in _MODULES.items():
         if name in names.split():
-            return getattr(import_module(f"crawler.{room}"), name)
+            return getattr(import_module(f"crawler.{module}"), name)
     if name == "settings":
         return import_module("crawler.settings")
     raise AttributeError(f"module 'crawler' has no attribute {name!r}")

@@ -1,7 +1,6 @@
-"""The command line: what was typed becomes settings, settings become one call, errors become one sentence.
+"""The entry point of the command line. Installs signal handlers before anything else is imported, then runs `cli.main`.
 
-Answers go to stdout, and so does a sitemap with `-o -`; all else that is said goes to stderr. Exit codes are
-`errors.Exit`. Here is only the door, so that little is imported before signals are noted; inside is `cli.main`.
+Results go to stdout, as does a sitemap with `-o -`; everything else goes to stderr. Exit codes are in `errors.Exit`.
 """
 
 import sys
@@ -13,19 +12,19 @@ from crawler.cli.signals import noted
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the program and leave with its exit code. Must be called in the main thread."""
+    """Runs the program and exits with its exit code. Must be called in the main thread."""
     began_here = noted.begin()
     try:
         code = _run(sys.argv[1:] if args is None else args)
     finally:
-        if began_here:  # else the process is ours, to its end
+        if began_here:  # else the handlers stay until the process ends
             noted.end()
     sys.exit(code)
 
 
 def _run(args: Sequence[str]) -> int:
-    """A signal that came while the program was imported ends it before anything begins."""
-    from crawler.cli.main import run  # noqa: PLC0415 - takes long
+    """Runs the program, unless a signal arrived while it was imported."""
+    from crawler.cli.main import run  # noqa: PLC0415 - slow to import
 
     if noted.first:
         if sys.stderr is not None:
@@ -34,7 +33,7 @@ def _run(args: Sequence[str]) -> int:
                 sys.stderr.flush()
         return noted.exit
     code = int(run(args))
-    return noted.exit or code  # also of one that came when nothing was left to do
+    return noted.exit or code  # also for a signal that arrived at the very end
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""The ways in which the program itself can fail.
+"""The exceptions with which the program fails.
 
-One page failing is not here: that is an outcome, a value (see `model`). Each exception carries one clear
-sentence (what, where, what to do) and the exit code that the command line answers with::
+A failing page is not an exception but an outcome (see `model`). Each exception has one clear sentence (what, where, what
+to do) and the exit code of the command line::
 
     CrawlerError
     ├── ConfigError        a setting, a flag or a start URL is wrong                     exit 2
     ├── OutputError        the sitemap cannot be written                                 exit 3
     ├── FrontierError      the state cannot be opened, read or written                   exit 3
-    │   └── StateBusy      another run holds the state                                   exit 9
+    │   └── StateBusy      another run is using the state                                exit 9
     ├── StartUnreachable   no start URL answered with a page                             exit 4
-    ├── StartForbidden     robots.txt keeps us from every start URL                      exit 5
-    └── PublishRefused     the guard kept the published sitemap                          exit 6
+    ├── StartForbidden     robots.txt disallows every start URL                          exit 5
+    └── PublishRefused     the guard refused to replace the published sitemap            exit 6
 """
 
 from enum import IntEnum
@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class Exit(IntEnum):
-    """What the program answers to its caller (README, "Every night, unattended")."""
+    """The exit codes of the program (README, "Every night, unattended")."""
 
     OK = 0
     INTERNAL = 1
@@ -35,7 +35,7 @@ class Exit(IntEnum):
 
 
 class CrawlerError(Exception):
-    """Root of the tree; `str(error)` is a sentence for a person."""
+    """Base class; `str(error)` is a sentence for people."""
 
     exit: ClassVar[Exit] = Exit.INTERNAL
 
@@ -58,8 +58,8 @@ class FrontierError(CrawlerError):
     exit = Exit.STORAGE
 
 
-class StateBusy(FrontierError):  # noqa: N818 - reads as what it is, and its parent carries the suffix
-    """Another run holds the state."""
+class StateBusy(FrontierError):  # noqa: N818 - its base class has the suffix
+    """Another run is using the state."""
 
     exit = Exit.BUSY
 
@@ -71,22 +71,22 @@ class StartUnreachable(CrawlerError):  # noqa: N818
 
 
 class StartForbidden(CrawlerError):  # noqa: N818
-    """robots.txt keeps us from every start URL."""
+    """robots.txt disallows every start URL."""
 
     exit = Exit.ROBOTS
 
 
 class PublishRefused(CrawlerError):  # noqa: N818
-    """The guard kept the sitemap that is published."""
+    """The guard refused to replace the published sitemap."""
 
     exit = Exit.GUARD
 
 
 class Interrupted(Exception):  # noqa: N818
-    """A signal ended a command in the middle. No failure of the program: `cli.signals.noted` knows which it was."""
+    """A signal ended a command; `cli.signals.noted` has the signal. Not a failure of the program."""
 
 
 def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first: a task group wraps even a single error."""
+    """The first error of a task group, which wraps even a single one."""
     error = group.exceptions[0]
     return first_of(error) if isinstance(error, BaseExceptionGroup) else error

@@ -55,13 +55,13 @@ def imports(tree: ast.AST) -> Iterator[str]:
 HOUSED = [path for path in MODULES if package(path) not in {"__init__", "__main__"}]
 
 
-def test_the_root_is_a_table_of_contents() -> None:
+def test_entries_of_the_package_root() -> None:
     entries = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
     assert {entry.removesuffix(".py") for entry in entries} == {*FLOORS, "__init__", "__main__", "py.typed"}
     assert len(entries - {"py.typed"}) <= 16
 
 
-def test_the_document_shows_the_same_floors() -> None:
+def test_the_document_shows_the_same_layers() -> None:
     table = (ROOT / "docs/architecture.md").read_text().partition("| floor |")[2].partition("\n\n")[0]
     for entry, floor in FLOORS.items():
         row = next(row for row in table.splitlines() if row.startswith(f"| {floor} |"))
@@ -69,7 +69,7 @@ def test_the_document_shows_the_same_floors() -> None:
 
 
 @pytest.mark.parametrize("path", HOUSED, ids=name)
-def test_imports_go_down(path: Path) -> None:
+def test_imports_only_go_to_lower_layers(path: Path) -> None:
     own = package(path)
     for other in imports(ast.parse(path.read_text())):
         assert other == own or FLOORS[other] < FLOORS[own], f"{own} imports {other}"
@@ -81,7 +81,7 @@ BACKENDS = {entry.name for entry in (PACKAGE / "frontier").iterdir() if (entry /
 @pytest.mark.parametrize(
     "path", [p for p in MODULES if package(p) != "frontier" and name(p) != "app/state.py"], ids=name
 )
-def test_a_backend_of_the_frontier_is_named_where_a_state_is_opened_only(path: Path) -> None:
+def test_only_app_state_names_a_backend_of_the_frontier(path: Path) -> None:
     assert "sqlite" in BACKENDS
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -94,7 +94,7 @@ def test_a_backend_of_the_frontier_is_named_where_a_state_is_opened_only(path: P
 
 
 @pytest.mark.parametrize("path", [path for path in HOUSED if package(path) in PURE], ids=name)
-def test_pure_packages_do_not_wait_read_no_clock_and_open_nothing(path: Path) -> None:
+def test_pure_packages_do_not_await_read_clocks_or_open_files(path: Path) -> None:
     tree = ast.parse(path.read_text())
     waits = [node for node in ast.walk(tree) if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)]
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -104,19 +104,19 @@ def test_pure_packages_do_not_wait_read_no_clock_and_open_nothing(path: Path) ->
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_says_what_it_is(path: Path) -> None:
+def test_every_module_has_a_docstring(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if package(path) != "cli"], ids=name)
-def test_what_is_public_is_documented(path: Path) -> None:
+def test_public_names_have_docstrings(path: Path) -> None:
     tree = ast.parse(path.read_text())
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
             assert ast.get_docstring(node), f"{node.name} has no docstring"
 
 
-def test_all_is_what_can_be_imported() -> None:
+def test_all_lists_what_can_be_imported() -> None:
     assert sorted(crawler.__all__) == crawler.__all__
     assert all(getattr(crawler, public) is not None for public in crawler.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

@@ -24,7 +24,7 @@ def score() -> Score:
 
 
 @pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic not in {"robots_real", "html_links"}])
-def test_everything_that_a_standard_says_holds(score: Score, topic: str) -> None:
+def test_all_normative_cases_pass(score: Score, topic: str) -> None:
     failures = [
         (case.given.get("id"), fault)
         for case, fault in score.failures
@@ -34,7 +34,7 @@ def test_everything_that_a_standard_says_holds(score: Score, topic: str) -> None
     assert score.total[topic, True] > 0
 
 
-def test_the_document_tells_the_figures_and_every_difference(score: Score) -> None:
+def test_the_document_has_the_figures_and_every_difference(score: Score) -> None:
     text = DOCUMENT.read_text()
     for topic in TOPICS:
         if total := score.total[topic, True]:
@@ -61,7 +61,7 @@ REAL = case(
 )
 
 
-def test_flat_files_named_by_topic_are_read_as_folders_are(
+def test_flat_files_named_by_topic_are_read_like_folders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "srcset.json").write_text(json.dumps({"cases": [GOOD]}))
@@ -72,7 +72,7 @@ def test_flat_files_named_by_topic_are_read_as_folders_are(
 
 
 @pytest.mark.parametrize("bad", [BAD, CRASH, UNKNOWN, STRANGE])
-def test_a_wrong_answer_a_crash_and_an_unknown_kind_are_failures_and_the_run_goes_on(
+def test_wrong_results_crashes_and_unknown_kinds_are_failures_and_the_run_continues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: dict[str, Any]
 ) -> None:
     (tmp_path / "cases.json").write_text(json.dumps([bad, GOOD]))
@@ -82,7 +82,9 @@ def test_a_wrong_answer_a_crash_and_an_unknown_kind_are_failures_and_the_run_goe
     assert "srcset 1/" in out
 
 
-def test_differences_of_projects_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_between_projects_are_listed_separately(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "cases.json").write_text(json.dumps([BAD | {"normative": False}, GOOD]))
     assert run(tmp_path) == 0
     assert "not normative: srcset 1 differences of 1" in capsys.readouterr().out
@@ -97,7 +99,7 @@ def test_topics_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("text", ["{", "3", "[3]"])
-def test_a_file_without_cases_is_one_sentence(
+def test_a_file_without_cases_is_reported(
     tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "robots.json").write_text(text)

@@ -43,7 +43,7 @@ def instruction(name: str, text: str) -> str:
 # -- the image -------------------------------------------------------------------------------------------
 
 
-def test_the_last_stage_is_slim_and_runs_our_program_as_nobody_in_particular() -> None:
+def test_the_last_stage_is_slim_and_runs_the_program_as_an_unprivileged_user() -> None:
     final = DOCKERFILE.rpartition("\nFROM ")[2]
     assert final.startswith("python:3.13-slim\n")
     assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", instruction("USER", final)), (
@@ -57,7 +57,7 @@ def test_the_last_stage_is_slim_and_runs_our_program_as_nobody_in_particular() -
     assert "uninstall --yes pip" in final
 
 
-def test_what_the_image_sets_and_asks_is_known_to_the_program() -> None:
+def test_variables_and_commands_in_the_image_are_valid() -> None:
     environ = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", DOCKERFILE)))
     program, *words = json.loads(instruction("HEALTHCHECK", DOCKERFILE).partition("CMD ")[2])
     assert program == "sitemap-crawler"
@@ -65,7 +65,7 @@ def test_what_the_image_sets_and_asks_is_known_to_the_program() -> None:
     check(["crawl", "https://example.com/"], environ)
 
 
-def test_what_is_copied_is_what_the_ignore_file_lets_through() -> None:
+def test_copied_files_are_not_ignored() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     let_through = {line[1:] for line in lines if line.startswith("!")}
     build = DOCKERFILE.rpartition("\nFROM ")[0]
@@ -75,7 +75,7 @@ def test_what_is_copied_is_what_the_ignore_file_lets_through() -> None:
     assert all((ROOT / name).exists() for name in copied)
 
 
-def test_nothing_is_written_outside_of_state_and_output(tmp_path: Path) -> None:
+def test_nothing_is_written_outside_state_and_output(tmp_path: Path) -> None:
     """What makes a read-only root possible."""
     elsewhere = {name: tmp_path / name for name in ("HOME", "TMPDIR", "cwd")}
     for folder in elsewhere.values():
@@ -103,7 +103,7 @@ def test_nothing_is_written_outside_of_state_and_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_healthcheck_tells_a_dead_crawl_from_a_living_one(tmp_path: Path) -> None:
+def test_the_healthcheck_distinguishes_a_hung_crawl_from_a_running_one(tmp_path: Path) -> None:
     state = tmp_path / "crawl.db"
 
     def healthy(seconds: str) -> int:
@@ -133,7 +133,7 @@ def test_the_healthcheck_tells_a_dead_crawl_from_a_living_one(tmp_path: Path) ->
 # -- the examples ----------------------------------------------------------------------------------------
 
 
-def test_the_cron_job_runs_one_at_a_time_without_rights() -> None:
+def test_the_cron_job_runs_one_at_a_time_without_privileges() -> None:
     claim, job = yaml.safe_load_all((CONFIG / "kubernetes-cronjob.yaml").read_text())
     assert (claim["kind"], job["kind"], job["apiVersion"]) == ("PersistentVolumeClaim", "CronJob", "batch/v1")
     assert job["spec"]["concurrencyPolicy"] == "Forbid"
@@ -167,7 +167,7 @@ def test_the_compose_file_keeps_the_root_read_only() -> None:
     check(service["command"], service["environment"])
 
 
-def test_the_crontab_line_is_one_a_shell_can_read() -> None:
+def test_the_crontab_line_is_valid_shell() -> None:
     [line] = [line for line in (CONFIG / "crontab.example").read_text().splitlines() if line[:1].isdigit()]
     *when, command = line.split(maxsplit=5)
     assert all(re.fullmatch(r"[\d*/,-]+", field) for field in when)
@@ -183,7 +183,7 @@ def unit(name: str) -> dict[str, list[str]]:
     return found
 
 
-def test_the_service_runs_our_command() -> None:
+def test_the_service_runs_a_valid_command() -> None:
     service = unit("sitemap-crawler.service")
     program, *words = shlex.split(service["ExecStart"][0])
     assert program.endswith("/sitemap-crawler")
@@ -191,7 +191,7 @@ def test_the_service_runs_our_command() -> None:
     assert service["SuccessExitStatus"] == ["143"]
 
 
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         if os.environ.get("CI"):
@@ -217,7 +217,7 @@ def test_the_service_writes_the_sitemap_where_a_web_server_can_read_it() -> None
     assert service["UMask"] == ["0077"], "the state is for its user alone"
 
 
-def test_the_service_may_do_little() -> None:
+def test_the_service_is_sandboxed() -> None:
     service = unit("sitemap-crawler.service")
     for word in (
         "NoNewPrivileges",

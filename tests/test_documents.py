@@ -71,7 +71,7 @@ def script(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("path", GENERATED)
-def test_what_is_made_from_the_settings_is_up_to_date(path: str) -> None:
+def test_generated_files_are_up_to_date(path: str) -> None:
     expected = getattr(script("reference"), GENERATED[path])()
     assert (ROOT / path).read_text() == expected, "run scripts/reference.py"
 
@@ -83,14 +83,14 @@ def shown(svg: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_picture_shows_what_the_demo_really_says() -> None:
+def test_the_picture_matches_the_demo() -> None:
     picture = script("picture")
     now = picture.picture(picture.told(rate=0))
     assert shown(picture.PICTURE.read_text()) == shown(now), "run scripts/picture.py"
     assert "all accounted for" in shown(now)
 
 
-def test_the_example_holds_every_key_and_each_can_be_switched_on(tmp_path: Path) -> None:
+def test_the_example_has_every_key_and_each_can_be_enabled(tmp_path: Path) -> None:
     text = (ROOT / "config/example.toml").read_text()
     assert load.resolve(ROOT / "config/example.toml")[0] == crawler.Settings()
     on = re.sub(r"^# ([a-z0-9-]+ = )", r"\1", text, flags=re.MULTILINE)
@@ -100,13 +100,13 @@ def test_the_example_holds_every_key_and_each_can_be_switched_on(tmp_path: Path)
     load.resolve(tmp_path / "all.toml")
 
 
-def test_the_readme_lists_the_commands_there_are() -> None:
+def test_the_readme_lists_all_commands() -> None:
     table = README.partition("## Commands")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([a-z]+)", table, re.MULTILINE) == cli.list_commands(click.Context(cli))
 
 
 @pytest.mark.parametrize("name", [*cli.commands, "check"])
-def test_the_help_of_every_command_ends_with_examples_that_are_taken(name: str) -> None:
+def test_the_help_of_every_command_ends_with_valid_examples(name: str) -> None:
     command = commands().get(name) or check
     shown = command.get_help(click.Context(command)).partition("Examples:\n")[2].splitlines()
     assert 2 <= len(shown) <= 3
@@ -116,7 +116,7 @@ def test_the_help_of_every_command_ends_with_examples_that_are_taken(name: str) 
         taken(rest)
 
 
-def test_the_readme_lists_the_exit_codes_there_are() -> None:
+def test_the_readme_lists_all_exit_codes() -> None:
     table = README.partition("| exit |")[2].partition("\n\n")[0]
     listed = {
         int(code) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for code in row.split(",")
@@ -135,7 +135,7 @@ def test_every_flag_in_a_document_exists(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_link_in_a_document_leads_somewhere(path: Path) -> None:
+def test_every_link_in_a_document_is_valid(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
         assert (path.parent / target).exists(), target
 
@@ -158,7 +158,7 @@ def taken(line: str) -> None:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_commands_shown_in_documents_are_taken(name: str) -> None:
+def test_commands_shown_in_documents_are_valid(name: str) -> None:
     shown = SHOWN.findall((ROOT / name).read_text())
     assert shown
     for line in shown:
@@ -172,14 +172,14 @@ def masked(document: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", script("samples").DOCUMENTS)
-def test_sample_outputs_are_what_the_program_says(name: str) -> None:
+def test_sample_outputs_match_the_program(name: str) -> None:
     document = (ROOT / name).read_text()
     assert masked(document) == masked(script("samples").filled(document, port=0, rate=0)), (
         "run scripts/samples.py"
     )
 
 
-def test_troubleshooting_names_every_exit_code_and_every_reason() -> None:
+def test_troubleshooting_covers_every_exit_code_and_every_reason() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text()
     cells = re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE)
     exits = {int(code) for cell in cells if re.fullmatch(r"[\d, ]+", cell) for code in cell.split(", ")}
@@ -193,7 +193,7 @@ def test_troubleshooting_names_every_exit_code_and_every_reason() -> None:
     assert {code for code in codes if ":" in code} <= wanted
 
 
-def test_every_command_explains_itself_and_every_setting_of_crawl_is_a_flag() -> None:
+def test_every_command_has_help_and_every_setting_of_crawl_is_a_flag() -> None:
     for name, command in commands().items():
         assert command.help, name
         for param in command.params:
@@ -211,7 +211,7 @@ def prose(document: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_documents_have_one_sentence_a_line(path: Path) -> None:
+def test_documents_have_one_sentence_per_line(path: Path) -> None:
     lines = prose(path.read_text())
     two = [line for line in lines if re.search(r"(?<!^\d)[.!?][\"*]* [A-Z]", line) and "? [" not in line]
     assert two == [], "more than one sentence"
@@ -224,14 +224,14 @@ def test_documents_have_one_sentence_a_line(path: Path) -> None:
     assert broken == [], "a sentence on several lines"
 
 
-def test_public_names_stand_in_the_library_document() -> None:
+def test_public_names_are_in_the_library_document() -> None:
     missing = [name for name in crawler.__all__ if not re.search(rf"\b{name}\b", LIBRARY)]
     assert missing == []
 
 
 @pytest.mark.parametrize("source", [README, LIBRARY], ids=["README", "library"])
 @pytest.mark.slow
-def test_the_example_runs_as_it_stands(source: str, tmp_path: Path) -> None:
+def test_the_example_runs_unchanged(source: str, tmp_path: Path) -> None:
     [code] = re.findall(r"```python\n(.*?)```", source, re.DOTALL)
     site = Site()
     site.page("/", links=["/a"])
@@ -254,7 +254,7 @@ def test_the_example_runs_as_it_stands(source: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "missing"), [("export", {"--allow-partial", "--fresh"}), ("demo", {"--state", "--rate"})]
 )
-def test_a_command_offers_no_flag_that_does_nothing_there(command: str, missing: set[str]) -> None:
+def test_a_command_has_no_flag_without_effect(command: str, missing: set[str]) -> None:
     offered = {option for param in commands()[command].params for option in param.opts}
     assert "--output" in offered
     assert not offered & missing
@@ -265,13 +265,13 @@ def test_the_help_of_the_demo_names_one_folder() -> None:
     assert "./sitemaps" not in commands()["demo"].get_help(context)
 
 
-def test_headings_that_the_program_cites_are_in_the_readme() -> None:
+def test_headings_cited_by_the_program_are_in_the_readme() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "crawler").rglob("*.py"))
     cited = re.findall(r'README, "([^"]+)"', sources)
     assert cited
     assert [heading for heading in cited if f"\n## {heading}\n" not in README] == []
 
 
-def test_the_version_is_told_once() -> None:
+def test_the_version_is_defined_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()

@@ -127,7 +127,7 @@ def test_patterns_are_found() -> None:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_no_pattern_takes_more_than_linear_work(name: str) -> None:
+def test_every_pattern_takes_linear_work(name: str) -> None:
     pattern, scans = FOUND[name]
     growth, text = hardest(pattern, scans=scans)
     assert growth < GROWTH, f"{pattern.pattern!r} on {text!r}"
@@ -140,12 +140,12 @@ def test_no_pattern_takes_more_than_linear_work(name: str) -> None:
         (r"/[^/?]*(?:calend|agenda)[^/?]*/\d", False),
     ],
 )  # fmt: skip
-def test_the_measure_tells_what_is_quadratic(bad: str, scans: bool) -> None:
+def test_the_measurement_recognises_quadratic_patterns(bad: str, scans: bool) -> None:
     assert hardest(re.compile(bad), scans=scans)[0] >= GROWTH
 
 
 @pytest.mark.parametrize("good", [r"[a-z]+", r"(?<![a-z])[a-z]+0", r"<[^<>]*>", r"\d{1,9}:\d\d", r"(?>a+)b"])
-def test_and_what_is_linear(good: str) -> None:
+def test_the_measurement_recognises_linear_patterns(good: str) -> None:
     assert hardest(re.compile(good), scans=False)[0] < GROWTH
 
 
@@ -157,14 +157,14 @@ def test_a_glob_takes_linear_work(pattern: str) -> None:
     assert growth < GROWTH, text
 
 
-def test_steps_are_counted_as_re_would_go() -> None:
+def test_steps_are_counted_like_those_of_re() -> None:
     for text, pattern in (("aab", r"(a+)(b|c)"), ("2024-05", r"(\d+)-(?=0)\d\d$"), ("xayax", r"(.)a.a\1")):
         assert re.match(pattern, text)
         assert Counting(re.compile(pattern)).steps(text, scans=False) < 30
 
 
 @pytest.mark.parametrize("url", ["http://a.b/" + "a/" * 4_000, "http://a.b/?" + "a&" * 4_000])
-def test_words_of_a_long_url_are_counted_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_url_takes_linear_work(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
     class Counted(Counter[str]):

@@ -26,7 +26,7 @@ def tracked() -> list[Path]:
     return [REPO / name for name in listed.decode().split("\0") if name]
 
 
-def test_only_what_belongs_there_lies_at_the_root(tracked: list[Path]) -> None:
+def test_only_known_files_are_at_the_root(tracked: list[Path]) -> None:
     assert {path.relative_to(REPO).parts[0] for path in tracked} == ROOT
 
 

@@ -1,1 +1,1 @@
-"""The command line: what was typed becomes settings, settings become one call, errors become one sentence. A command, a file."""
+"""The command line, one file per command: arguments become settings, settings become one call, errors one sentence."""

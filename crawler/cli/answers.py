@@ -1,4 +1,4 @@
-"""How commands answer: aligned lines for people, JSON for programs."""
+"""The output of commands: aligned lines for people, JSON for programs."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""The commands: each resolves its settings and makes one call. What they say is worded in `summary` and the file of each command."""
+"""The commands: each resolves its settings and makes one call to the file of the command."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from crawler.errors import Exit
 from crawler.settings import load
 from crawler.settings.sections import Settings
 
-# What is heavy to import (httpx, lxml, rich) is imported inside the commands: --help stays quick.
+# Heavy modules (httpx, lxml, rich) are imported inside the commands, so that --help is fast.
 
 
 def _settings(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> Settings:
@@ -137,9 +137,9 @@ def explain(url: str, **params: Any) -> int:
     but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod"}),
 )
 def export(url: str | None, **params: Any) -> int:
-    """Write the sitemap from state, without network.
+    """Write the sitemap from the saved state, without network access.
 
-    Whatever is known is written, also of an unfinished crawl.
+    Works for an unfinished crawl as well, with the pages found so far.
     """
     from crawler.cli.export import export_sitemap  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
@@ -166,10 +166,10 @@ def export(url: str | None, **params: Any) -> int:
     help="maximum lines per kind of finding and file; 0 shows all [default: 10]",
 )  # fmt: skip
 def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> int:
-    """Check sitemaps and indexes against the protocol.
+    """Check sitemaps and sitemap indexes against the protocol.
 
-    An index is followed. Every finding has a place, a code and a sentence. --publish-base tells where files on disk are served. Exit 8
-    when anything was found.
+    The sitemaps in an index are checked as well. Each finding has a place, a code and a sentence. For files on disk, --publish-base is the
+    URL where they are served. Exit 8 if there is any finding.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.validate import validate_sitemaps  # noqa: PLC0415
@@ -192,11 +192,11 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     help="one line or one JSON object per difference [default: text]",
 )  # fmt: skip
 def diff(old: str, new: str, form: str, **params: Any) -> int:
-    """Say what differs between two sitemaps.
+    """Show the differences between two sitemaps.
 
-    OLD and NEW are files, folders, URLs, or the state file of a crawl.
-    Added (+), removed (-), and entries with another date (~). Where NEW is a state, or --state names one, each comes
-    with its reason. Exit 8 when anything differs.
+    OLD and NEW are files, folders, URLs, or state files of a crawl.
+    Prints added (+) and removed (-) URLs, and changed dates (~). If NEW is a state file, or with --state, also the reason for
+    each. Exit 8 if there is any difference.
     """
     from crawler.cli.diff import compare  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
@@ -213,7 +213,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format",
 }))  # fmt: skip
 def robots(url: str, **params: Any) -> int:
-    """Say which group and which line of robots.txt decide for URL."""
+    """Show whether robots.txt allows URL, and which group and line decide."""
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.robots import show_permit  # noqa: PLC0415
 
@@ -224,7 +224,7 @@ def robots(url: str, **params: Any) -> int:
 @click.option("--config", "config", metavar="FILE", envvar="SITEMAP_CRAWLER_CONFIG", help="settings in TOML")
 @click.pass_context
 def config(ctx: click.Context, /, **params: Any) -> int:
-    """Show the effective settings, each with where it came from."""
+    """Show the effective settings, and where each comes from."""
     if ctx.invoked_subcommand:
         return Exit.OK
     from crawler.cli.config import show_settings  # noqa: PLC0415
@@ -236,7 +236,7 @@ def config(ctx: click.Context, /, **params: Any) -> int:
 @config.command(epilog=examples("config check crawl.toml", "config check config/example.toml"))
 @click.argument("file")
 def check(file: str) -> int:
-    """Read FILE and say what is wrong with it, if anything is."""
+    """Check a settings file and report the first error in it."""
     from crawler.cli.phrases import counted  # noqa: PLC0415
 
     _, origins = load.resolve(Path(file))

@@ -1,4 +1,4 @@
-"""`config`: the effective settings, each with where it came from."""
+"""`config`: the effective settings, and where each comes from."""
 
 from collections.abc import Sequence
 from typing import TextIO
@@ -9,7 +9,7 @@ from crawler.settings.load import Origin
 
 
 def show_settings(origins: Sequence[Origin], out: TextIO) -> None:
-    """Each setting, its value and where it came from; what may hold a secret is masked."""
+    """Prints each setting with its value and origin; secrets are masked."""
     section = ""
     for item in origins:
         if item.key.section != section:

@@ -1,4 +1,4 @@
-"""`crawl`, `export`, and what stands around them: signals, the display, the decision to publish, the last words."""
+"""`crawl`: signals, the progress display, whether to publish, and the summary."""
 
 import logging
 import sys
@@ -32,17 +32,17 @@ log = logging.getLogger("crawler")
 
 
 def configure_log(chosen: Log) -> None:
-    """Logging as the settings want it."""
+    """Configures logging by the settings."""
     level = logging.ERROR if chosen.quiet else logging.DEBUG if chosen.verbose else logging.INFO
     lines.configure(chosen.log_format, level, sys.stderr)
 
 
 async def crawl_site(settings: Settings) -> Exit:
-    """The whole of `crawl`: arrive, crawl, publish, tell. Raises from the tree of `errors`."""
+    """The whole of `crawl`. Raises the exceptions of `errors`."""
     configure_log(settings.log)
     stopping = _Stopping()
     async with _listening(stopping):
-        await anyio.lowlevel.checkpoint()  # from here on somebody listens
+        await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
         if noted.first is None:
             return await _crawl(settings, stopping)
     log.error("%s before the crawl started", noted.word)
@@ -65,7 +65,7 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
         async with _shown(job):
             ending = await job.crawl()
         published, refused = await _publish(job, ending)
-        await _tell(job, began, published, refused)
+        await _summarise(job, began, published, refused)
     if refused:
         return refused.exit
     if noted.first:
@@ -75,15 +75,15 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
 
 @dataclass
 class _Stopping:
-    """Whom a signal concerns: before there is a job, nobody but us."""
+    """What a signal stops: the job, once there is one."""
 
     job: Job | None = None
 
     async def when_signalled(self, block: anyio.CancelScope) -> None:
-        """The first signal drains a crawl, and lets a publication end; before there is a job it ends the block.
+        """On the first signal, finishes the requests in flight and a publication; before there is a job, cancels `block`.
 
-        The second leaves at once. The state is whole all the same, and what a publication leaves half done, the next
-        one removes.
+        A second signal exits at once (`cli.signals`). The state stays consistent, and the next publication removes the
+        remains of an interrupted one.
         """
         await signalled()
         if self.job:
@@ -92,7 +92,7 @@ class _Stopping:
             block.cancel()
 
     def leave(self) -> None:
-        """A display that was drawn hid the cursor."""
+        """Shows the cursor again, which the progress display hides."""
         if self.job and not self.job.settings.log.quiet:
             from crawler.cli import progress  # noqa: PLC0415 - as below
 
@@ -101,7 +101,7 @@ class _Stopping:
 
 @asynccontextmanager
 async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
-    """Signals are heeded while the block runs. One that came before there is a job leaves it."""
+    """Handles signals while the block runs."""
     noted.leaving = stopping.leave
     try:
         async with anyio.create_task_group() as tasks:
@@ -116,11 +116,11 @@ async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _shown(job: Job) -> AsyncIterator[None]:
-    """The display is drawn while the block runs."""
+    """Shows progress while the block runs."""
     try:
         async with anyio.create_task_group() as tasks:
             if not job.settings.log.quiet:
-                from crawler.cli import progress  # noqa: PLC0415 - rich takes long to import, for those who are quiet
+                from crawler.cli import progress  # noqa: PLC0415 - rich is slow to import, and not needed with --quiet
 
                 console = progress.Screen()
                 drawn = console.is_terminal and job.settings.log.log_format == "text"
@@ -132,7 +132,7 @@ async def _shown(job: Job) -> AsyncIterator[None]:
 
 
 async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
-    """Publish what is complete, or allowed to be partial; a refusal is told, not raised."""
+    """Publishes a complete crawl, or a partial one if allowed. A refusal of the guard is returned, not raised."""
     if ending is not Ending.COMPLETE and not job.settings.guard.allow_partial:
         return None, None
     try:
@@ -141,7 +141,7 @@ async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishR
         return None, refusal
 
 
-async def _tell(
+async def _summarise(
     job: Job,
     began: float,
     published: Published | None,
@@ -170,7 +170,7 @@ async def _tell(
 
 
 def _unfinished(job: Job) -> str | None:
-    """Why the run is not complete, if it is not."""
+    """Why the run is unfinished; None if it is complete."""
     if job.ending is Ending.COMPLETE:
         return None
     why = job.stats.stopping or "stopped"
@@ -183,7 +183,7 @@ def _unfinished(job: Job) -> str | None:
 
 
 async def _unmatched(pages: Record, scope: Scope) -> list[str]:
-    """The patterns that matched no URL of the site that this run knows: most are typing errors."""
+    """The patterns that matched no known URL of the site: most are typing errors."""
     patterns = {
         f"--{name.replace('_', '-')} {text}": compile_pattern(text)
         for name in ("include", "exclude", "no_fetch", "no_list")
@@ -227,7 +227,7 @@ async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[st
 
 
 def say(closing: Closing, chosen: Log) -> None:
-    """The last words, in the form that was asked for. Those who want quiet hear what went wrong, if anything did."""
+    """Prints the summary in the chosen format. With --quiet only a failure is reported."""
     wrong = complaint(closing)
     if closing.stalled and chosen.log_format == "text" and not chosen.quiet:
         log.error(stalled_words(closing))
@@ -238,5 +238,5 @@ def say(closing: Closing, chosen: Log) -> None:
     elif not chosen.quiet:
         from crawler.cli import progress, summary  # noqa: PLC0415 - as above
 
-        with suppress(OSError):  # what cannot be said stops nothing
+        with suppress(OSError):  # a closed terminal does not make the run fail
             summary.closing(progress.Screen(), closing)

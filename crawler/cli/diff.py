@@ -1,4 +1,4 @@
-"""`diff`: what one sitemap has and the other has not, with the reason where a state knows it."""
+"""`diff`: the differences between two sitemaps, with reasons from a state."""
 
 import json
 from collections import Counter
@@ -27,11 +27,11 @@ from crawler.sitemap.read import Found, read
 from crawler.sitemap.tree import Places, Unreadable, is_web, resolve
 
 STATE: Final = b"SQLite format 3\0"
-LEVELS: Final = 2  # an index and what it names
+LEVELS: Final = 2  # an index and its sitemaps
 
 
 async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
-    """Say what differs. Exit 8 when anything does."""
+    """Prints the differences. Exit 8 if there are any."""
     signs: Counter[str] = Counter()
     old, new = place_named(old), place_named(new)
     state = new if _is_state(new) else settings.state.state
@@ -114,12 +114,12 @@ async def _load_sitemap(comparison: Comparison, side: str, place: str, places: P
 
 
 def _limit(place: str) -> int:
-    """Bytes. Our JSON lines are not split into files, and no form of the protocol."""
+    """The size limit in bytes. None in effect for JSON lines, which are not split into files."""
     return 1 << 40 if ".jsonl" in Path(place).suffixes and not is_web(place) else MAX_BYTES
 
 
 def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[tuple[str, str | None]]:
-    """Entries one by one, in our spelling; the sitemaps that an index names are set aside."""
+    """Normalised URLs and dates of the entries; the sitemaps of an index are added to `children`."""
     normalise, base = Normaliser(strip=()), place if is_web(place) else None
     for item in found:
         if item.kind == "sitemap":
@@ -130,7 +130,7 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
 
 
 async def _reason(pages: Record | None, newest: Run | None, base: PublishBase | None, change: Change) -> str:
-    """Why a URL came or went, as far as the state knows."""
+    """Why a URL was added or removed, according to the state; may be empty."""
     if pages is None or change.sign == "~":
         return ""
     url = base.crawled(Url(change.url), exactly=True) if base else Url(change.url)

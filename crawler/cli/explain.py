@@ -1,7 +1,6 @@
-"""What is said about a state, a URL or the settings: `status`, `explain`, `config`.
+"""`explain`: what the state knows about one URL, and why it has its outcome.
 
-All of it goes to stdout as plain lines (or one JSON object), so that it can be piped; all of it that came from
-the network is made printable first.
+Output goes to stdout as plain lines or one JSON object; text from the network is made printable first.
 """
 
 import json
@@ -29,7 +28,7 @@ from crawler.sitemap.publish.manifest import place_of
 
 
 async def show_story(settings: Settings, text: str) -> Exit:
-    """All that the state knows of one URL."""
+    """Prints all that the state knows about one URL."""
     url = start_url(text, normaliser(settings))
     settings = with_state(settings, url, is_start=False)
     frontier = open_frontier(settings, url, read_only=True)
@@ -38,7 +37,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         there = base.crawled(url, exactly=True) if base else url
         record = await frontier.record(there) or await frontier.record(url)
         url = record.visit.url if record else there
-        trail = await _trail(frontier, record) if record else []
+        path = await _link_path(frontier, record) if record else []
         hops = await _hops(frontier, record) if record else []
         newest = await frontier.run()
         linked = await frontier.linking(url)
@@ -51,7 +50,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
     unknown = pending(record, newest) if newest else ""
     if wants_json(settings):
         facts = (
-            _facts(record, trail, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
+            _facts(record, path, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
         )
         facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
         facts |= {"published": published} if published != url else {}
@@ -59,7 +58,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
     else:
         click.echo(printable(url, 2_100))
-        show_lines(_story(text, url, record, trail, robots))
+        show_lines(_story(text, url, record, path, robots))
         if record:
             so_far = "" if newest and newest.complete else " so far"
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
@@ -76,7 +75,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
-    """One exchange on the way from a URL to where its redirects end."""
+    """One URL in a chain of redirects."""
 
     url: str
     status: int | None
@@ -88,7 +87,7 @@ class _Hop:
 
 
 async def _hops(pages: Record, record: UrlRecord) -> list[_Hop]:
-    """The URL, and each place its redirects lead to."""
+    """The URL, and each target of its redirects."""
     hops: list[_Hop] = []
     following: UrlRecord | None = record
     while following and following.visit.url not in {hop.url for hop in hops}:
@@ -101,7 +100,7 @@ async def _hops(pages: Record, record: UrlRecord) -> list[_Hop]:
 
 
 def _change(record: UrlRecord, newest: Run) -> str:
-    """What the run before said, once the newest has come to the URL or to its own end."""
+    """How the URL differs from the previous run."""
     if record.run < newest.number:
         return f"no longer found: run {record.run} was the last to find it, this is run {newest.number}"
     if record.was is None:
@@ -117,16 +116,16 @@ def _change(record: UrlRecord, newest: Run) -> str:
     return ", ".join(filter(None, [before, date])) or "nothing since the previous run"
 
 
-async def _trail(pages: Record, record: UrlRecord) -> list[Url]:
-    """From the start to this URL, by who named it first."""
-    trail = [record.visit.url]
-    while record.visit.via and not record.seed and record.visit.via not in trail and len(trail) < 100:
-        trail.append(record.visit.via)
+async def _link_path(pages: Record, record: UrlRecord) -> list[Url]:
+    """The chain of pages from the start to this URL, each the first that linked to the next."""
+    path = [record.visit.url]
+    while record.visit.via and not record.seed and record.visit.via not in path and len(path) < 100:
+        path.append(record.visit.via)
         above = await pages.record(record.visit.via)
         if above is None:
             break
         record = above
-    return trail[::-1]
+    return path[::-1]
 
 
 async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
@@ -139,7 +138,7 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
 
 
 def _story(
-    typed: str, url: Url, record: UrlRecord | None, trail: Sequence[Url], robots: str
+    typed: str, url: Url, record: UrlRecord | None, path: Sequence[Url], robots: str
 ) -> list[tuple[str, str]]:
     lines = [("written", f"{typed} was normalised to the URL above")] if typed != url else []
     if record is None:
@@ -158,15 +157,15 @@ def _story(
             )
         case _ if detail := getattr(outcome, "detail", ""):
             lines.append(("because", detail))
-    if len(trail) > 1:
-        lines.append(("found by", " → ".join(trail[:-1])))
+    if len(path) > 1:
+        lines.append(("found by", " → ".join(path[:-1])))
     else:
         lines.append(("found by", str(record.seed) if record.seed else "a start URL, --input or a sitemap"))
     if record.pattern:
         lines.append(("pattern", str(record.pattern)))
     if robots:
         lines.append(("robots.txt", robots))
-    if outcome is None:  # what is known of the answer is of a run before
+    if outcome is None:  # the facts are those of an earlier run
         return lines
     if record.settled:
         tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
@@ -191,7 +190,7 @@ def _answer(record: UrlRecord) -> list[tuple[str, str]]:
     return lines
 
 
-def _facts(record: UrlRecord | None, trail: Sequence[Url], robots: str) -> dict[str, Any]:
+def _facts(record: UrlRecord | None, path: Sequence[Url], robots: str) -> dict[str, Any]:
     if record is None:
         return {"robots": robots}
     settled = record.outcome if record.state == "settled" else None
@@ -202,7 +201,7 @@ def _facts(record: UrlRecord | None, trail: Sequence[Url], robots: str) -> dict[
         "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
         "depth": record.visit.depth,
         "pattern": record.pattern._asdict() if record.pattern else None,
-        "found_by": list(trail[:-1]),
+        "found_by": list(path[:-1]),
         "seed": {"kind": record.seed.kind.name.lower(), "name": record.seed.name} if record.seed else None,
         "first_linked_by": record.visit.via,
         "robots": robots,

@@ -1,4 +1,4 @@
-"""`export`: the sitemap from state, whatever is known, without network."""
+"""`export`: writes the sitemap from the state, without network access."""
 
 import time
 from dataclasses import replace
@@ -14,7 +14,7 @@ from crawler.sitemap.publish.publish import publish
 
 
 async def export_sitemap(settings: Settings) -> Exit:
-    """The whole of `export`."""
+    """Publishes the pages in the state, also of an unfinished crawl."""
     configure_log(settings.log)
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)

@@ -1,6 +1,6 @@
-"""Signals while an event loop runs: waited for like anything else, so that they end things in order.
+"""Waits for signals in an event loop, so that they end a command cleanly.
 
-How they are noted, and what a second one does, is said in `cli.signals`.
+The signal handlers, and what a second signal does, are in `cli.signals`.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def signalled() -> None:
-    """Return when a signal came, also one from before the loop ran. One task may wait at a time."""
+    """Returns after a signal, also one that arrived before the loop ran. Only one task may wait at a time."""
     came, here = asyncio.Event(), asyncio.get_running_loop()
 
     def wake() -> None:
@@ -33,7 +33,7 @@ async def signalled() -> None:
 
 
 def run(call: Callable[[], Awaitable[T]]) -> T:
-    """`call()` in an event loop, to its end; a signal cancels it. Raises `Interrupted` then."""
+    """Runs `call()` in an event loop. A signal cancels it and raises `Interrupted`."""
     result: T = event_loop.run(_until_signalled, call)
     return result
 
@@ -46,7 +46,7 @@ async def _until_signalled(call: Callable[[], Awaitable[T]]) -> T:
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            await anyio.lowlevel.checkpoint()  # from here on somebody listens
+            await anyio.lowlevel.checkpoint()  # starts `watch`
             if noted.first is None:
                 result = await call()
                 tasks.cancel_scope.cancel()

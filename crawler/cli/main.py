@@ -1,6 +1,6 @@
-"""The program between the first and the last of its words: streams that can be written, errors as one sentence each.
+"""Runs a command: standard streams, exit code, and errors as one sentence each.
 
-What the commands do is in `commands`. Click's own `main` is not used: it would end with 1 when nobody reads stdout.
+The commands are in `commands`. Click's own `main` is not used, because it exits with 1 if the reader of stdout has gone.
 """
 
 import errno
@@ -32,11 +32,11 @@ RANGES: Final = {
     "a valid float range": "a number of at least 0",
     "a valid integer range": "a whole number of at least 0",
 }
-COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # the variable by which a shell asks for completions
+COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # variable with which a shell requests completions
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command that `words` name; its exit code. Output that could not be written makes it `Exit.STORAGE`."""
+    """Runs the command line `words` and returns its exit code; `Exit.STORAGE` if output could not be written."""
     _open_closed()
     code = _answer(words)
     error = _flush(sys.stdout)
@@ -70,7 +70,7 @@ def _answer(words: Sequence[str]) -> int:
 
 
 def _lost(error: OSError) -> Exit:
-    """What was to be written is lost. When it is because nobody reads it, nobody asks why."""
+    """Reports lost output, except when the reader closed the pipe."""
     if error.errno != errno.EPIPE:
         _say(
             f"The output cannot be written: {UNWRITABLE.get(error.errno or 0, error.strerror)}.", Exit.STORAGE
@@ -107,9 +107,9 @@ def _usage(error: click.UsageError, words: Sequence[str]) -> str:
 
 
 def _open_closed() -> None:
-    """Streams that were closed before we began: no file of ours shall get their numbers.
+    """Reopens standard streams that were closed by the caller, so that no other file gets their descriptors.
 
-    What is said on stderr goes nowhere. An answer on stdout fails, as it would on a full disk.
+    Output to such a stderr is discarded. Output to such a stdout fails, as on a full disk.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
@@ -120,12 +120,12 @@ def _open_closed() -> None:
 
 
 def _flush(stream: TextIO) -> OSError | None:
-    """Write what a stream still holds. One that cannot be written goes nowhere from now on: the interpreter flushes it, too."""
+    """Flushes a stream. If that fails, the stream is redirected to /dev/null, as the interpreter flushes it again."""
     try:
         stream.flush()
     except OSError as error:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
         return error
     return None

@@ -1,6 +1,6 @@
-"""From settings to flags: every field of `settings` becomes an option, so that nothing is declared twice.
+"""Turns every field of `settings` into an option, so that nothing is declared twice.
 
-Click only collects what was typed; reading, checking and layering is done by `settings.load`, which words all errors.
+Click only collects the arguments; `settings.load` parses and checks them, and words all errors.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class SettingCommand(click.Command):
     """A command whose help groups options under the headings of their sections."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, section by section."""
+        """Writes the options by section."""
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS.values(), "Other")}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
@@ -50,23 +50,23 @@ class SettingCommand(click.Command):
 
 
 class InOrder(click.Group):
-    """A group whose help lists commands as they are declared, which is the order of the README."""
+    """A group whose help lists commands in the order of declaration, which is that of the README."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names."""
+        """The names in order."""
         del ctx
         return list(self.commands)
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: what to type, one a line."""
+    """The examples at the end of a command's help, one per line."""
     return "\n".join(["\b", "Examples:", *(f"  sitemap-crawler {line}" for line in lines)])
 
 
 def settings_options(
     *sections: str, only: frozenset[str] | None = None, but: frozenset[str] = frozenset()
 ) -> Callable[[F], F]:
-    """A decorator that adds the options of these sections; `only` picks some by name, `but` leaves some out."""
+    """A decorator that adds the options of these sections: `only` those named, or all `but` those named."""
 
     def decorate(command: F) -> F:
         for key in reversed(list(keys())):
@@ -109,7 +109,7 @@ def _help(key: Key) -> str:
 
 
 def typed(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person really typed, of all that click hands over."""
+    """The parameters that were given on the command line."""
     known = {key.field for key in keys()}
     return {
         name: value for name, value in params.items() if name in known and value is not None and value != ()

@@ -1,4 +1,4 @@
-"""Words that several commands say: counts with their noun, and what is to be said of an unfinished run."""
+"""Phrases shared by several commands: counts with a noun, times, and the state of an unfinished run."""
 
 from datetime import UTC, datetime
 
@@ -8,19 +8,19 @@ from crawler.ports import Run
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 URL`, `1,170 URLs`; `many` where the plural is no plain s."""
+    """`1 URL`, `1,170 URLs`; `many` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def stamp(seconds: float) -> str:
-    """A moment (seconds since the epoch) as people read it."""
+    """A time (seconds since the epoch) for people."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def pending(record: UrlRecord | None, newest: Run) -> str:
-    """What `newest` cannot tell of a URL yet, and what was known before; nothing once it can.
+    """Why the run `newest` has no result for a URL yet, and the earlier result; empty if it has one.
 
-    Until a run is complete, a URL that it did not find may still be found.
+    Until a run is complete, it may still find the URL.
     """
     if newest.complete or (record and record.run == newest.number and record.state == "settled"):
         return ""

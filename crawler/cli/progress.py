@@ -1,6 +1,6 @@
-"""The live display: where a crawl stands, drawn on a terminal a few times a second, told in lines elsewhere.
+"""The progress display: redrawn on a terminal a few times per second, log lines elsewhere.
 
-It only reads a `Tally`. A display that fails is given up; the crawl never notices.
+It only reads `Stats`. If drawing fails, the display is switched off and the crawl continues.
 """
 
 import logging
@@ -17,36 +17,35 @@ from crawler.report.log import duration, remaining_words, tell_progress
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
 
-LINE_SECONDS: Final = 10.0  # between two plain lines
-LABEL: Final = len("robots.txt")  # columns: the longest of the phases
-WIDEST: Final = 100  # columns; a longer bar tells no more
+LINE_SECONDS: Final = 10.0  # between two log lines
+LABEL: Final = len("robots.txt")  # columns: the longest phase
+WIDEST: Final = 100  # columns
 
 log = logging.getLogger("crawler.progress")
 
 
 class Screen(Console):
-    """Stderr for people: nothing is read as markup, and a reader who left ends nothing."""
+    """A console on stderr: no markup, and a closed pipe does not end the program."""
 
     def __init__(self, **more: Any) -> None:
-        """As `Console`."""
         super().__init__(stderr=True, markup=False, emoji=False, highlight=False, **more)
 
     def on_broken_pipe(self) -> None:
-        """Go on. Rich would send stdout, where a sitemap may be going, to nowhere, and exit with 1."""
+        """Ignored. Rich would redirect stdout, which may be a sitemap, to /dev/null and exit with 1."""
 
 
 async def show(stats: Stats, console: Console, *, interval: float = 0.25) -> None:
-    """Draw `stats` every `interval` seconds until cancelled. What cannot be drawn on is told in lines."""
+    """Draws `stats` every `interval` seconds until cancelled; logs them if the console cannot be redrawn."""
     if not console.is_terminal or console.is_dumb_terminal:
         await tell(stats)
     try:
         await _draw(stats, console, interval)
-    except Exception:  # a closed terminal or an odd encoding is no reason to stop a crawl
+    except Exception:  # a closed terminal or an unusual encoding must not stop a crawl
         log.debug("progress display failed and is switched off", exc_info=True)
 
 
 async def tell(stats: Stats, _console: Console | None = None, *, interval: float = LINE_SECONDS) -> None:
-    """Log a line on `stats` every `interval` seconds until cancelled. Called as `show` is."""
+    """Logs `stats` every `interval` seconds until cancelled. Same parameters as `show`."""
     while True:
         await sleep(interval)
         tell_progress(stats)
@@ -60,21 +59,21 @@ async def _draw(stats: Stats, console: Console, interval: float) -> None:
 
 
 class Display:
-    """A `Tally` in five rows; printed again, it shows what the tally says then. A rich renderable."""
+    """A rich renderable with the current values of `stats` in five rows."""
 
     def __init__(self, stats: Stats) -> None:
-        self._tally = stats
+        self._stats = stats
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """A bar, and facts whose places do not jump while the numbers grow. Fits 60 columns."""
+        """A bar, and values in fixed positions. Fits 60 columns."""
         dot = Text(", " if options.ascii_only else " · ")
         grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
         grid.width = min(options.max_width, WIDEST)
         grid.add_column(style="dim", min_width=LABEL, no_wrap=True)
         grid.add_column(ratio=1)
-        grid.add_row(_phase(self._tally), _bar(self._tally))
+        grid.add_row(_phase(self._stats), _bar(self._stats))
         for label, facts in (("pages", _pages), ("queue", _queue), ("speed", _speed), ("time", _time)):
-            grid.add_row(label, dot.join(facts(self._tally)))
+            grid.add_row(label, dot.join(facts(self._stats)))
         yield grid
 
 
@@ -84,7 +83,7 @@ def _phase(stats: Stats) -> Text:
 
 
 def _bar(stats: Stats) -> Table:
-    """Done of what will be done. While that cannot be known the bar only shows that something moves."""
+    """The share of pages done; while the total is unknown the bar only pulses."""
     known = stats.remaining() is not None
     total = max(1, stats.done + stats.left)
     bar = ProgressBar(
@@ -112,7 +111,7 @@ def _speed(stats: Stats) -> list[Text]:
 
 
 def _pace(stats: Stats) -> Text:
-    """How the slowest host is asked at present."""
+    """The current pace of the slowest host."""
     if stats.backing_off:
         return Text("backing off", "yellow")
     if not stats.gap:
@@ -127,7 +126,7 @@ def _time(stats: Stats) -> list[Text]:
     parts = [Text(duration(stats.elapsed))]
     if stats.stopping:
         parts.append(Text(printable(stats.stopping, 40), "yellow"))
-        parts.append(Text("ending what is in flight"))
+        parts.append(Text("finishing requests in flight"))
     else:
-        parts.append(Text(remaining_words(stats) or "the rest is not known yet"))
+        parts.append(Text(remaining_words(stats) or "remaining time unknown"))
     return parts

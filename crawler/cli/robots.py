@@ -1,7 +1,6 @@
-"""`robots`: which group and which line of robots.txt decide.
+"""`robots`: whether robots.txt allows a URL, and which group and line decide.
 
-All of it goes to stdout as plain lines (or one JSON object), so that it can be piped; all of it that came from the
-network is made printable first.
+Output goes to stdout as plain lines or one JSON object; text from the network is made printable first.
 """
 
 import json
@@ -34,9 +33,9 @@ VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": 
 
 
 async def show_permit(settings: Settings, text: str) -> Exit:
-    """Read robots.txt of the URL's origin and name the line that decides.
+    """Fetches the robots.txt of the URL's origin and prints the line that decides.
 
-    Exit 5 when it forbids, or answers with a server error; exit 4 when it cannot be reached.
+    Exit 5 if it disallows the URL or answers with a server error; exit 4 if it cannot be reached.
     """
     url = start_url(text, normaliser(settings))
     site = urls.origin(url)
@@ -56,7 +55,7 @@ async def show_permit(settings: Settings, text: str) -> Exit:
 
 
 def _permit(file: RobotsFile, decision: Decision, agent: str) -> Iterator[tuple[str, str]]:
-    """What was read and what decided; a file that could not be read has no lines to name."""
+    """The lines to print: the status of the file and, if it could be read, the deciding group and line."""
     yield "robots.txt", STATUSES[file.status] + (f" ({file.detail})" if file.detail else "")
     yield "agent", agent
     if file.status in ("rules", "none"):

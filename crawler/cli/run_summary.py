@@ -1,6 +1,6 @@
-"""What there is to say when a run is over, as plain values: `summary` says it to people, `as_json` to machines.
+"""The summary of a run as plain values: `summary` prints it for people, `as_json` for programs.
 
-Whoever ran fills it in. Nothing is looked up or drawn here, and rich is not needed for it.
+It is filled in by the commands. Nothing is looked up or printed here, and rich is not imported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 
-STDOUT: Final = "-"  # as a folder
+STDOUT: Final = "-"  # as an output folder
 UNPUBLISHED: Final = "Nothing was published; --allow-partial publishes what was found so far."
-EXAMPLES: Final = 3  # for each way to fail
+EXAMPLES: Final = 3  # for each kind of failure
 
 
 class FileLine(NamedTuple):
@@ -26,37 +26,37 @@ class FileLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What there is to say when a run is over."""
+    """The summary of a run."""
 
     balance: Balance
     files: Sequence[FileLine] = ()
-    folder: str | None = None  # where the files are, or would be; or `STDOUT`; None: nothing was published
+    folder: str | None = None  # of the files, also in a dry run; or `STDOUT`; None: nothing was published
     robots_line: str | None = None  # `Sitemap: https://…`
     elapsed: float | None = None  # seconds
-    asked: int = 0  # pages asked for
+    asked: int = 0  # pages fetched
     examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
     dated: Mapping[str, int] = field(default_factory=dict)  # listed pages with a lastmod, by its source
     lies: Mapping[str, str] = field(
         default_factory=dict
-    )  # origins whose Last-Modified is not believed, and why
-    date_notes: Sequence[str] = ()  # what else there is to know of the dates
-    sitemaps: Mapping[str, int] = field(default_factory=dict)  # as `ports.Record.sitemaps` counts them
+    )  # origins whose Last-Modified is not trusted, and why
+    date_notes: Sequence[str] = ()  # other remarks on the dates
+    sitemaps: Mapping[str, int] = field(default_factory=dict)  # as counted by `ports.Record.sitemaps`
     orphans: Mapping[str, int] = field(default_factory=dict)  # listed pages that no page links to, by sitemap
     unmatched: Sequence[str] = ()  # patterns that matched no URL, with their flag
     traps: Sequence[Trap] = ()  # crawler traps whose URLs were skipped
-    state: str | None = None  # where the state is; None: it was not kept
+    state: str | None = None  # path of the state; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
-    unpublished: bool = False  # a limit ended it, and so nothing was published
-    resume: str | None = None  # how to go on then
-    stalled: bool = False  # it came no further than the time before
-    refused: str | None = None  # why the guard kept the published sitemap
-    notes: Sequence[str] = ()  # worth knowing of the site
+    unpublished: bool = False  # nothing was published because a limit ended the run
+    resume: str | None = None  # how to continue an unfinished run
+    stalled: bool = False  # no progress since the previous start of this run
+    refused: str | None = None  # why the guard refused to publish
+    notes: Sequence[str] = ()  # remarks on the site
     dry_run: bool = False
-    keeps_many: bool = False  # more pages than usual are listed although they failed
+    keeps_many: bool = False  # unusually many failed pages stay listed
 
 
 def complaint(told: Closing) -> str:
-    """What went wrong, in one line for those who want no more; nothing when all is well."""
+    """What went wrong, in one line; empty if nothing did."""
     if told.refused:
         return f"Not published: {told.refused}"
     if told.unfinished:
@@ -71,7 +71,7 @@ def complaint(told: Closing) -> str:
 
 
 def stalled_words(told: Closing) -> str:
-    """What to say of a run that comes no further."""
+    """The sentence on a run without progress."""
     return (
         f"No progress: like the previous run, this crawl ended unfinished, and no further page was received; "
         f"{told.balance.open:,} of {told.balance.discovered:,} URLs are still open, and nothing new was published."
@@ -79,7 +79,7 @@ def stalled_words(told: Closing) -> str:
 
 
 def kept_words(told: Closing) -> str:
-    """How many pages are listed although they failed."""
+    """The sentence on failed pages that stay listed."""
     balance = told.balance
     return (
         f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with their old "
@@ -88,7 +88,7 @@ def kept_words(told: Closing) -> str:
 
 
 def as_json(told: Closing) -> dict[str, Any]:
-    """The same as plain values, for the event "done". Texts are exact; whoever writes them out escapes them."""
+    """The fields of the log event "done". Texts are unescaped."""
     balance = told.balance
     return {
         "discovered": balance.discovered,

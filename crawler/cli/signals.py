@@ -1,8 +1,8 @@
-"""INT and TERM, from our first line to our last: a signal is noted and wakes whoever listens; the second leaves at once.
+"""Handlers for INT and TERM: the first signal is recorded and wakes a listener, a second one exits at once.
 
-A handler that raises does so wherever the program happens to be: within an import, which then fails half done, or within
-a finaliser, where Python drops the exception and the signal is lost. So this one never raises. Imports next to nothing, as
-it is there before all else; what to do about a signal is for the command line. A library user keeps their own handlers.
+A handler that raises may do so anywhere: within an import, which then fails half-way, or within a finaliser, where Python
+drops the exception and the signal is lost. So these never raise. This module is imported first and imports almost
+nothing; the command line decides how to react. A library user keeps their own handlers.
 """
 
 import os
@@ -18,18 +18,16 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class Noted:
-    """What came."""
+    """The signals received by this process."""
 
     def __init__(self) -> None:
         self.first: signal.Signals | None = None
-        self.listener: Callable[[], None] | None = (
-            None  # is told of the first, in the middle of whatever runs
-        )
-        self.leaving: Callable[[], None] | None = None  # the last thing done when a second one comes
+        self.listener: Callable[[], None] | None = None  # called on the first signal, from within the handler
+        self.leaving: Callable[[], None] | None = None  # called on the second signal, before exiting
         self._before: dict[signal.Signals, object] = {}
 
     def begin(self) -> bool:
-        """Note signals from now on; False if they are already. Must be called in the main thread."""
+        """Installs the handlers; False if they already are. Must be called in the main thread."""
         if self._before:
             return False
         self.first = None
@@ -38,19 +36,19 @@ class Noted:
         return True
 
     def end(self) -> None:
-        """Leave signals to those who handled them before."""
+        """Restores the previous handlers."""
         while self._before:
             number, handler = self._before.popitem()
             signal.signal(number, handler or signal.SIG_DFL)  # type: ignore[arg-type]  # what signal() gave us
 
     @property
     def word(self) -> str:
-        """What the first one did to us."""
+        """The first signal as a word: "interrupted" or "terminated"."""
         return WORDS[self.first] if self.first else ""
 
     @property
     def exit(self) -> int:
-        """The exit code that tells the caller of the first one (as a shell would: 130 or 143); 0 if there is none."""
+        """The exit code for the first signal, as in a shell (130 or 143); 0 if there was none."""
         return 128 + self.first if self.first else 0
 
     def _arrived(self, number: int, _frame: "FrameType | None") -> None:
@@ -67,4 +65,4 @@ class Noted:
 
 
 noted = Noted()
-"""Of this process: it has one handler for each signal."""
+"""The only instance, as a process has one handler for each signal."""

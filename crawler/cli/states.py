@@ -1,6 +1,6 @@
-"""Which state `status`, `explain` and `export` mean when none is named: the one there is, in the folder where a crawl puts it.
+"""Finds the state for `status`, `explain` and `export` without --state: the only one in the default folder.
 
-Where there are several, they are listed, and the error says how to name one. Nothing is opened here.
+If there are several, the error lists them. No state is opened here.
 """
 
 import shlex
@@ -18,9 +18,9 @@ SHOWN: Final = 8
 
 
 def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) -> Settings:
-    """The settings with a state: that of --state, else that of the crawl that began with `url`, else the only one.
+    """The settings with a state: --state, else that of the crawl started with `url`, else the only one.
 
-    `is_start`: `url` names a crawl; otherwise it may be any of its URLs. Raises `ConfigError`, `FrontierError`.
+    `is_start`: `url` is a start URL; otherwise it may be any URL of a crawl. Raises `ConfigError`, `FrontierError`.
     """
     if settings.state.state:
         return settings
@@ -31,10 +31,10 @@ def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) ->
         return _with(settings, found[0])
     if not found:
         where = state_path(settings, url) if url and is_start else f"{FOLDER}/"
-        raise FrontierError(f"There is no state at {where}: crawl first, or name it with --state.")
+        raise FrontierError(f"There is no state at {where}: crawl first, or give its path with --state.")
     if url:
-        raise FrontierError(f"There is no state of {url} in {FOLDER}/: name one of these. {_choice(found)}")
-    raise ConfigError(f"There are {len(found)} states in {FOLDER}/: name one of these. {_choice(found)}")
+        raise FrontierError(f"There is no state of {url} in {FOLDER}/: choose one of these. {_choice(found)}")
+    raise ConfigError(f"There are {len(found)} states in {FOLDER}/: choose one of these. {_choice(found)}")
 
 
 def _with(settings: Settings, path: str) -> Settings:

@@ -1,4 +1,4 @@
-"""`status`: where a crawl stands, from its state."""
+"""`status`: the progress of a crawl, from its state."""
 
 import json
 
@@ -16,9 +16,9 @@ from crawler.settings.sections import Settings
 
 
 async def show_status(settings: Settings, alive: float | None = None) -> Exit:
-    """The balance of the newest run. Exit 3 when there is no state.
+    """Prints the counts of the newest run. Exit 3 if there is no state.
 
-    `alive` asks more: an unfinished run must have been worked on within so many seconds, or it is exit 8.
+    `alive`: exit 8 if the run is unfinished and has made no progress for so many seconds.
     """
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)

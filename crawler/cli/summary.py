@@ -1,7 +1,7 @@
-"""The closing summary: where every URL went and why, what was written, and what to do next.
+"""Prints the summary of a run: outcomes and reasons, files written, and what to do next.
 
-It says what is in a `Closing`; nothing is looked up here. What comes from the network is made printable and stands in
-`rich.text.Text` only, never in markup.
+Everything comes from a `Closing`. Text from the network is made printable and only used in `rich.text.Text`, never in
+markup.
 """
 
 import io
@@ -34,14 +34,14 @@ from crawler.report.log import duration
 from crawler.report.printable import printable
 
 PROGRAM: Final = "sitemap-crawler"
-WIDEST: Final = 80  # columns; numbers farther off are hard to match with their words
+WIDEST: Final = 80  # columns, so that numbers stay close to their labels
 LABEL: Final = 11  # columns
-GAP: Final = 2  # columns between a label and what stands beside it
+GAP: Final = 2  # columns after a label
 FILES: Final = 6  # shown by name
 TRAPS_SHOWN: Final = 8
-SOURCES: Final = 3  # sitemaps with pages that no page links to
-UNMATCHED: Final = 5  # patterns
-_MEASURING: Final = Console(width=10_000, file=io.StringIO())  # the width that a table would like
+SOURCES: Final = 3  # sitemaps with orphans that are shown
+UNMATCHED: Final = 5  # patterns that are shown
+_MEASURING: Final = Console(width=10_000, file=io.StringIO())  # to measure the natural width of a table
 
 KINDS: Final = (
     ("listed", "listed", "green"),
@@ -63,7 +63,7 @@ ADVICE: Final = {
 
 
 def closing(console: Console, told: Closing) -> None:
-    """Print the summary, in a pipe without blanks at the ends of lines. A console that is `quiet` prints nothing."""
+    """Prints the summary; to a pipe without trailing blanks."""
     if console.is_terminal:
         _print(console, told)
         return
@@ -91,7 +91,7 @@ def _print(console: Console, told: Closing) -> None:
     console.print()
 
 
-# -- what became of the run ---------------------------------------------------------------------------------
+# -- the headline -------------------------------------------------------------------------------------------
 
 
 def _headline(told: Closing) -> Text:
@@ -127,19 +127,19 @@ def _outcomes(told: Closing, width: int) -> Table:
     """Outcomes by kind, the most frequent reason first, and examples of each failure."""
     table = _rows(width)
     table.add_column(justify="right", no_wrap=True, style="bold")
-    room = width - LABEL - 6 - len(f"{told.balance.discovered:,}")  # 6: gaps and indent
+    free = width - LABEL - 6 - len(f"{told.balance.discovered:,}")  # 6: gaps and indent
     for kind, label, style in KINDS:
         for place, (code, count) in enumerate(_of_kind(told.balance, kind)):
             table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
             for url in told.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
-                table.add_row("", Text("  " + printable(masked(url), room), "dim"))
+                table.add_row("", Text("  " + printable(masked(url), free), "dim"))
     if told.balance.open:
         table.add_row(Text("open", "magenta"), "not visited yet", f"{told.balance.open:,}")
     return table
 
 
 def _rows(width: int) -> Table:
-    """A label, and what stands beside it."""
+    """A table of labels and values."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.width = width
     table.add_column(min_width=LABEL, no_wrap=True)
@@ -153,7 +153,7 @@ def _of_kind(balance: Balance, kind: str) -> list[tuple[str, int]]:
 
 
 def _words(code: str) -> str:
-    """The words of the model; a code from a newer version speaks for itself."""
+    """The sentence for a code; the code itself if it comes from a newer version."""
     try:
         return says(code)
     except ValueError:
@@ -206,7 +206,7 @@ def _dates(told: Closing) -> Text:
 
 
 def _sitemaps(counts: Mapping[str, int]) -> Text | None:
-    """How the sitemaps that URLs were taken from could be read."""
+    """The outcomes of the sitemaps used as seeds."""
     words = {outcome.value: outcome.says for outcome in SeedOutcome}
     words |= {"open": "not read yet", "passed": "skipped (too many)"}
     parts = [f"{counts[code]:,} {says}" for code, says in words.items() if counts.get(code)]
@@ -214,11 +214,11 @@ def _sitemaps(counts: Mapping[str, int]) -> Text | None:
 
 
 def _orphans(orphans: Mapping[str, int]) -> Text | None:
-    """Listed pages that only sitemaps name, and which."""
+    """Listed pages that are only in sitemaps, by sitemap."""
     if not orphans:
         return None
     lines = [f"{counted(sum(orphans.values()), 'listed page')} that no page links to"]
-    lines += [f"{count:,} named by {name}" for name, count in list(orphans.items())[:SOURCES]]
+    lines += [f"{count:,} from {name}" for name, count in list(orphans.items())[:SOURCES]]
     if len(orphans) > SOURCES:
         lines.append(f"and {counted(len(orphans) - SOURCES, 'sitemap')} more")
     return Text("\n".join(printable(line, 300) for line in lines))
@@ -231,10 +231,10 @@ def _traps(traps: Sequence[Trap]) -> Text | None:
     return Text("\n".join(lines)) if lines else None
 
 
-def _files(files: Sequence[FileLine], room: int) -> RenderableType:
-    """The first few by name, the rest in one line. Where the lines do not fit, each name has a line of its own."""
+def _files(files: Sequence[FileLine], width: int) -> RenderableType:
+    """The first few by name, the rest in one line. If the lines do not fit, each name is on a line of its own."""
     table = _file_table(files)
-    if Measurement.get(_MEASURING, _MEASURING.options, table).maximum <= room:
+    if Measurement.get(_MEASURING, _MEASURING.options, table).maximum <= width:
         return table
     lines = [
         f"{printable(file.name)}\n  {counted(file.urls, 'URL')}, {size(file.size)}, "
@@ -254,8 +254,8 @@ def _file_table(files: Sequence[FileLine]) -> Table:
     table.add_column(no_wrap=True)
     shown = files if len(files) <= FILES else files[: FILES - 1]
     for file in shown:
-        fate = Text("unchanged", "dim") if file.unchanged else Text("written", "green")
-        table.add_row(Text(printable(file.name)), counted(file.urls, "URL"), size(file.size), fate)
+        change = Text("unchanged", "dim") if file.unchanged else Text("written", "green")
+        table.add_row(Text(printable(file.name)), counted(file.urls, "URL"), size(file.size), change)
     rest = files[len(shown) :]
     if rest:
         unchanged = f"{sum(file.unchanged for file in rest):,} unchanged"
@@ -265,7 +265,7 @@ def _file_table(files: Sequence[FileLine]) -> Table:
 
 
 def size(count: int) -> str:
-    """Bytes as people read them, in powers of ten: `14.2 kB`."""
+    """A size in decimal units: `14.2 kB`."""
     if count < 1_000:
         return f"{count} B"
     amount, unit = count / 1_000, "kB"
@@ -280,7 +280,7 @@ def size(count: int) -> str:
 
 
 class Hint(NamedTuple):
-    """Something a person may do."""
+    """A suggestion, with a command to copy."""
 
     text: str
     command: str = ""
@@ -320,7 +320,7 @@ def _hints(told: Closing) -> Iterator[Hint]:
 
 
 def _explain(told: Closing, state: str) -> str:
-    """The command for a failed URL, quoted for a shell; the word URL when none is short and plain enough."""
+    """The `explain` command for a failed URL, quoted for a shell; "URL" if none can be shown unchanged."""
     failures = _of_kind(told.balance, "failed")
     urls = (url for code, _ in failures for url in told.examples.get(code, ()))
     plain = next((url for url in urls if printable(masked(url)) == url), "URL")
@@ -331,7 +331,7 @@ def _explain(told: Closing, state: str) -> str:
 
 
 def _print_hints(console: Console, hints: Sequence[Hint], width: int) -> None:
-    """Sentences wrap; a command stays on one line, to be copied."""
+    """Prints hints wrapped, and commands on one line, to be copied."""
     if hints:
         console.print(Text("\nWhat next", "bold"))
     for hint in hints:

@@ -1,4 +1,4 @@
-"""`validate`: findings as lines that editors and scripts understand, `PLACE:LINE: severity code: sentence`, on stdout."""
+"""`validate`: prints findings on stdout as `PLACE:LINE: severity code: sentence`, which editors and scripts understand."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ from crawler.sitemap.validate.tree import Totals, Validation
 
 
 async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: str, most: int) -> Exit:
-    """Check every place and say what is wrong. Exit 8 when anything is, 2 when a web page was named."""
+    """Checks each place and prints the findings. Exit 8 if there are any, 2 if a place is a web page."""
     show = _Lines(form, most)
     places = [place_named(place) for place in places]
     async with reading_places(settings, [place for place in places if is_web(place)]) as reading:
@@ -34,7 +34,7 @@ async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: 
 
 
 class _Lines:
-    """Findings as they come; of many of one kind in one file, some."""
+    """Prints findings as they are found, up to `most` of one kind in one file."""
 
     def __init__(self, form: str, most: int) -> None:
         self._json, self._most = form == "json", most
@@ -51,7 +51,7 @@ class _Lines:
             click.echo(f"{at}: {found.severity} {found.code.value}: {printable(found.says, 1_000)}")
 
     def end(self, totals: Totals) -> None:
-        """The last words, on stderr: the findings may be piped."""
+        """Prints the totals: on stderr, as the findings may be piped."""
         if self._json:
             click.echo(json.dumps({"totals": asdict(totals)}))
             return
@@ -62,8 +62,8 @@ class _Lines:
 
 
 def _summary(totals: Totals) -> str:
-    named = f", {counted(totals.sitemaps, 'sitemap')} named by an index" if totals.sitemaps else ""
-    looked = f"{counted(totals.files, 'file')}{named}, {counted(totals.urls, 'URL')}"
+    listed = f", {counted(totals.sitemaps, 'sitemap')} in an index" if totals.sitemaps else ""
+    checked = f"{counted(totals.files, 'file')}{listed}, {counted(totals.urls, 'URL')}"
     if not totals.errors and not totals.warnings:
-        return f"{looked}: valid."
-    return f"{looked}: {counted(totals.errors, 'error')}, {counted(totals.warnings, 'warning')}."
+        return f"{checked}: valid."
+    return f"{checked}: {counted(totals.errors, 'error')}, {counted(totals.warnings, 'warning')}."

@@ -1,1 +1,1 @@
-"""What a crawl says while it runs and when it is done: statistics, log lines, text that is safe to print."""
+"""Statistics of a crawl, log lines, and text that is safe to print."""

@@ -1,9 +1,8 @@
-"""The log: plain lines for people, or one JSON object a line for machines, on stderr.
+"""The log on stderr: plain lines for people, or one JSON object per line for programs.
 
-A record says what happened in a few fixed words and carries the particulars as `extra={"fields": {...}}`. One with
-an `extra={"event": ...}` says the same twice: the text log shows its words, the JSON log its event and fields.
-What comes from the network only ever stands in fields, and is made harmless here: text by `printable`, JSON by
-escaping whatever is not plain ASCII. Credentials in URLs are masked in both.
+A record has a fixed message and its details in `extra={"fields": {...}}`. With `extra={"event": ...}` the text log shows
+the message, the JSON log the event and the fields. Text from the network is only in fields, and is escaped here: by
+`printable` in text, and as ASCII in JSON. Credentials in URLs are masked in both.
 """
 
 import json
@@ -25,15 +24,15 @@ from crawler.report.stats import Stats
 LONGEST: Final = 500  # characters of a message
 LONGEST_JSON: Final = 8_000  # characters of one text in a JSON line
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # shown from warnings up
+LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # logged at level warning and above
 
 log = logging.getLogger("crawler.report")
 
 
 def configure(log_format: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> None:
-    """Send the logs of the program to `stream` as "text" or "json". Calling again replaces what was before.
+    """Sends the program's log to `stream` as "text" or "json". Another call replaces the previous configuration.
 
-    For stderr, the default, it is whatever `sys.stderr` is at each line, so that a live display can step aside.
+    The default is the current `sys.stderr` at each line, so that a live display can redirect it.
     """
     handler = LineHandler(stream)
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
@@ -46,14 +45,14 @@ def configure(log_format: str = "text", level: int = logging.INFO, stream: TextI
 
 
 class LineHandler(logging.Handler):
-    """One record, one line."""
+    """Writes each record as one line."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__()
         self._stream = None if stream is sys.stderr else stream
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it. A log that cannot be written stops nothing."""
+        """Writes the record. Errors do not stop the program."""
         try:
             stream = self._stream or sys.stderr
             stream.write(self.format(record) + "\n")
@@ -66,7 +65,7 @@ class TextLines(logging.Formatter):
     """`HH:MM:SS level message key=value`, in local time."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and the lines of a traceback below it."""
+        """One line, followed by the lines of a traceback."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         words = [clock, record.levelname.lower(), printable(masked(record.getMessage()), LONGEST)]
         if not hasattr(record, "event"):
@@ -78,10 +77,10 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """An object a line: `time` (ISO 8601, UTC), `level`, `event`, and the fields."""
+    """One object per line: `time` (ISO 8601, UTC), `level`, `event`, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Only printable ASCII."""
+        """The object, in printable ASCII."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         said = {
             "time": moment.replace("+00:00", "Z"),
@@ -99,7 +98,7 @@ def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 def _quoted(value: object) -> str:
-    """A value that ends where it seems to end."""
+    """A value, in quotes if its end would be unclear."""
     text = printable(masked(str(value)))
     if text and " " not in text and '"' not in text:
         return text
@@ -107,7 +106,7 @@ def _quoted(value: object) -> str:
 
 
 def _bounded(value: Any) -> Any:
-    """As JSON can say it: texts cut and without credentials, no NaN."""
+    """A value fit for JSON: texts shortened and without credentials, no NaN."""
     match value:
         case str():
             return masked(value[:LONGEST_JSON])
@@ -121,17 +120,17 @@ def _bounded(value: Any) -> Any:
 
 
 class LineSink:
-    """A `ports.Sink`: settled URLs as log lines.
+    """A `ports.Sink` that logs settled URLs.
 
-    With debug messages on (--verbose), every URL has its line, failures at level info. Otherwise the JSON log
-    still tells each failure, for whoever counts them; the text log leaves them to the closing summary.
+    With --verbose every URL is logged, failures at level info. Otherwise only the JSON log has each failure, so that they
+    can be counted; the text log leaves them to the summary.
     """
 
     def __init__(self, log_format: str = "text") -> None:
         self._tells_failures = log_format == "json"
 
     async def settled(self, group: Sequence[Settlement]) -> None:
-        """See `ports.Sink.settled`. Where nobody listens, nothing is formatted."""
+        """See `ports.Sink.settled`. Formats nothing that is not logged."""
         tells_all = log.isEnabledFor(logging.DEBUG)
         if not tells_all and not self._tells_failures:
             return
@@ -143,7 +142,7 @@ class LineSink:
 
 
 def settled_fields(settlement: Settlement) -> dict[str, Any]:
-    """What one line tells of a settled URL; what is not known is left out."""
+    """The log fields of a settled URL, without those that are None."""
     visit, verdict = settlement.lease.visit, settlement.verdict
     fields = {
         "url": visit.url,
@@ -169,7 +168,7 @@ def _detail(outcome: Outcome) -> str:
 
 
 def tell_progress(stats: Stats) -> None:
-    """One line on where the run stands, where nothing can be drawn."""
+    """Logs one line of progress."""
     if log.isEnabledFor(logging.INFO):
         log.info(progress_line(stats), extra={"event": "progress", "fields": progress_fields(stats)})
 
@@ -193,7 +192,7 @@ def progress_line(stats: Stats) -> str:
 
 
 def progress_fields(stats: Stats) -> dict[str, Any]:
-    """The same for machines. Times in seconds; `remaining` is null while it cannot be known."""
+    """The progress as fields. Times in seconds; `remaining` is null while it is unknown."""
     remaining = stats.remaining()
     return {
         "elapsed": round(stats.elapsed, 1),
@@ -214,10 +213,7 @@ def progress_fields(stats: Stats) -> dict[str, Any]:
 
 
 def remaining_words(stats: Stats) -> str | None:
-    """`at least 30 s left`, `about 4 min left`; nothing while it cannot be known.
-
-    No more digits than the guess deserves: five seconds, then minutes.
-    """
+    """`at least 30 s left`, `about 4 min left`; None while unknown. Rounded up to five seconds, or minutes."""
     remaining = stats.remaining()
     if remaining is None:
         return None
@@ -228,7 +224,7 @@ def remaining_words(stats: Stats) -> str | None:
 
 
 def duration(seconds: float) -> str:
-    """`12 s`, `4 min 5 s`, `1 h 12 min`, `2 d 3 h`: two units at most, and none that is zero."""
+    """`12 s`, `4 min 5 s`, `1 h 12 min`, `2 d 3 h`: at most two units, none of them zero."""
     total = max(0, int(seconds))
     for (size, unit), (part, name) in pairwise(UNITS):
         if total >= size:

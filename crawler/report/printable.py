@@ -1,7 +1,7 @@
-"""Text from the network, made harmless for terminals and logs.
+"""Makes text from the network safe for terminals and logs.
 
-What cannot be seen or moves the cursor becomes a visible escape. This says nothing of markup: rich gets such text
-only inside `rich.text.Text`, never as a string that it would interpret.
+Invisible and control characters become visible escapes. Markup of rich is not escaped: such text is passed to rich only in
+`rich.text.Text`, which is not interpreted.
 """
 
 import re
@@ -11,15 +11,15 @@ from typing import Final
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""What shows nothing though `str.isprintable` lets it pass: fillers, joiners, variation selectors, a blank."""
+"""Invisible characters that `str.isprintable` accepts: fillers, joiners, variation selectors, a blank."""
 
 
 def printable(text: str, limit: int = 200) -> str:
-    r"""`text` with an escape (`\x1b`, `\u202e`) for whatever is no visible character or plain space.
+    r"""`text` with an escape (`\x1b`, `\u202e`) for each character that is neither visible nor a plain space.
 
-    That is controls, ANSI escapes, line breaks, bidi marks, zero-width characters and lone surrogates. The result
-    has at most `limit` characters: of a longer one the middle gives way to an ellipsis, and no escape is cut in
-    two. The work is bounded by `limit`, too.
+    These are control characters, ANSI escapes, line breaks, bidi marks, zero-width characters and lone surrogates. The
+    result has at most `limit` characters: the middle of a longer one becomes an ellipsis, and no escape is split. The
+    work is bounded by `limit` as well.
     """
     if len(text) <= limit and _is_harmless(text):
         return text
@@ -36,7 +36,7 @@ def _is_harmless(text: str) -> bool:
     return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
 
 
-def _fitting(parts: list[str], room: int) -> list[str]:
-    """The first of `parts`, as many as fit into `room` characters."""
+def _fitting(parts: list[str], limit: int) -> list[str]:
+    """The first of `parts`, as many as fit into `limit` characters."""
     ends = accumulate(map(len, parts))
-    return parts[: sum(end <= room for end in ends)]
+    return parts[: sum(end <= limit for end in ends)]

@@ -1,7 +1,7 @@
-"""The counters of a run in memory, and what can honestly be said of its pace and its end.
+"""The statistics of a run: counters, rate, and an estimate of the remaining time.
 
-The engine tells a `Tally` as it goes; displays read it whenever they like. It awaits nothing, keeps no URL, and
-promises nothing it cannot know: while the site still unfolds there is no remaining time.
+The engine updates `Stats`; displays read them at any time. They await nothing and store no URLs. There is no estimate
+while URLs are found as fast as they are done.
 """
 
 import time
@@ -12,16 +12,16 @@ from typing import Final, NamedTuple
 from crawler.model.outcome import Failed, Later, Listed, code
 from crawler.model.settlement import Settlement
 
-WINDOW: Final = 10.0  # seconds that a rate looks back
+WINDOW: Final = 10.0  # seconds over which the rate is measured
 SAMPLES: Final = 40  # in a window
-SLOW_GAPS: Final = 8  # gaps of a slow host that a window holds at least
-ENOUGH_PAGES: Final = 20  # settled, and
-ENOUGH_SECONDS: Final = 5.0  # passed, before a remaining time is guessed
-STRAIN: Final = 10.0  # seconds that a host which asked for patience is called strained, at least
+SLOW_GAPS: Final = 8  # requests to a slow host that a window spans at least
+ENOUGH_PAGES: Final = 20  # settled pages, and
+ENOUGH_SECONDS: Final = 5.0  # elapsed seconds, before the remaining time is estimated
+BACKING_OFF: Final = 10.0  # seconds that "backing off" is shown at least
 
 
 class Sample(NamedTuple):
-    """How far the run was at a moment."""
+    """The progress of the run at a moment."""
 
     at: float
     done: int
@@ -29,7 +29,7 @@ class Sample(NamedTuple):
 
 
 class Stats:
-    """The `crawl.Counters` of a run, and a `ports.Sink`. All times in seconds."""
+    """The `crawl.Counters` of a run and a `ports.Sink`. All times in seconds."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Stats:
         max_time: float | None = None,
         concurrency: int | None = None,
     ) -> None:
-        """`max_pages` and `max_time` are the limits of the run: it ends there, whatever is left."""
-        self.known = 0  # URLs to visit, those visited included
+        """`max_pages` and `max_time` are the limits of the run."""
+        self.known = 0  # URLs to visit, including those already visited
         self.done = 0  # of these, settled
         self.listed = self.failed = self.retries = 0
-        self.exchanges = 0  # begun
+        self.exchanges = 0  # started
         self.in_hand = 0
         self.gap = 0.0  # between requests to the slowest active host; 0: unpaced
         self.phase = "robots.txt"
@@ -52,42 +52,42 @@ class Stats:
         self._max_pages, self._max_time, self._concurrency = max_pages, max_time, concurrency
         self._clock = clock
         self._started = clock()
-        self._calm_at = self._started
+        self._backing_off_until = self._started
         self._resumed = 0
         self._samples: deque[Sample] = deque([Sample(self._started, 0, 0)])
 
     @property
     def in_flight(self) -> int:
-        """Requests. Worker processes have more pages in hand, and no more in flight than they may."""
+        """Requests in flight. Worker processes hold more leases than requests, so this is at most the concurrency."""
         return min(self.in_hand, self._concurrency or self.in_hand)
 
-    # -- told by the engine -------------------------------------------------------------------------------
+    # -- called by the engine -----------------------------------------------------------------------------
 
     def resume(self, known: int, done: int) -> None:
-        """An earlier session of this run came so far."""
+        """Sets the progress made by earlier sessions of this run."""
         self.known, self.done, self._resumed = known, done, done
         self._samples = deque([Sample(self._clock(), done, known)])
 
     def found(self, new: int) -> None:
-        """URLs to visit became known."""
+        """Counts newly discovered URLs to visit."""
         self.known += new
 
     def asked(self) -> None:
-        """An exchange began."""
+        """Counts the start of an exchange."""
         self.exchanges += 1
         self.in_hand += 1
 
     def answered(self) -> None:
-        """It ended."""
+        """Counts the end of an exchange."""
         self.in_hand -= 1
 
     def pace(self, gap: float) -> None:
-        """The slowest active host is asked every `gap` seconds."""
+        """Sets the interval between requests to the slowest active host."""
         self.gap = gap
 
-    def strained(self, seconds: float = STRAIN) -> None:
-        """A host asked for patience, for so long."""
-        self._calm_at = max(self._calm_at, self._clock() + max(seconds, STRAIN))
+    def strained(self, seconds: float = BACKING_OFF) -> None:
+        """A host is overloaded, and paused for `seconds`."""
+        self._backing_off_until = max(self._backing_off_until, self._clock() + max(seconds, BACKING_OFF))
 
     async def settled(self, group: Sequence[Settlement]) -> None:
         """See `ports.Sink.settled`."""
@@ -108,16 +108,16 @@ class Stats:
         elif isinstance(outcome, Failed):
             self.failed += 1
 
-    # -- read by whoever shows it -------------------------------------------------------------------------
+    # -- read by displays ---------------------------------------------------------------------------------
 
     @property
     def queued(self) -> int:
-        """Known, not done, and not being asked for."""
+        """Known URLs that are neither done nor in flight."""
         return max(0, self.known - self.done - self.in_flight)
 
     @property
     def left(self) -> int:
-        """Pages that are still to be done, as far as known; a limit on pages is kept in mind."""
+        """Known pages still to be done, within the limit on pages."""
         left = max(0, self.known - self.done)
         if self._max_pages is None:
             return left
@@ -130,19 +130,19 @@ class Stats:
 
     @property
     def backing_off(self) -> bool:
-        """Whether a host asked for patience a moment ago."""
-        return self._clock() < self._calm_at
+        """Whether a host was overloaded a moment ago."""
+        return self._clock() < self._backing_off_until
 
     def rate(self) -> float:
-        """Pages settled a second, of late."""
+        """Pages settled per second, recently."""
         now, then = self._sample(), self._samples[0]
         return (now.done - then.done) / (now.at - then.at) if now.at > then.at else 0.0
 
     def remaining(self) -> tuple[float, bool] | None:
-        """Seconds until everything known is done, and whether that is only the least it takes.
+        """Seconds until all known URLs are done, and whether that is a lower bound, as URLs are still being found.
 
-        The least, while URLs are still being found. Nothing until enough is known to say: after few pages,
-        while URLs are found as quickly as they are done, when nothing moves, and once the run is stopping.
+        None while there is no basis for an estimate: after few pages, while URLs are found as fast as they are done, when
+        there is no progress, and once the run is stopping.
         """
         now, then = self._sample(), self._samples[0]
         if self.stopping or self.elapsed < ENOUGH_SECONDS or now.done - self._resumed < ENOUGH_PAGES:
@@ -157,7 +157,7 @@ class Stats:
         return seconds, grown > 0 and not limited
 
     def _sample(self) -> Sample:
-        """Where we are now. Kept, if a while has passed since the last; what left the window is dropped."""
+        """The current progress. Stored if the last sample is old enough; samples outside the window are dropped."""
         now, samples = Sample(self._clock(), self.done, self.known), self._samples
         window = max(WINDOW, SLOW_GAPS * self.gap)
         if now.at - samples[-1].at >= window / SAMPLES:

@@ -1,4 +1,4 @@
-"""What a person can choose: the sections, how a text becomes a value, and where each value came from."""
+"""The settings: their sections, how their values are parsed, and where each value comes from."""
 
 from crawler.settings.load import checked, resolve
 from crawler.settings.sections import (

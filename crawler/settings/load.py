@@ -1,7 +1,6 @@
-"""Layers of settings: defaults < TOML file < environment < flags, and where each value came from.
+"""Loads settings from defaults < TOML file < environment < flags, and records where each value comes from.
 
-Reads the file and looks at the environment it is given; opens nothing else. An unknown key or a bad value is a
-`ConfigError` of one sentence that names the place and, where one is near, the name that was meant.
+An unknown key or an invalid value is a `ConfigError` of one sentence that names the place and suggests a similar name.
 """
 
 import dataclasses
@@ -18,12 +17,12 @@ from crawler.parse.credentials import MASK, masked
 from crawler.settings.sections import DEFAULTS, Key, Settings, keys
 
 PREFIX = "SITEMAP_CRAWLER_"
-_NOT_SETTINGS = {PREFIX + "CONFIG"}  # the name of the file itself
+_NOT_SETTINGS = {PREFIX + "CONFIG"}  # the path of the file
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an effective value came from: `default`, a file, a variable or a flag."""
+    """An effective value and its origin: `default`, a file, a variable or a flag."""
 
     key: Key
     value: Any
@@ -32,7 +31,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One value somebody gave, unread, and the words that name the place."""
+    """A value as given, not yet parsed, and where it was given."""
 
     key: Key
     value: object
@@ -44,9 +43,9 @@ def resolve(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
 ) -> tuple[Settings, list[Origin]]:
-    """The effective settings and the origin of each.
+    """The effective settings, and the origin of each.
 
-    `flags` maps field names (`max_depth`) to what was typed. Raises `ConfigError`.
+    `flags` maps field names (`max_depth`) to their text. Raises `ConfigError`.
     """
     known = list(keys())
     effective = {key.field: Origin(key, key.default, "default") for key in known}
@@ -60,9 +59,9 @@ def resolve(
 
 
 def checked(settings: Settings) -> Settings:
-    """Settings that a program made, each value read as if it stood in a file. Raises `ConfigError`.
+    """Settings constructed by a program, with each value parsed as if from a file. Raises `ConfigError`.
 
-    What was read already stays as it is. One text where several are wanted is one of them, and is not split.
+    Values that are already parsed stay as they are. A single text for a list becomes its only element.
     """
     if not isinstance(settings, Settings):
         raise ConfigError("Settings: needs a crawler.Settings.")
@@ -151,7 +150,7 @@ def _elsewhere(name: str, section: str, sections: Mapping[str, Mapping[str, Key]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence: `; did you mean X?` when one of `names` is near."""
+    """The end of a sentence: `; did you mean X?` if one of `names` is similar."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else "."
 

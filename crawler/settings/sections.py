@@ -1,8 +1,7 @@
-"""What a person can choose: frozen sections, one for each part of the program, each field declared once.
+"""All settings: frozen sections, one for each part of the program, each field declared once.
 
-The field carries its help, its unit and how its text is read; the flags, the TOML keys, the environment names,
-`config`, the example file and the reference page are all made from here. Nothing is opened or looked up in this
-file; `settings.load` puts file, environment and flags together.
+A field has its help, its unit and its parser; the flags, TOML keys, environment variables, `config`, the example file and
+the reference page are generated from it. `settings.load` combines file, environment and flags.
 """
 
 import dataclasses
@@ -42,13 +41,13 @@ RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How one field is spelled and read, outside of Python."""
+    """The help and parser of one field."""
 
     help: str
     kind: Kind[Any]
     short: str | None = None
     flag: bool = True  # False: no flag of its own (the start URLs are arguments)
-    secret: bool = False  # a value is shown nowhere
+    secret: bool = False  # never shown
 
 
 def option(
@@ -60,7 +59,7 @@ def option(
     flag: bool = True,
     secret: bool = False,
 ) -> T:
-    """A field of a section. Its kind, its default and its annotation must agree, or mypy refuses it."""
+    """A field of a section. mypy checks that kind, default and annotation agree."""
     return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
 
 
@@ -100,7 +99,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Urls:
-    """When two spellings are one page."""
+    """URL normalisation."""
 
     strip_param: tuple[str, ...] = option(
         (), "query parameter to remove, in addition to the tracking parameters (* ends a prefix)", LIST(TEXT)
@@ -111,7 +110,7 @@ class Urls:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How hard the site is asked."""
+    """Politeness and concurrency."""
 
     concurrency: int = option(16, "maximum number of requests in flight", COUNT(1, 1_000))
     processes: int = option(
@@ -128,7 +127,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """One exchange."""
+    """HTTP requests."""
 
     user_agent: str = option(
         f"{USER_AGENT} (+https://example.org/sitemap-crawler)",
@@ -172,7 +171,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """What is said of a page beside its URL."""
+    """The dates and other attributes of an entry."""
 
     lastmod: str = option(
         "auto",
@@ -191,7 +190,7 @@ class Dates:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The files."""
+    """The sitemap files."""
 
     output: str = option(
         "./sitemaps", "folder for the sitemap files; - writes a single sitemap to stdout", TEXT, "-o"
@@ -214,7 +213,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What keeps a bad crawl from replacing a good sitemap."""
+    """Conditions for replacing the published sitemap."""
 
     min_urls: int | None = option(
         None,
@@ -245,7 +244,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is remembered."""
+    """The state between runs."""
 
     state: str | None = option(
         None, "state file, or :memory:; .sitemap-crawler/HOST.db if absent", ABSENT(TEXT)
@@ -256,7 +255,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What is said while it works."""
+    """The log."""
 
     log_format: str = option("text", "format of the log on stderr", CHOICE("text", "json"))
     quiet: bool = option(False, "log errors only", SWITCH, "-q")
@@ -265,7 +264,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The whole tree. `settings.load.resolve` fills it; a library user constructs it, and `settings.load.checked` reads it."""
+    """All settings. Loaded by `settings.load.resolve`, or constructed by a library user and parsed by `settings.load.checked`."""
 
     scope: Scope = Scope()
     urls: Urls = Urls()
@@ -281,7 +280,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting: its section, its Python name, how it is spelled elsewhere, and its default."""
+    """One setting: section, Python name, option and default."""
 
     section: str
     field: str
@@ -290,32 +289,32 @@ class Key:
 
     @property
     def name(self) -> str:
-        """As in a flag and in a TOML file: `max-depth`."""
+        """Its name as a flag and in TOML: `max-depth`."""
         return self.field.replace("_", "-")
 
     @property
     def env(self) -> str:
-        """As in the environment: `SITEMAP_CRAWLER_MAX_DEPTH`."""
+        """Its environment variable: `SITEMAP_CRAWLER_MAX_DEPTH`."""
         return "SITEMAP_CRAWLER_" + self.field.upper()
 
 
 DEFAULTS: Final = Settings()
 
 
-def settings_of(said: dict[str, dict[str, Any]]) -> Settings:
-    """The settings that `dataclasses.asdict` and JSON made of some. Raises `TypeError` for what none are."""
+def settings_of(values: dict[str, dict[str, Any]]) -> Settings:
+    """The settings from their `dataclasses.asdict`, after a round trip through JSON. Raises `TypeError`."""
     return Settings(
         **{
             name: type(getattr(DEFAULTS, name))(
                 **{key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
             )
-            for name, section in said.items()
+            for name, section in values.items()
         }
     )
 
 
 def keys() -> Iterator[Key]:
-    """Every setting there is, in the order of the reference."""
+    """All settings, in the order of the reference."""
     for section in dataclasses.fields(Settings):
         for item in dataclasses.fields(getattr(DEFAULTS, section.name)):
             yield Key(section.name, item.name, item.metadata["option"], item.default)

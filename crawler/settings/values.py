@@ -1,8 +1,7 @@
-"""How the text of a setting is read, and how its value is written down again.
+"""Parses the values of settings, and formats them again.
 
-A `Kind` takes text (a flag, an environment variable) or a TOML value and answers with the value, or raises
-`ValueError` with what was expected. A value that was read once reads to itself. It knows nothing of which setting
-it serves.
+A `Kind` parses text (a flag, an environment variable) or a TOML value, or raises `ValueError` with what was expected.
+Parsing a parsed value returns it unchanged.
 """
 
 import re
@@ -19,12 +18,12 @@ from typing import Any, Final, Generic, TypeVar
 from crawler.parse.normalise import Normaliser
 
 _WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
-_MOST: Final = 2**53  # up to here, a float counts every one
+_MOST: Final = 2**53  # up to here a float represents every integer
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAY = _TIMES["d"]
 _TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
-_NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2), in small letters
+_NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2) in lower case
 
 
 T = TypeVar("T")
@@ -32,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """What reads a `T`: `read` takes text or a TOML value, `show` gives the text back, `metavar` names it in help."""
+    """Parser of a `T`: `read` parses text or a TOML value, `show` formats it, `metavar` names it in help."""
 
     metavar: str
     read: Callable[[Any], T]
@@ -44,9 +43,9 @@ class Kind(Generic[T]):
 def _text(value: object) -> str:
     value = fspath(value) if isinstance(value, PathLike) else value
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("needs a text")
+        raise ValueError("must not be empty")
     if any(ord(c) < 32 or ord(c) == 127 for c in value):
-        raise ValueError("must not hold control characters")
+        raise ValueError("must not contain control characters")
     return value.strip()
 
 
@@ -91,16 +90,16 @@ def _pattern(value: object) -> str:
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """A pattern on path and query: `re:REGEX` (found anywhere), else a glob (the whole text)."""
+    """A pattern for path and query: `re:REGEX` (matches anywhere), else a glob (matches the whole text)."""
     try:
-        # Anchored, as it is searched for: a glob is the whole text, and is tried at one place only.
+        # Anchored, because patterns are used with `search`, and a glob matches the whole text.
         return re.compile(text[3:] if text.startswith("re:") else rf"\A{translate(text)}")
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is not a valid regular expression: {error}") from None
 
 
 def network_and_port(text: str) -> tuple[IPv4Network | IPv6Network, int | None]:
-    """Read `10.0.0.0/8`, `10.0.0.5:8080` or `[::1]:8080`; without a port, None. Raises `ValueError`."""
+    """Parses `10.0.0.0/8`, `10.0.0.5:8080` or `[::1]:8080`; the port is None if absent. Raises `ValueError`."""
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})", text)
     if match is None:
         return ip_network(text.removeprefix("[").removesuffix("]"), strict=False), None
@@ -122,7 +121,7 @@ def _network(value: object) -> str:
 def _variable(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):  # it may be the secret itself
-        raise Unfit("***", "needs the name of an environment variable, not what is in it")
+        raise Unfit("***", "needs the name of an environment variable, not its value")
     return text
 
 
@@ -134,18 +133,18 @@ def _host(value: object) -> str:
 
 
 def _file_mode(value: object) -> str:
-    text = value if isinstance(value, str) else ""  # 420 might be meant as 0o644, and 644 as 0644
+    text = value if isinstance(value, str) else ""  # as a number, 420 may mean 0o644, and 644 may mean 0644
     found = re.fullmatch(r"0?o?([0-7]{3})", text.strip())
     mode = int(found[1], 8) if found else 0
     if mode & 0o600 != 0o600 or mode & 0o111:
-        raise ValueError("needs a mode in octal, as a text, such as 0644 or 0640")
+        raise ValueError("needs an octal mode as text, such as 0644 or 0640")
     return f"{mode:04o}"
 
 
 def _web_address(value: object) -> str:
     text = _text(value)
     if "@" in text:
-        raise Unfit(re.sub(r"(?<![^/@])[^/@]*@", "***@", text), "must not hold a user name or password")
+        raise Unfit(re.sub(r"(?<![^/@])[^/@]*@", "***@", text), "must not contain a user name or password")
     url = Normaliser(strip=(), sessions=None).literal(text) if _WEB_ADDRESS.fullmatch(text) else None
     if not url:
         raise ValueError("needs an address such as https://www.example.com")
@@ -185,7 +184,7 @@ def _share(value: object) -> float:
     return share
 
 
-def COUNT(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802 - reads as the constants beside it
+def COUNT(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802 - named like the constants below
     """A whole number."""
     return Kind("N", lambda value: _number(value, low, high, whole=True))
 
@@ -209,8 +208,8 @@ def BYTES(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802
     return Kind("SIZE", read)
 
 
-class Unfit(ValueError):  # noqa: N818 - a reader's error, as the others, with the part that is wrong
-    """One of several is not of its kind."""
+class Unfit(ValueError):  # noqa: N818 - the ValueError of a `Kind`
+    """An invalid value, with the part that is wrong."""
 
     def __init__(self, part: object, words: str) -> None:
         super().__init__(words)
@@ -218,7 +217,7 @@ class Unfit(ValueError):  # noqa: N818 - a reader's error, as the others, with t
 
 
 def CHOICE(*words: str) -> Kind[str]:  # noqa: N802
-    """One of a few words."""
+    """One of several words."""
 
     def read(value: object) -> str:
         if value not in words:
@@ -243,7 +242,7 @@ def MEDIA_TYPE(*names: str) -> Kind[str]:  # noqa: N802
 
 
 def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  # noqa: N802
-    """Several of a kind. As one text: split at blanks as a shell would; with a `separator`, at that and at blanks."""
+    """A list of a kind. A single text is split like a shell command; with a `separator`, at that and at blanks."""
 
     def read(value: object) -> tuple[T, ...]:
         if isinstance(value, str):
@@ -251,7 +250,7 @@ def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  #
         elif isinstance(value, list | tuple):
             parts = value
         else:
-            raise ValueError("needs a list")  # noqa: TRY004 - the one error readers raise
+            raise ValueError("needs a list")  # noqa: TRY004 - the only error of a `Kind`
         if separator is not None:
             parts = [piece for part in parts for piece in str(part).replace(separator, " ").split() or [part]]
         return tuple(one(part) for part in parts)
@@ -269,7 +268,7 @@ def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  #
 
 
 def ABSENT(kind: Kind[T]) -> Kind[T | None]:  # noqa: N802
-    """A kind whose setting may be left out; there is no text for 'nothing'."""
+    """An optional value; None has no text form."""
 
     def read(value: object) -> T | None:
         return None if value is None else kind.read(value)

@@ -1,7 +1,6 @@
-"""Two lists of entries held against each other: what was added, removed, and whose date changed.
+"""Compares two lists of entries: which URLs were added or removed, and which dates changed.
 
-The lists are laid into a temporary database on disk, so that millions need little memory and any order will do.
-Where they come from is for the caller.
+The lists are loaded into a temporary database on disk, so that millions of entries need little memory, in any order.
 """
 
 import sqlite3
@@ -30,17 +29,17 @@ ORDER BY 2
 class Change:
     """One difference."""
 
-    sign: str  # "+" added, "-" removed, "~" another lastmod
+    sign: str  # "+" added, "-" removed, "~" different lastmod
     url: str
     old: str | None  # lastmod
     new: str | None
 
 
 class Comparison:
-    """`load` both sides, then iterate over `changes`. A context manager: the database is gone afterwards."""
+    """`load` both sides, then iterate over `changes`. A context manager that deletes its database."""
 
     def __enter__(self) -> Self:
-        """Open."""
+        """Creates the database."""
         self._folder = TemporaryDirectory(prefix="sitemap-diff-")
         self._db = sqlite3.connect(
             f"{self._folder.name}/entries.db", isolation_level=None, check_same_thread=False
@@ -53,20 +52,20 @@ class Comparison:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
+        """Deletes the database."""
         self._db.close()
         self._folder.cleanup()
 
     def load(self, side: str, entries: Iterable[tuple[str, str | None]]) -> None:
-        """URLs and dates of one side, `OLD` or `NEW`; of several entries for a URL, the first counts."""
+        """Adds URLs and dates to one side, `OLD` or `NEW`. Of several entries for a URL, the first counts."""
         rest = iter(entries)
         while group := list(islice(rest, GROUP)):
             self._db.execute("BEGIN")
-            self._db.executemany(f"INSERT OR IGNORE INTO {side} VALUES (?, ?)", group)  # noqa: S608 - our own words
+            self._db.executemany(f"INSERT OR IGNORE INTO {side} VALUES (?, ?)", group)  # noqa: S608 - `side` is a constant
             self._db.execute("COMMIT")
 
     def count(self, side: str) -> int:
-        """How many different URLs."""
+        """The number of distinct URLs of a side."""
         return int(self._db.execute(f"SELECT count(*) FROM {side}").fetchone()[0])  # noqa: S608
 
     def changes(self) -> Iterator[Change]:

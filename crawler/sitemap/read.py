@@ -1,8 +1,8 @@
-"""Takes URLs out of sitemaps: urlset, index, text, RSS 2.0, Atom and our own JSON lines, plain or gzip.
+"""Reads URLs from sitemaps: urlset, index, text, RSS 2.0, Atom and JSON lines (`--format jsonl`), plain or gzip.
 
-Forgiving where a search engine is: namespaces may be wrong or missing, an ampersand may stand bare, what is broken is
-read up to the break. Unforgiving where that would be dangerous: nothing a document type declares is looked at, nothing
-is fetched, and no more than `limit` bytes are read. Whether it is valid is not asked here. Memory stays flat.
+Tolerant like search engines: namespaces may be wrong or missing, ampersands unescaped, and a broken file is read up to
+the error. Strict for security: document types are refused, nothing is fetched, and at most `limit` bytes are read. Does
+not validate. Memory use is constant.
 """
 
 import re
@@ -19,8 +19,11 @@ from crawler.sitemap.sniff import LONGEST, SNIFFED, is_json, is_web_page, read_j
 
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TAIL: Final = len(b"&#x10FFFF;")
-_CDATA: Final = (b"<![CDATA[", b"]]>")  # what ends text, and what ends CDATA
-_BEGUN: Final = (re.compile(rb"[&<]"), re.compile(rb"\]"))  # with what may be cut off at the end of a chunk
+_CDATA: Final = (b"<![CDATA[", b"]]>")  # the end of text, and the end of CDATA
+_BEGUN: Final = (
+    re.compile(rb"[&<]"),
+    re.compile(rb"\]"),
+)  # start of a token that a chunk may cut, for each of the two
 _DECLARATION: Final = b"<?xml "
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 _ABSOLUTE: Final = re.compile(rb"https?://", re.IGNORECASE)
@@ -33,7 +36,7 @@ _DATES: Final = frozenset({"lastmod", "updated"})
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One URL, as it is written there."""
+    """One URL of a sitemap, as written."""
 
     kind: Literal["page", "sitemap"]
     loc: str
@@ -41,9 +44,9 @@ class Found:
 
 
 class Reading:
-    """Iterate over what is found; afterwards `malformed` says what was wrong, if anything was.
+    """Iterate over the entries; afterwards `malformed` tells what was wrong, if anything was.
 
-    `is_sitemap` is false for a web page, and for what has neither the look of a sitemap nor an entry.
+    `is_sitemap` is false for a web page, and for a file with neither the root element of a sitemap nor an entry.
     """
 
     def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
@@ -53,7 +56,7 @@ class Reading:
         self._root = ""  # of XML
 
     def __iter__(self) -> Iterator[Found]:
-        """What can be read, in its order. Raises nothing for what is wrong."""
+        """The readable entries in order. Raises nothing for an invalid file."""
         try:
             chunks = _plain(self._chunks, self._limit)
             head, chunks = _peek(chunks)
@@ -79,7 +82,7 @@ class Reading:
 
     def _counted(self, found: Iterable[Found]) -> Iterator[Found]:
         count = 0
-        for count, item in enumerate(found, 1):  # noqa: B007 - asked for below
+        for count, item in enumerate(found, 1):  # noqa: B007 - used below
             yield item
         self.is_sitemap = count > 0 or self._root in _ROOTS
 
@@ -88,7 +91,7 @@ class Reading:
         wide = head[:2] in _WIDE
         try:
             for chunk in chunks if wide else _documents(_escaped(chunks)):
-                if chunk is None:  # somebody put two sitemaps into one file
+                if chunk is None:  # another sitemap follows in the same file
                     yield from self._end(parser)
                     parser = _parser()
                 else:
@@ -101,7 +104,7 @@ class Reading:
             self.malformed = f"is not well-formed: {error}"[:200]
 
     def _end(self, parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
-        with suppress(etree.XMLSyntaxError):  # said by the log, too
+        with suppress(etree.XMLSyntaxError):  # it is also in the error log
             parser.close()
         if self.malformed is None and len(parser.feed_error_log):
             self.malformed = f"is not well-formed: {parser.feed_error_log[0].message}"[:200]
@@ -122,8 +125,8 @@ class Reading:
                 _forget(element)
 
 
-class _Declares(Exception):  # noqa: N818 - it ends the reading, and is caught there
-    """A document type, of which nothing good can come."""
+class _Declares(Exception):  # noqa: N818 - caught by the reader
+    """The file declares a document type."""
 
 
 def _parser() -> "etree.XMLPullParser[etree._Element]":
@@ -141,21 +144,21 @@ def _parser() -> "etree.XMLPullParser[etree._Element]":
 
 
 def read(chunks: Iterable[bytes], limit: int = MAX_BYTES) -> Reading:
-    """A sitemap from its bytes; `limit` counts them after gzip is undone. Relative URLs are for the caller to join."""
+    """A sitemap from its bytes. `limit`: bytes after decompression. Relative URLs are not resolved."""
     return Reading(chunks, limit)
 
 
 def _plain(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
-    """Bytes after gzip, which is told by its first two bytes and not by the name of the file."""
+    """The decompressed bytes. gzip is recognised by its first bytes, not by the file name."""
     first, chunks = _peek(chunks)
-    undone = content_coding.decoder(["gzip"] if first.startswith(content_coding.MAGIC) else [], limit)
+    decoder = content_coding.decoder(["gzip"] if first.startswith(content_coding.MAGIC) else [], limit)
     for chunk in chunks:
-        yield from undone.feed(chunk)
-    undone.finish()
+        yield from decoder.feed(chunk)
+    decoder.finish()
 
 
 def _peek(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first bytes, and all of them again."""
+    """The first bytes, and an iterator over all bytes."""
     rest = iter(chunks)
     head = b""
     for chunk in rest:
@@ -164,14 +167,16 @@ def _peek(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
             break
 
     def again() -> Iterator[bytes]:
-        yield head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\r ")  # XML may not begin with blanks; many do
+        yield head.removeprefix(b"\xef\xbb\xbf").lstrip(
+            b"\t\n\r "
+        )  # XML must not begin with whitespace, but many files do
         yield from rest
 
     return head, again()
 
 
 def _is_text(head: bytes) -> bool:
-    """The text form: a URL a line. Whatever names a host in its first line is taken for it."""
+    """Whether this is the text form, one URL per line: its first line starts with a URL or host name."""
     first = head.lstrip().split(b"\n", 1)[0].strip()
     return bool(_ABSOLUTE.match(first) or _HOST.match(first))
 
@@ -182,7 +187,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[Found]:
 
 
 def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with something in them; of a long one, the beginning."""
+    """The non-empty lines; long ones are truncated."""
     kept = b""
     for chunk in chunks:
         *whole, kept = re.split(rb"[\r\n]", kept + chunk)
@@ -195,13 +200,13 @@ def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _line(line: bytes) -> Iterator[Found]:
     text = line.strip()
     if _HOST.match(text) and not _ABSOLUTE.match(text):
-        text = b"//" + text  # a host and no scheme: that of the sitemap
+        text = b"//" + text  # a host without a scheme gets that of the sitemap
     if text:
         yield Found("page", text.decode("utf-8", "replace")[:LONGEST])
 
 
 def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Bare ampersands escaped, but in CDATA: the parser would drop them, and what stands behind them."""
+    """The bytes with bare ampersands escaped, except in CDATA: the parser would drop them and the text after them."""
     kept, is_cdata = b"", False
     for chunk in chunks:
         data = kept + chunk
@@ -217,7 +222,7 @@ def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _documents(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
-    """The bytes again, with None before each further XML declaration."""
+    """The bytes, with None before each further XML declaration."""
     kept, begun = b"", False
     for chunk in chunks:
         data = kept + chunk
@@ -238,9 +243,7 @@ def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Itera
     guid = date = None
     for child in element.iterchildren("*"):
         name = etree.QName(child).localname.lower()
-        if name == "loc" or (
-            name == "link" and not locs
-        ):  # of an entry's several links, the first is the page
+        if name == "loc" or (name == "link" and not locs):  # the first of an entry's links is the page
             locs += filter(None, [_link(child, name)])
         elif name == "guid":
             guid = (child.text or "").strip()
@@ -253,20 +256,20 @@ def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Itera
 
 
 def _is_in_loc(element: "etree._Element") -> bool:
-    """Some write <loc><url>https://…</url></loc>."""
+    """Whether a url element is inside a loc: some write <loc><url>https://…</url></loc>."""
     parent = element.getparent()
     return parent is not None and etree.QName(parent).localname.lower() == "loc"
 
 
 def _link(child: "etree._Element", name: str) -> str | None:
-    """The text of loc and RSS link; the href of an Atom link, unless that leads to something else than the page."""
+    """The text of a loc or RSS link; the href of an Atom link with rel alternate."""
     if name == "link" and child.get("href") is not None:
         return (child.get("href") or "").strip() if child.get("rel", "alternate") == "alternate" else None
     return "".join(child.itertext()).strip() or None
 
 
 def _forget(element: "etree._Element") -> None:
-    """What was read is not kept: a list of millions stays as small as one entry."""
+    """Frees an element and its predecessors, so that memory does not grow with the file."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:

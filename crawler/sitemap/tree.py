@@ -1,7 +1,7 @@
-"""Where sitemaps lie: files and URLs, opened as streams of bytes, and what an index names found from there.
+"""Opens sitemaps, files or URLs, as streams of bytes, and locates the sitemaps of an index.
 
-An index on disk names URLs: the files are looked for beside it, by name. An index on the web is followed on its own
-host only. What is in the bytes is for `sitemap`.
+The sitemaps of an index on disk are looked for next to it, by file name. An index on the web is followed on its own origin
+only.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,17 +17,17 @@ from crawler.parse.url import Url, origin, target
 from crawler.ports import Fetcher, Request
 
 CHUNK: Final = 65_536  # bytes
-HOPS: Final = 5  # redirects in a row
+HOPS: Final = 5  # consecutive redirects
 ENTRY_POINTS: Final = tuple(
     f"sitemap.{suffix}{gz}" for suffix in ("xml", "txt", "jsonl") for gz in (".gz", "")
 )
 
 
-_PLAIN: Final = Normaliser(strip=())  # every parameter counts where a file is named
+_PLAIN: Final = Normaliser(strip=())  # keeps all parameters
 
 
-class Unreadable(Exception):  # noqa: N818 - a value to whoever asks, and no fault of the program
-    """A place that cannot be read; `str` says why. `too_large`: it has more bytes than a sitemap may."""
+class Unreadable(Exception):  # noqa: N818 - caught by the caller and reported
+    """A place that cannot be read; `str` tells why. `too_large`: it exceeds the size limit of a sitemap."""
 
     def __init__(self, reason: str, *, too_large: bool = False) -> None:
         super().__init__(reason)
@@ -35,25 +35,25 @@ class Unreadable(Exception):  # noqa: N818 - a value to whoever asks, and no fau
 
 
 def is_web(place: str) -> bool:
-    """Whether it is a URL."""
+    """Whether a place is a URL."""
     return place[:8].lower().startswith(("http://", "https://"))
 
 
 @dataclass
 class Places:
-    """Opens places. `turn` waits until the next request may go."""
+    """Opens places. `turn` waits until the next request may be sent."""
 
     fetcher: Fetcher
     turn: Callable[[], Awaitable[None]]
 
     async def open(self, place: str) -> Iterator[bytes]:
-        """The bytes of a file or URL, as they lie there. Raises `Unreadable`; reading on may raise `OSError`."""
+        """The raw bytes of a file or URL. Raises `Unreadable`; iterating may raise `OSError`."""
         if is_web(place):
             return slices(await self._body(Url(place)))
         return read_file(place)
 
     def child(self, index: str, loc: str) -> str:
-        """The place of what an index names. Raises `Unreadable` when it is not to be followed."""
+        """The place of a sitemap in an index. Raises `Unreadable` if it must not be followed or does not exist."""
         url = _PLAIN(loc)
         if url is None:
             raise Unreadable(loc)
@@ -83,7 +83,7 @@ class Places:
 
 
 def resolve(place: str) -> str:
-    """A folder as the entry point that lies in it; any other place as it is. Raises `Unreadable`."""
+    """The entry point in a folder; any other place unchanged. Raises `Unreadable`."""
     folder = Path(place)
     if is_web(place) or not folder.is_dir():
         return place
@@ -94,7 +94,7 @@ def resolve(place: str) -> str:
 
 
 def sibling(index: str, url: str) -> Path | None:
-    """The file beside an index on disk that has the last name in the path of `url`, if there is one."""
+    """The file next to an index on disk with the file name of `url`, if it exists."""
     name = _name(url)
     path = Path(index).with_name(name) if name and name != ".." else None
     return path if path and path.is_file() else None
@@ -105,12 +105,12 @@ def _name(url: str) -> str:
 
 
 def slices(body: bytes) -> Iterator[bytes]:
-    """Bytes in memory as a stream."""
+    """Bytes as a stream of chunks."""
     return (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
 
 
 def read_file(path: str) -> Iterator[bytes]:
-    """A file as a stream, opened when it is read. Reading may raise `OSError`."""
+    """A file as a stream of chunks, opened on iteration, which may raise `OSError`."""
     with open(path, "rb") as file:
         while chunk := file.read(CHUNK):
             yield chunk

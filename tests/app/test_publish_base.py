@@ -50,12 +50,12 @@ Run = Callable[..., tuple[int, str, str]]
         ("http://[::1]:81", "http://[::1]:81/a", f"{COPY}/a"),
     ],
 )
-def test_urls_below_the_base_are_those_of_the_copy(base: str, url: str, crawled: str | None) -> None:
+def test_urls_below_the_base_are_mapped_to_the_copy(base: str, url: str, crawled: str | None) -> None:
     assert PublishBase(base, COPY).crawled(Url(url)) == (crawled or url)
 
 
 @pytest.mark.parametrize("twin", ["http://www.example.com/a", "https://example.com/a"])
-def test_a_canonical_means_the_origin_that_it_names(twin: str) -> None:
+def test_canonicals_are_mapped_only_for_the_exact_origin(twin: str) -> None:
     base = PublishBase(WWW, COPY)
     assert base.crawled(Url(twin), exactly=True) == twin
     assert base.crawled(Url(f"{WWW}/a"), exactly=True) == f"{COPY}/a"
@@ -66,7 +66,7 @@ PATHS = st.text("a/-.0?", max_size=6).map(lambda text: f"/{text}")
 
 
 @given(st.sampled_from(HOSTS), st.sampled_from([h for h in HOSTS if "docs" not in h]), PATHS)
-def test_published_and_back_is_the_same(base: str, site: str, path: str) -> None:
+def test_mapping_round_trip(base: str, site: str, path: str) -> None:
     mapping, url = PublishBase(base, site), Url(site + path)
     assert mapping.crawled(mapping.published(url), exactly=True) == url
 
@@ -76,9 +76,7 @@ def test_published_and_back_is_the_same(base: str, site: str, path: str) -> None
     st.sampled_from([h for h in HOSTS if "docs" not in h]),
     st.sets(st.tuples(st.sampled_from([h for h in HOSTS if "docs" not in h]), PATHS)),
 )
-def test_the_ranges_are_in_the_order_of_what_is_published(
-    base: str, site: str, parts: set[tuple[str, str]]
-) -> None:
+def test_ranges_are_in_the_order_of_published_urls(base: str, site: str, parts: set[tuple[str, str]]) -> None:
     mapping = PublishBase(base, site)
     urls = sorted({mapping.crawled(Url(host + path)) for host, path in parts})
     shown = [url for first, below in mapping.ranges() for url in urls if first <= url < below]
@@ -90,7 +88,7 @@ def test_the_ranges_are_in_the_order_of_what_is_published(
 @pytest.mark.parametrize(
     "text", ["a", "../a", "/d/a", f"{WWW}/d/a", "//www.example.com/d/a", "HTTPS://WWW.example.com:443/d/a#x"]
 )
-def test_every_way_of_writing_a_link_is_mapped(text: str) -> None:
+def test_links_are_mapped_in_any_spelling(text: str) -> None:
     normalise = Normaliser(base=PublishBase(WWW, COPY))
     for page in (f"{COPY}/d/x/y", f"{WWW}/d/x/y"):
         [url] = normalise.all([text], page)
@@ -98,7 +96,7 @@ def test_every_way_of_writing_a_link_is_mapped(text: str) -> None:
         assert url == normalise(text, page)
 
 
-def test_links_below_a_base_element_of_a_published_folder() -> None:
+def test_links_relative_to_a_base_element_of_a_published_folder() -> None:
     normalise = Normaliser(base=PublishBase(f"{WWW}/docs", COPY))
     links = normalise.all(["a", "/docs/b", "/c", "../d"], f"{WWW}/docs/x/")
     assert list(links) == [f"{COPY}/x/a", f"{COPY}/b", f"{WWW}/c", f"{COPY}/d"]
@@ -140,7 +138,7 @@ async def test_a_copy_is_judged_as_the_published_site(tmp_path: Path, chosen: di
 
 
 @pytest.mark.anyio
-async def test_without_the_base_hardly_a_page_is_listed(tmp_path: Path) -> None:
+async def test_without_publish_base_hardly_any_page_is_listed(tmp_path: Path) -> None:
     with copy_of().serve() as origin:
         result = await crawl(settings(origin, tmp_path))
     assert result.listed == ["/b"] or result.listed == []
@@ -148,9 +146,7 @@ async def test_without_the_base_hardly_a_page_is_listed(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("chosen", [{}, {"processes": 2, "concurrency": 4}], ids=["one process", "workers"])
-async def test_a_start_url_that_moves_takes_the_mapping_along(
-    tmp_path: Path, chosen: dict[str, object]
-) -> None:
+async def test_a_redirected_start_url_moves_the_mapping(tmp_path: Path, chosen: dict[str, object]) -> None:
     home, old = copy_of(), Site()
     with home.serve() as origin, old.serve() as before:
         old.redirect("/", origin + "/")
@@ -160,7 +156,7 @@ async def test_a_start_url_that_moves_takes_the_mapping_along(
 
 
 @pytest.mark.anyio
-async def test_a_copy_that_sends_home_is_no_copy(tmp_path: Path) -> None:
+async def test_a_copy_whose_start_redirects_to_the_published_site_is_refused(tmp_path: Path) -> None:
     site = Site()
     site.redirect("/", f"{WWW}/")
     with (
@@ -171,7 +167,7 @@ async def test_a_copy_that_sends_home_is_no_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_base_that_is_crawled_itself_maps_nothing(tmp_path: Path) -> None:
+async def test_a_base_equal_to_the_site_maps_nothing(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/a"], canonical="{origin}/")
     site.page("/a", canonical="{origin}/a")
@@ -181,7 +177,7 @@ async def test_a_base_that_is_crawled_itself_maps_nothing(tmp_path: Path) -> Non
 
 
 @pytest.mark.anyio
-async def test_a_second_run_by_304_lists_the_same(tmp_path: Path) -> None:
+async def test_a_second_run_with_304_lists_the_same(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=[f"{WWW}/a"], canonical=f"{WWW}/", headers={"ETag": '"1"'})
     site.page("/a", canonical=f"{WWW}/a", headers={"ETag": '"2"'})
@@ -196,7 +192,7 @@ async def test_a_second_run_by_304_lists_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_another_base_reads_every_page_anew(tmp_path: Path) -> None:
+async def test_a_different_base_fetches_every_page_again(tmp_path: Path) -> None:
     site = Site()
     site.page("/", canonical=f"{WWW}/", headers={"ETag": '"1"'}, text="word " * 100)
     with site.serve() as origin:
@@ -209,7 +205,7 @@ async def test_another_base_reads_every_page_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("base", "start", "sentence"),
     [
-        ("https://user:secret@www.example.com", "/", "must not hold a user name or password"),
+        ("https://user:secret@www.example.com", "/", "must not contain a user name or password"),
         ("https://www.example.com/?a", "/", "needs an address such as"),
         ("ftp://www.example.com", "/", "needs an address such as"),
         ("www.example.com", "/", "needs an address such as"),
@@ -217,9 +213,7 @@ async def test_another_base_reads_every_page_anew(tmp_path: Path) -> None:
         (f"{WWW}/3", "/3/index.html", r"lies below /3/ itself .* give https://www.example.com, or"),
     ],
 )
-async def test_a_base_that_cannot_be_meant_is_one_sentence(
-    tmp_path: Path, base: str, start: str, sentence: str
-) -> None:
+async def test_an_invalid_base_is_one_sentence(tmp_path: Path, base: str, start: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence) as caught:
         async with open_job(
             settings(
@@ -237,7 +231,7 @@ def locs(folder: Path) -> list[str]:
 QUICK = ("--rate", "0", "--retries", "0", "--state", "state.db")
 
 
-def test_explain_diff_and_export_know_the_base(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_explain_diff_and_export_use_the_base(run: Run, tmp_path: Path) -> None:  # noqa: F811
     with copy_of().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--publish-base", "HTTPS://www.Example.com:443/")
         assert code == 0, err
@@ -265,7 +259,7 @@ def test_explain_diff_and_export_know_the_base(run: Run, tmp_path: Path) -> None
         assert locs(tmp_path / "again") == [f"https://x.example/docs{path}" for path in LISTED]
 
 
-def test_entries_of_other_hosts_stand_in_order_beside_the_mapped(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_entries_of_other_hosts_are_sorted_among_mapped_ones(run: Run, tmp_path: Path) -> None:  # noqa: F811
     one, other = Site(), Site()
     with one.serve() as origin, other.serve() as beside:
         one.page("/", links=["/a", f"{beside}/x"])
@@ -277,7 +271,7 @@ def test_entries_of_other_hosts_stand_in_order_beside_the_mapped(run: Run, tmp_p
             assert locs(tmp_path / "sitemaps") == sorted([f"{base}/", f"{base}/a", f"{beside}/x"])
 
 
-def test_a_folder_is_a_base(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_a_base_can_be_a_folder(run: Run, tmp_path: Path) -> None:  # noqa: F811
     docs, site = f"{WWW}/3", Site()
     site.page("/", links=["a.html", f"{docs}/b.html", f"{WWW}/2/a.html"], canonical=f"{docs}/")
     site.page("/a.html", canonical=f"{docs}/a.html")
@@ -290,7 +284,7 @@ def test_a_folder_is_a_base(run: Run, tmp_path: Path) -> None:  # noqa: F811
 
 
 @pytest.mark.anyio
-async def test_input_and_seed_sitemaps_may_name_the_published_site(tmp_path: Path) -> None:
+async def test_input_and_seed_sitemaps_may_contain_published_urls(tmp_path: Path) -> None:
     (tmp_path / "urls").write_text(f"{WWW}/new\n")
     with copy_of().serve() as origin:
         result = await crawl(
@@ -312,7 +306,7 @@ async def test_input_and_seed_sitemaps_may_name_the_published_site(tmp_path: Pat
         ("http://[::1]:8080", "http://[::1]:8080"),
     ],
 )
-def test_a_base_has_one_spelling(typed: str, base: str) -> None:
+def test_a_base_is_normalised(typed: str, base: str) -> None:
     assert resolve(None, {}, {"publish_base": typed})[0].output.publish_base == base
 
 

@@ -150,13 +150,13 @@ SHAPES: dict[str, Callable[[], tuple[Site, list[str]]]] = {
 }
 
 
-def test_every_recipe_is_tried() -> None:
+def test_every_recipe_is_tested() -> None:
     assert re.findall(r"^## (.+)$", RECIPES, re.MULTILINE) == list(SHAPES)
     assert all(commands(heading) for heading in SHAPES)
 
 
 @pytest.mark.parametrize("heading", SHAPES)
-def test_a_recipe_does_what_it_says(
+def test_a_recipe_works(
     run: Run,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

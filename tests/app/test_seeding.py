@@ -90,7 +90,7 @@ class World:
         return found
 
 
-async def test_pages_come_out_normalised_and_once() -> None:
+async def test_pages_are_normalised_and_unique() -> None:
     world = World({"/sitemap.xml": urlset("/a", "/b?utm_source=x", "/a", "/a#x") + b""})
     assert await world.read() == ["/a", "/b"]
 
@@ -106,14 +106,14 @@ async def test_indexes_are_followed_and_each_sitemap_is_read_once() -> None:
     assert world.asked == ["/sitemap.xml", "/one.xml", "/two.xml.gz"]
 
 
-async def test_a_chain_of_indexes_ends() -> None:
+async def test_the_depth_of_indexes_is_limited() -> None:
     chain: dict[str, Reply | bytes] = {f"/{n}.xml": index(f"{SITE}/{n + 1}.xml") for n in range(50)}
     world = World(chain)
     await world.read(Url(f"{SITE}/0.xml"))
     assert world.asked == ["/0.xml", "/1.xml", "/2.xml"]
 
 
-async def test_each_sitemap_is_read_once_a_run_and_asked_again_in_the_next() -> None:
+async def test_each_sitemap_is_read_once_per_run() -> None:
     world = World({"/sitemap.xml": index(f"{SITE}/a.xml", f"{SITE}/b.xml"), "/a.xml": urlset("/a")})
     assert await world.read() == ["/a"]
     assert world.asked == ["/sitemap.xml", "/a.xml", "/b.xml"]
@@ -126,7 +126,7 @@ async def test_each_sitemap_is_read_once_a_run_and_asked_again_in_the_next() -> 
     assert world.asked[3:] == ["/sitemap.xml", "/a.xml", "/b.xml"]
 
 
-async def test_a_death_in_the_middle_of_a_sitemap_costs_that_one_only() -> None:
+async def test_after_a_crash_only_the_interrupted_sitemap_is_read_again() -> None:
     big = [f"/{number}" for number in range(5_000)]
     world = World({"/sitemap.xml": index(f"{SITE}/a.xml", f"{SITE}/big.xml"), "/a.xml": urlset("/a"), "/big.xml": urlset(*big)})  # fmt: skip
     await world.frontier.begin("settings")
@@ -142,7 +142,7 @@ async def test_a_death_in_the_middle_of_a_sitemap_costs_that_one_only() -> None:
     assert (balance.discovered, balance.balanced) == (5_001, True)
 
 
-async def test_sitemaps_below_nested_indexes_are_capped_and_said_in_one_line(
+async def test_sitemaps_in_nested_indexes_are_limited_and_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answers: dict[str, Reply | bytes] = {"/sitemap.xml": index(*(f"{SITE}/{n}.xml" for n in range(50)))}
@@ -158,7 +158,7 @@ async def test_sitemaps_below_nested_indexes_are_capped_and_said_in_one_line(
 
 
 @pytest.mark.parametrize("status", [300, 304, 305, 306])
-async def test_what_only_looks_like_a_redirect_is_none(status: int) -> None:
+async def test_only_redirect_statuses_are_followed(status: int) -> None:
     world = World({
         "/sitemap.xml": Response(status, Headers([("Location", "/new.xml")])), "/new.xml": urlset("/a"),
     })  # fmt: skip
@@ -166,14 +166,14 @@ async def test_what_only_looks_like_a_redirect_is_none(status: int) -> None:
     assert world.asked == ["/sitemap.xml"]
 
 
-async def test_no_more_entries_are_taken_than_a_sitemap_may_have(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_number_of_entries_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     body = "".join(f"{SITE}/{number}\n" for number in range(MAX_ENTRIES + 10)).encode()
     with caplog.at_level(logging.WARNING):
         assert len(await World({"/sitemap.xml": body}).read()) == MAX_ENTRIES
     assert [record.message for record in caplog.records] == ["sitemap could not be read in full"]
 
 
-async def test_an_index_on_disk_leads_to_files_beside_it_and_one_on_the_web_never(tmp_path: Path) -> None:
+async def test_an_index_on_disk_leads_to_local_files_and_one_on_the_web_never(tmp_path: Path) -> None:
     (tmp_path / "index.xml").write_bytes(index(f"{SITE}/x/a.xml.gz", f"{SITE}/web.xml", f"{SITE}/.."))
     (tmp_path / "a.xml.gz").write_bytes(gzip.compress(urlset("/a")))
     world = World({"/web.xml": index(f"{SITE}/x/a.xml.gz", str(tmp_path / "a.xml.gz"), "file:///etc/passwd")})
@@ -181,13 +181,13 @@ async def test_an_index_on_disk_leads_to_files_beside_it_and_one_on_the_web_neve
     assert set(world.asked) == {"/web.xml", "/x/a.xml.gz", "/", str(tmp_path / "a.xml.gz")}
 
 
-async def test_a_file_that_is_gone_fails_like_a_sitemap(tmp_path: Path) -> None:
+async def test_a_missing_file_fails_like_a_sitemap(tmp_path: Path) -> None:
     world = World({})
     assert await world.read(str(tmp_path / "gone.xml")) == []
     assert await world.frontier.sitemaps() == {"failed": 1}
 
 
-async def test_sitemaps_of_other_sites_and_forbidden_ones_are_not_asked() -> None:
+async def test_sitemaps_of_other_sites_and_disallowed_ones_are_not_fetched() -> None:
     world = World(
         {"/sitemap.xml": index("https://other.example/s.xml", f"{SITE}/secret.xml")}, forbidden="secret"
     )
@@ -195,7 +195,7 @@ async def test_sitemaps_of_other_sites_and_forbidden_ones_are_not_asked() -> Non
     assert world.asked == ["/sitemap.xml"]
 
 
-async def test_a_sitemap_that_somebody_named_is_not_passed_over_without_a_word(
+async def test_a_sitemap_given_explicitly_is_reported_if_not_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -205,7 +205,7 @@ async def test_a_sitemap_that_somebody_named_is_not_passed_over_without_a_word(
     ]
 
 
-async def test_a_sitemap_may_have_moved_but_not_away_and_not_for_ever() -> None:
+async def test_redirects_of_a_sitemap_are_followed_on_the_site_and_limited() -> None:
     def moved(to: str) -> Response:
         return Response(301, Headers([("Location", to)]))
 
@@ -225,7 +225,7 @@ async def test_a_sitemap_may_have_moved_but_not_away_and_not_for_ever() -> None:
         (b"", "sitemap skipped"),
     ],
 )
-async def test_what_is_wrong_with_one_is_said_and_costs_that_one_only(
+async def test_a_broken_sitemap_is_reported_and_the_others_are_read(
     answer: Reply | bytes, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World({"/bad.xml": answer, "/good.xml": urlset("/b")})
@@ -252,7 +252,7 @@ def lines(content: bytes, tmp_path: Path) -> list[str]:
         given.close()
 
 
-def test_lines_are_urls_comments_or_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_are_urls_comments_or_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     content = (
         "\ufeffhttps://a.example/\r\n\n# comment\n  http://b.example/x#y \nmailto:x\nnonsense\n".encode()
     )
@@ -260,7 +260,7 @@ def test_lines_are_urls_comments_or_passed_over(tmp_path: Path, caplog: pytest.L
     assert len(caplog.records) == 3
 
 
-def test_a_long_file_comes_in_portions(tmp_path: Path) -> None:
+def test_a_long_file_is_read_in_groups(tmp_path: Path) -> None:
     assert len(lines(b"".join(b"http://a.example/%d\n" % n for n in range(12_000)), tmp_path)) == 12_000
 
 
@@ -272,12 +272,12 @@ def test_a_dash_is_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["none.txt", "."])
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, name: str) -> None:
+def test_an_unreadable_file_is_one_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"--input: .* cannot be read"):
         Lines(str(tmp_path / name), Normaliser())
 
 
-def test_short_names_below_a_long_url_are_bounded() -> None:
+def test_long_urls_of_short_links_are_limited() -> None:
     here = f"{SITE}/{'s' * 7_000}/"
     body = b"<urlset>" + b"".join(b"<url><loc>%d</loc></url>" % n for n in range(20_000)) + b"</urlset>"
     entries = Entries([body], lambda loc: Url(here + loc), place=f"{here}sitemap.xml")

@@ -77,7 +77,7 @@ def sentence(err: str) -> str:
     return lines[0]
 
 
-def test_a_crawl_publishes_and_tells_what_it_did(run: Run, tmp_path: Path) -> None:
+def test_a_crawl_publishes_and_prints_a_summary(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         code, out, err = run("crawl", origin + "/", *QUICK)
     assert code == 0, err
@@ -90,7 +90,7 @@ def test_a_crawl_publishes_and_tells_what_it_did(run: Run, tmp_path: Path) -> No
     assert list((tmp_path / ".sitemap-crawler").glob("127.0.0.1_*.db"))
 
 
-def test_an_unchanged_site_changes_no_file(run: Run, tmp_path: Path) -> None:
+def test_an_unchanged_site_leaves_all_files_unchanged(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         run("crawl", origin + "/", *QUICK)
         before = (tmp_path / "sitemaps/sitemap.xml.gz").stat().st_mtime_ns
@@ -100,7 +100,7 @@ def test_an_unchanged_site_changes_no_file(run: Run, tmp_path: Path) -> None:
     assert "Nothing changed" in err
 
 
-def test_stdout_gets_the_sitemap_and_nothing_else(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_stdout_contains_only_the_sitemap(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     with little_site().serve() as origin, pytest.raises(SystemExit) as left:
         main(["crawl", origin + "/", *QUICK, "-o", "-", "--state", ":memory:"])
     assert left.value.code == 0
@@ -111,7 +111,7 @@ def test_stdout_gets_the_sitemap_and_nothing_else(capfdbinary: pytest.CaptureFix
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.slow
-def test_the_summary_of_a_sitemap_on_stdout_does_not_say_that_nothing_came() -> None:
+def test_the_summary_of_a_sitemap_on_stdout_reports_it_as_written() -> None:
     with little_site().serve() as origin:
         code, out, err = run_in_its_own_process(
             "crawl", origin + "/", *QUICK, "-o", "-", "--state", ":memory:"
@@ -121,7 +121,7 @@ def test_the_summary_of_a_sitemap_on_stdout_does_not_say_that_nothing_came() -> 
     assert "robots.txt" not in err
 
 
-def test_status_explain_export_and_robots_read_what_is_known(run: Run, tmp_path: Path) -> None:
+def test_status_explain_export_and_robots_read_the_state(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         run("crawl", origin + "/", *QUICK)
         code, out, _ = run("status", origin)
@@ -146,7 +146,7 @@ def test_status_explain_export_and_robots_read_what_is_known(run: Run, tmp_path:
     ).read_bytes()
 
 
-def test_explain_tells_the_whole_story(run: Run) -> None:
+def test_explain_shows_all_that_is_known(run: Run) -> None:
     site = little_site()
     site.page("/", links=["/a", "/b", "/old", "/gone"], lastmod=datetime(2024, 1, 1, tzinfo=UTC))
     site.redirect("/old", "/older", 302)
@@ -177,7 +177,7 @@ def test_explain_tells_the_whole_story(run: Run) -> None:
         assert story["hops"][0]["status"] == 200
 
 
-def test_json_logs_are_one_object_a_line(run: Run) -> None:
+def test_json_logs_are_one_object_per_line(run: Run) -> None:
     with little_site().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--log-format", "json")
     assert code == 0
@@ -189,7 +189,7 @@ def test_json_logs_are_one_object_a_line(run: Run) -> None:
     assert any(event["event"] == "settled" and event["outcome"] == "failed:not-found" for event in events)
 
 
-def test_what_is_dangerous_is_said_aloud(run: Run) -> None:
+def test_dangerous_settings_are_reported(run: Run) -> None:
     with little_site().serve() as origin:
         _, _, err = run("crawl", origin + "/", *QUICK, "--ignore-robots", "--insecure")
     assert "warning robots.txt is ignored" in err
@@ -197,9 +197,7 @@ def test_what_is_dangerous_is_said_aloud(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_runs_without_a_word_when_asked(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_is_silent_with_quiet(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crawler.cli.demo.command.RATE", 0.0)
     assert run("demo", "-q", "-o", "out") == (0, "", "")
     assert locs(tmp_path / "out/sitemap.xml.gz")[0] == "https://lanterns.example/"
@@ -218,7 +216,7 @@ def test_the_demo_runs_without_a_word_when_asked(
         ),
     ],
 )
-def test_quiet_still_says_what_went_wrong_once(run: Run, flags: Sequence[str], code: int, said: str) -> None:
+def test_quiet_reports_a_failure_once(run: Run, flags: Sequence[str], code: int, said: str) -> None:
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, *flags)
         got, out, err = run(*words, "-q", "--state", "quiet.db")
@@ -233,7 +231,7 @@ def test_quiet_still_says_what_went_wrong_once(run: Run, flags: Sequence[str], c
         assert err.count("--min-urls" if code == 6 else "To continue") == 1
 
 
-def test_quiet_says_nothing_when_all_is_well(run: Run) -> None:
+def test_quiet_prints_nothing_on_success(run: Run) -> None:
     with little_site().serve() as origin:
         assert run("crawl", origin + "/", *QUICK, "-q") == (0, "", "")
 
@@ -246,7 +244,7 @@ def test_a_dry_run_writes_no_sitemap(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "sitemaps").exists() or not list((tmp_path / "sitemaps").iterdir())
 
 
-def test_a_dry_run_that_is_not_finished_promises_nothing(run: Run) -> None:
+def test_an_unfinished_dry_run_does_not_promise_publication(run: Run) -> None:
     with little_site().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--dry-run", "--max-pages", "1")
     assert code == 7
@@ -254,7 +252,7 @@ def test_a_dry_run_that_is_not_finished_promises_nothing(run: Run) -> None:
     assert "Run without --dry-run" not in err
 
 
-def test_export_says_that_it_was_a_dry_run(run: Run, tmp_path: Path) -> None:
+def test_export_reports_a_dry_run(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         run("crawl", origin + "/", *QUICK)
         code, _, err = run("export", origin, "--dry-run", "-o", "again")
@@ -263,7 +261,7 @@ def test_export_says_that_it_was_a_dry_run(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "again/sitemap.xml.gz").exists()
 
 
-def test_an_unfinished_run_is_not_taken_for_the_last_word(run: Run) -> None:
+def test_explain_marks_results_of_an_unfinished_run(run: Run) -> None:
     site = little_site()
     with site.serve() as origin:
         assert run("crawl", origin + "/", *QUICK)[0] == 0
@@ -283,7 +281,7 @@ def test_an_unfinished_run_is_not_taken_for_the_last_word(run: Run) -> None:
         assert "not yet" not in out
 
 
-def test_a_limit_is_exit_7_and_publishes_only_when_allowed(run: Run, tmp_path: Path) -> None:
+def test_a_limit_is_exit_7_and_publishes_only_if_allowed(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--max-pages", "2")
         assert code == 7
@@ -352,7 +350,7 @@ def test_bad_usage_is_exit_2_and_one_sentence(run: Run, words: Sequence[str], sa
     assert out == ""
 
 
-def test_http2_without_its_extra_is_exit_2_before_anything_begins(
+def test_http2_without_its_extra_is_exit_2_before_the_crawl(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "h2", None)
@@ -378,13 +376,13 @@ def test_an_unreachable_host_is_exit_4(run: Run) -> None:
     assert "could not connect" in sentence(err)
 
 
-def test_a_name_without_address_is_exit_4(run: Run) -> None:
+def test_a_host_name_without_address_is_exit_4(run: Run) -> None:
     code, _, err = run("crawl", "http://no-such-host.invalid/", *QUICK)
     assert code == 4
     assert "host name could not be resolved" in sentence(err)
 
 
-def test_a_certificate_nobody_trusts_is_exit_4(run: Run) -> None:
+def test_an_untrusted_certificate_is_exit_4(run: Run) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     with little_site().serve(context=context) as origin:
@@ -419,7 +417,7 @@ def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body:
             assert run("robots", origin + "/a")[0] == 5
 
 
-def test_robots_that_cannot_be_reached_is_exit_4_and_not_called_forbidden(run: Run) -> None:
+def test_unreachable_robots_txt_is_exit_4_and_not_reported_as_forbidden(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/a"
     code, out, _ = run("robots", url)
@@ -451,7 +449,7 @@ ANSWERS = [("config",), ("--help",), ("config", "check", os.devnull)]
 @pytest.mark.parametrize("words", ANSWERS)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.slow
-def test_output_that_nobody_reads_is_exit_3_without_a_word(
+def test_a_closed_pipe_is_exit_3_without_a_message(
     words: Sequence[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
@@ -463,7 +461,7 @@ def test_output_that_nobody_reads_is_exit_3_without_a_word(
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.slow
-def test_a_sitemap_that_nobody_reads_is_exit_3_without_a_word() -> None:
+def test_a_closed_pipe_for_the_sitemap_is_exit_3_without_a_message() -> None:
     reads, writes = os.pipe()
     os.close(reads)
     with little_site().serve() as origin:
@@ -476,7 +474,7 @@ def test_a_sitemap_that_nobody_reads_is_exit_3_without_a_word() -> None:
 @pytest.mark.parametrize("words", ANSWERS)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.slow
-def test_output_that_does_not_fit_is_exit_3_and_one_sentence(
+def test_output_to_a_full_disk_is_exit_3_and_one_sentence(
     words: Sequence[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
@@ -486,7 +484,7 @@ def test_output_that_does_not_fit_is_exit_3_and_one_sentence(
 
 
 @pytest.mark.slow
-def test_a_closed_stdin_is_no_bug(run: Run, tmp_path: Path) -> None:
+def test_a_closed_stdin_is_not_an_error(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell="<&-") == (0, "", "")
         assert run("status", origin)[0] == 0
@@ -494,7 +492,7 @@ def test_a_closed_stdin_is_no_bug(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_closed_stdout_is_no_bug_and_no_file_of_ours_gets_its_number(run: Run, tmp_path: Path) -> None:
+def test_a_closed_stdout_is_exit_3_and_its_descriptor_is_not_reused(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell=">&-") == (0, "", "")
         assert run("status", origin)[0] == 0, "the state is whole"
@@ -506,13 +504,13 @@ def test_a_closed_stdout_is_no_bug_and_no_file_of_ours_gets_its_number(run: Run,
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
 @pytest.mark.usefixtures("run")
 @pytest.mark.slow
-def test_what_cannot_be_said_stops_nothing(tmp_path: Path, shell: str) -> None:
+def test_an_unwritable_stderr_does_not_stop_a_crawl(tmp_path: Path, shell: str) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, shell=shell) == (0, "", "")
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
-def test_a_shell_gets_its_completions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shell_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_SITEMAP_CRAWLER_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "sitemap-crawler cr")
     monkeypatch.setenv("COMP_CWORD", "1")
@@ -544,7 +542,7 @@ def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(
         assert len(site.log) == asked, "what was crawled is published without asking again"
 
 
-def test_a_damaged_state_is_exit_3_and_fresh_is_the_way_out(run: Run, tmp_path: Path) -> None:
+def test_a_damaged_state_is_exit_3_and_fresh_replaces_it(run: Run, tmp_path: Path) -> None:
     state = tmp_path / "s.db"
     with little_site().serve() as origin:
         crawl = ("crawl", origin + "/", *QUICK, "--state", "s.db")
@@ -559,7 +557,9 @@ def test_a_damaged_state_is_exit_3_and_fresh_is_the_way_out(run: Run, tmp_path: 
 
 
 @pytest.mark.parametrize("fresh", [(), ("--fresh",)])
-def test_a_file_that_is_no_state_is_left_alone(run: Run, tmp_path: Path, fresh: tuple[str, ...]) -> None:
+def test_a_file_that_is_not_a_state_is_left_untouched(
+    run: Run, tmp_path: Path, fresh: tuple[str, ...]
+) -> None:
     (tmp_path / "notes.txt").write_text("my notes")
     code, _, err = run("crawl", "http://127.0.0.1:49151/", "--state", "notes.txt", *fresh)
     assert code == 3
@@ -582,7 +582,7 @@ def test_a_folder_as_state_is_one_sentence(run: Run, tmp_path: Path, place: str)
         assert f"The state {place} is a folder: name a file with --state." in sentence(err)
 
 
-def test_a_state_that_is_not_there_is_exit_3(run: Run) -> None:
+def test_a_missing_state_is_exit_3(run: Run) -> None:
     code, _, err = run("status", "https://example.com/")
     assert code == 3
     assert "There is no state at" in sentence(err)
@@ -603,7 +603,7 @@ def test_a_bug_is_exit_1_and_one_sentence(run: Run, monkeypatch: pytest.MonkeyPa
     assert "internal error (ZeroDivisionError" in sentence(err)
 
 
-def test_config_shows_where_each_value_came_from(
+def test_config_shows_where_each_value_comes_from(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "c.toml").write_text('[pace]\nrate = 2\n[http]\nheader = ["X-Key: secret"]\n')
@@ -618,7 +618,7 @@ def test_config_shows_where_each_value_came_from(
     assert run("config", "check", "c.toml") == (0, "c.toml: valid, 2 settings.\n", "")
 
 
-def test_help_names_every_setting_and_starts_without_the_heavy_parts() -> None:
+def test_help_lists_every_setting_without_heavy_imports() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "crawler", "crawl", "--help"],
         capture_output=True, text=True, check=True,
@@ -657,9 +657,7 @@ def started(origin: str, folder: Path, site: Site, pages: int, *more: str) -> su
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.slow
-def test_a_signal_drains_says_how_to_go_on_and_the_next_run_does(
-    tmp_path: Path, run: Run, number: int, code: int
-) -> None:
+def test_after_a_signal_the_crawl_can_be_resumed(tmp_path: Path, run: Run, number: int, code: int) -> None:
     site = slow_site()
     with site.serve() as origin:
         process = started(origin, tmp_path, site, 20)
@@ -673,7 +671,7 @@ def test_a_signal_drains_says_how_to_go_on_and_the_next_run_does(
 
 
 @pytest.mark.slow
-def test_a_second_signal_leaves_at_once_with_the_state_whole(tmp_path: Path, run: Run) -> None:
+def test_a_second_signal_exits_at_once_with_a_consistent_state(tmp_path: Path, run: Run) -> None:
     asked, hold = threading.Event(), threading.Event()
     site = Site()
     site.page("/", links=["/stuck"])
@@ -699,7 +697,7 @@ def test_a_second_signal_leaves_at_once_with_the_state_whole(tmp_path: Path, run
 
 
 @pytest.mark.slow
-def test_sigkill_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path: Path, run: Run) -> None:
+def test_a_crawl_resumed_after_sigkill_gives_the_same_bytes(tmp_path: Path, run: Run) -> None:
     site = slow_site()
     with site.serve() as origin:
         assert run("crawl", origin + "/", *QUICK, "--state", ":memory:", "-o", "undisturbed")[0] == 0
@@ -768,7 +766,7 @@ def sends_at_import(tmp_path: Path, unmeasured: None) -> Path:  # noqa: ARG001 -
         ("tenacity", "run the same command again"),
     ],
 )
-def test_a_signal_at_any_import_is_heeded_before_anything_begins(
+def test_a_signal_during_any_import_ends_the_program_before_the_crawl(
     tmp_path: Path, sends_at_import: Path, module: str, said: str, number: int, code: int
 ) -> None:
     """Nothing raises within an import: no traceback, one sentence, and nothing was asked for or written."""
@@ -831,7 +829,7 @@ def test_a_signal_ends_every_command(
     )
 
 
-def test_a_second_signal_before_the_loop_runs_leaves_at_once(tmp_path: Path, sends_at_import: Path) -> None:
+def test_a_second_signal_before_the_event_loop_exits_at_once(tmp_path: Path, sends_at_import: Path) -> None:
     (sends_at_import / "sitecustomize.py").write_text(
         AT_IMPORT.replace("sys.meta_path.remove(self)", "os.kill(os.getpid(), signal.SIGTERM)")
     )
@@ -845,13 +843,13 @@ def test_a_second_signal_before_the_loop_runs_leaves_at_once(tmp_path: Path, sen
     assert (process.returncode, process.stdout, process.stderr) == (143, "", "")
 
 
-def test_a_program_that_imports_the_library_keeps_its_signals() -> None:
+def test_importing_the_library_installs_no_signal_handlers() -> None:
     words = "import signal, crawler; from crawler import open_job; import crawler.__main__; print(signal.getsignal(2) is signal.default_int_handler)"
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
 
-def test_a_keyboard_interrupt_from_elsewhere_is_told_as_one(
+def test_other_keyboard_interrupts_are_reported_as_interrupted(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> object:
@@ -884,7 +882,7 @@ main(sys.argv[1:])
     ids=["opening", "publishing"],
 )
 @pytest.mark.slow
-def test_a_signal_is_heeded_from_the_first_moment_to_the_last(
+def test_a_signal_takes_effect_at_any_time(
     tmp_path: Path, program: str, published: bool, said: str, number: int, code: int
 ) -> None:
     with little_site().serve() as origin:
@@ -904,7 +902,7 @@ def test_a_signal_is_heeded_from_the_first_moment_to_the_last(
     assert files == ({"sitemap.xml.gz", "manifest.json"} if published else set()), "nothing is left half done"
 
 
-def test_bare_is_help(run: Run) -> None:
+def test_without_arguments_help_is_shown(run: Run) -> None:
     code, out, err = run()
     assert (code, err) == (0, "")
     assert out == run("--help")[1]
@@ -913,7 +911,7 @@ def test_bare_is_help(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("words", "left"), [((), 1), (("-q",), 0)])
-def test_the_demo_leaves_nothing_but_what_it_names(
+def test_the_demo_leaves_only_the_files_it_reports(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], left: int
 ) -> None:
     monkeypatch.setattr("crawler.cli.demo.command.RATE", 0.0)
@@ -939,7 +937,7 @@ def test_the_demo_can_serve_its_website_for_other_commands(run: Run) -> None:
     assert served.returncode == 143
 
 
-def test_a_demo_that_fails_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_demo_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(_: object) -> None:
         raise OutputError("full")
 
@@ -949,7 +947,7 @@ def test_a_demo_that_fails_leaves_nothing(run: Run, tmp_path: Path, monkeypatch:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_more_processes_than_fit_are_said(run: Run) -> None:
+def test_too_many_processes_are_reported(run: Run) -> None:
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--concurrency", "2")
         code, _, err = run(*words, "--processes", "3")
@@ -959,7 +957,7 @@ def test_more_processes_than_fit_are_said(run: Run) -> None:
         assert "--processes reduced" not in run(*words, "--fresh")[2]
 
 
-def test_the_one_state_and_the_folder_of_the_sitemap_are_found(run: Run, tmp_path: Path) -> None:
+def test_the_only_state_and_its_output_folder_are_found(run: Run, tmp_path: Path) -> None:
     site, other = little_site(), little_site()
     assert "There is no state at .sitemap-crawler/" in sentence(run("status")[2])
     with site.serve() as origin, other.serve() as second:
@@ -970,7 +968,10 @@ def test_the_one_state_and_the_folder_of_the_sitemap_are_found(run: Run, tmp_pat
         assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
         assert "unknown" not in run("explain", "https://www.elsewhere.example/")[1]
         code, _, err = run("status", "https://www.elsewhere.example/")
-        assert (code, "name one of these. --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (3, True)
+        assert (code, "choose one of these. --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (
+            3,
+            True,
+        )
         assert run("crawl", second + "/", *QUICK)[0] == 0
         code, _, err = run("status")
         assert (code, "There are 2 states in .sitemap-crawler/" in sentence(err)) == (2, True)
@@ -981,7 +982,7 @@ def test_the_one_state_and_the_folder_of_the_sitemap_are_found(run: Run, tmp_pat
         assert "not in any published file" in run("explain", origin + "/")[1]
 
 
-def test_as_many_are_known_before_and_after_a_resume(run: Run) -> None:
+def test_a_resumed_run_keeps_the_number_of_known_urls(run: Run) -> None:
     site = Site()
     names = [f"/{number}" for number in range(20)]
     site.page("/", links=[*names, "https://elsewhere.example/a", "https://elsewhere.example/b"])
@@ -1003,7 +1004,9 @@ def test_as_many_are_known_before_and_after_a_resume(run: Run) -> None:
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "120"])
-def test_no_line_in_a_pipe_ends_with_blanks(run: Run, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+def test_output_to_a_pipe_has_no_trailing_blanks(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     with little_site().serve() as origin:
         _, out, err = run("crawl", origin + "/", *QUICK)
@@ -1018,11 +1021,14 @@ def test_no_line_in_a_pipe_ends_with_blanks(run: Run, monkeypatch: pytest.Monkey
     [
         (["crawl", "a.example", "--header"], "requires an argument. (See `sitemap-crawler crawl --help`.)"),
         (["status", "--alive", "x"], "'x' is not a number of at least 0."),
-        (["validate", "example.com/sitemap.xml"], "is no file: if it is a URL, write https:// before it."),
-        (["diff", "example.com/sitemap.xml", "b"], "is no file: if it is a URL, write https:// before it."),
+        (["validate", "example.com/sitemap.xml"], "is not a file: if it is a URL, write https:// before it."),
+        (
+            ["diff", "example.com/sitemap.xml", "b"],
+            "is not a file: if it is a URL, write https:// before it.",
+        ),
     ],
 )
-def test_a_mistake_is_named_with_the_way_out(run: Run, words: list[str], said: str) -> None:
+def test_an_error_suggests_a_solution(run: Run, words: list[str], said: str) -> None:
     code, _, err = run(*words)
     assert code == 2
     assert said in sentence(err)

@@ -46,7 +46,7 @@ def drawn(stats: Stats, width: int = 80, **more: object) -> list[str]:
     return [line.rstrip() for line in console.export_text().splitlines()]
 
 
-async def test_all_that_is_promised_is_on_the_screen(stats: Stats, clock: Clock) -> None:
+async def test_the_display_shows_all_values(stats: Stats, clock: Clock) -> None:
     await run_for(stats, clock)
     stats.failed, stats.in_hand = 2, 16
     stats.pace(0.02)
@@ -61,23 +61,23 @@ async def test_all_that_is_promised_is_on_the_screen(stats: Stats, clock: Clock)
     ]
 
 
-async def test_what_is_not_known_is_not_drawn(stats: Stats) -> None:
+async def test_unknown_values_are_not_shown(stats: Stats) -> None:
     stats.found(5)
     bar, *rows = drawn(stats)
     assert "%" not in bar
     assert rows[0] == "pages       0 of 5 known · none failed"
     assert rows[2] == "speed       0.0 pages/s · unpaced"
-    assert rows[3] == "time        0 s · the rest is not known yet"
+    assert rows[3] == "time        0 s · remaining time unknown"
 
 
-async def test_backing_off_and_stopping_are_said(stats: Stats, clock: Clock) -> None:
+async def test_backing_off_and_stopping_are_shown(stats: Stats, clock: Clock) -> None:
     await run_for(stats, clock)
     stats.strained()
     stats.stopping = "interrupted\x1b[2J[red]"
     bar, *rows = drawn(stats)
     assert bar.startswith("stopping ")
     assert rows[2].endswith("· backing off")
-    assert rows[3] == r"time        12 s · interrupted\x1b[2J[red] · ending what is in flight"
+    assert rows[3] == r"time        12 s · interrupted\x1b[2J[red] · finishing requests in flight"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 300])
@@ -116,7 +116,7 @@ async def test_the_display_leaves_no_trace(stats: Stats) -> None:
     assert text.endswith("\x1b[1A\x1b[2K" * 5)  # five lines wiped
 
 
-async def test_log_lines_stand_above_the_display(stats: Stats, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_log_lines_appear_above_the_display(stats: Stats, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     handler = LineHandler()
@@ -152,19 +152,19 @@ class Gone(io.StringIO):
         raise self._error
 
 
-async def test_a_broken_terminal_breaks_nothing(stats: Stats) -> None:
+async def test_a_broken_terminal_does_not_stop_a_crawl(stats: Stats) -> None:
     with anyio.fail_after(5):
         await progress.show(stats, progress.Screen(file=Gone(OSError(5, "EIO")), force_terminal=True))
 
 
-async def test_a_reader_who_left_ends_nothing(stats: Stats) -> None:
+async def test_a_closed_pipe_does_not_stop_a_crawl(stats: Stats) -> None:
     console = progress.Screen(file=Gone(BrokenPipeError()), force_terminal=True)
     console.print("hello")
     await show_once(stats, console)
 
 
 @pytest.mark.parametrize("terminal", [False, "dumb"])
-async def test_where_nothing_can_be_drawn_lines_are_told(
+async def test_without_a_terminal_progress_is_logged(
     stats: Stats, terminal: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if terminal:

@@ -46,7 +46,7 @@ def balanced(outcomes: Mapping[str, int], open_urls: int = 0) -> Closing:
     return Closing(balance=Balance(sum(outcomes.values()) + open_urls, outcomes, open_urls))
 
 
-def test_every_outcome_stands_with_its_words_and_count() -> None:
+def test_every_outcome_is_shown_with_sentence_and_count() -> None:
     rows = [tuple(line.split("  ")) for line in shown(DONE).splitlines()]
     told = [tuple(part.strip() for part in row if part) for row in rows]
     assert told[3:8] == [
@@ -59,22 +59,22 @@ def test_every_outcome_stands_with_its_words_and_count() -> None:
     assert ("certificate or TLS handshake failed", "2") in told
 
 
-def test_counts_end_in_one_column() -> None:
+def test_counts_are_aligned() -> None:
     lines = shown(DONE).splitlines()
     assert {len(line) for line in lines if line.endswith((" 1,024", " 31", " 44", " 9"))} == {80}
 
 
-def test_the_balance_is_said_to_hold() -> None:
+def test_matching_totals_are_confirmed() -> None:
     assert "\n1,190 URLs discovered, all accounted for\n" in shown(DONE)
 
 
-def test_a_balance_that_does_not_hold_is_a_loud_warning() -> None:
+def test_totals_that_do_not_match_are_a_warning() -> None:
     text = shown(replace(DONE, balance=Balance(1_200, OUTCOMES, open=3)))
     assert "all accounted for" not in text
     assert "The totals do not add up: 1,200 URLs discovered, 1,193 accounted for." in text
 
 
-def test_what_is_open_is_part_of_the_balance() -> None:
+def test_open_urls_are_part_of_the_totals() -> None:
     text = shown(balanced({"listed": 2}, open_urls=7))
     assert "\n9 URLs discovered, all accounted for\n" in text
     assert "open         not visited yet" in text
@@ -83,7 +83,7 @@ def test_what_is_open_is_part_of_the_balance() -> None:
 @pytest.mark.parametrize(
     "code", [*(f"unlisted:{w.value}" for w in Why), *(f"failed:{c.value}" for c in Cause)]
 )
-def test_every_reason_has_its_row(code: str) -> None:
+def test_every_reason_has_a_row(code: str) -> None:
     assert says(code)[:40] in shown(balanced({code: 5}))
 
 
@@ -91,7 +91,7 @@ def test_a_code_from_a_newer_version_does_not_break_the_summary() -> None:
     assert "failed:gremlins" in shown(balanced({"failed:gremlins": 3}))
 
 
-def test_dates_files_and_state_are_told() -> None:
+def test_dates_files_and_state_are_shown() -> None:
     text = shown(DONE)
     assert "dates        980 of 1,024 listed pages with a lastmod (95 %)" in text
     assert "files        sitemap.xml.gz  1,024 URLs  14.2 kB  written" in text
@@ -129,11 +129,11 @@ def test_many_files_become_one_line() -> None:
         ({"asked": 0}, "Published\n"),
     ],
 )
-def test_the_first_line_says_how_it_ended(change: dict[str, object], words: str) -> None:
+def test_the_headline_tells_how_the_run_ended(change: dict[str, object], words: str) -> None:
     assert shown(replace(DONE, **change)).startswith(f"\n{words}")  # type: ignore[arg-type]
 
 
-def test_pages_that_are_kept_are_counted_as_listed_and_said() -> None:
+def test_kept_pages_count_as_listed_and_are_reported() -> None:
     told = replace(balanced({"listed": 60, "kept:server-error": 40}), dated={"header": 50})
     words = shown(told)
     assert "50 of 100 listed pages with a lastmod (50 %)" in words
@@ -143,7 +143,7 @@ def test_pages_that_are_kept_are_counted_as_listed_and_said() -> None:
     assert as_json(told)["kept"] == 40
 
 
-def test_a_run_that_comes_no_further_says_so() -> None:
+def test_a_run_without_progress_is_reported() -> None:
     told = replace(balanced({"listed": 60}, 40), unfinished="the host only fails", stalled=True)
     assert "No progress" in shown(told)
     assert "40 of 100 URLs are still open" in complaint(told)
@@ -155,7 +155,7 @@ def test_the_robots_line_is_never_broken() -> None:
     assert "robots.txt;" not in shown(replace(DONE, robots_line=None))
 
 
-def test_an_interrupted_run_says_how_to_go_on() -> None:
+def test_an_interrupted_run_tells_how_to_continue() -> None:
     assert "To continue: run the same command again" in shown(
         replace(DONE, resume="run the same command again")
     )
@@ -165,7 +165,7 @@ def test_an_interrupted_run_says_how_to_go_on() -> None:
     ("change", "promised"),
     [({}, True), ({"folder": None, "unfinished": "x"}, False), ({"refused": "x", "folder": None}, False)],
 )
-def test_a_dry_run_promises_publication_only_where_it_would_come(
+def test_a_dry_run_suggests_publication_only_if_it_would_succeed(
     change: dict[str, object], promised: bool
 ) -> None:
     told = replace(DONE, dry_run=True, files=(), **change)  # type: ignore[arg-type]
@@ -184,27 +184,25 @@ def test_a_dry_run_promises_publication_only_where_it_would_come(
         ),
     ],
 )
-def test_what_went_wrong_is_one_line_and_nothing_when_all_is_well(
-    change: dict[str, object], words: str
-) -> None:
+def test_a_failure_is_one_line_and_success_none(change: dict[str, object], words: str) -> None:
     assert complaint(replace(DONE, **change)) == words  # type: ignore[arg-type]
 
 
-def test_one_is_not_many() -> None:
+def test_singular_and_plural() -> None:
     text = shown(replace(balanced({"listed": 1}), files=(FileLine("sitemap.xml.gz", 1, 1),)))
     assert "\n1 URL discovered, all accounted for\n" in text
     assert "1 URLs" not in text
 
 
-def test_stdout_is_no_folder() -> None:
+def test_stdout_is_not_shown_as_a_folder() -> None:
     assert "folder" not in shown(replace(DONE, files=(), folder="-", robots_line=None))
 
 
-def test_a_refusal_says_why() -> None:
+def test_a_refusal_tells_why() -> None:
     assert "the published one 1,200" in shown(replace(DONE, refused="20 URLs, the published one 1,200."))
 
 
-def test_failures_lead_to_a_command_that_can_be_pasted() -> None:
+def test_failures_suggest_a_command_to_copy() -> None:
     text = shown(DONE, 60)
     assert "11 URLs failed." in text
     assert "\n    sitemap-crawler explain https://example.com/old\n" in text
@@ -219,29 +217,29 @@ def test_failures_lead_to_a_command_that_can_be_pasted() -> None:
         ("https://example.com/", "a b.db", ["--state", "a b.db", "https://example.com/"]),
     ],
 )
-def test_no_url_escapes_from_the_command(url: str, state: str, arguments: list[str]) -> None:
+def test_urls_are_quoted_in_the_command(url: str, state: str, arguments: list[str]) -> None:
     text = shown(replace(DONE, examples={"failed:tls": [url]}, state=state))
     (command,) = (line for line in text.splitlines() if "sitemap-crawler explain" in line)
     assert shlex.split(command) == ["sitemap-crawler", "explain", *arguments]
 
 
-def test_without_state_there_is_no_story_to_tell() -> None:
+def test_without_a_state_no_explain_command_is_suggested() -> None:
     assert "explain" not in shown(replace(DONE, state=None))
 
 
-def test_the_two_most_frequent_troubles_get_advice() -> None:
+def test_the_two_most_frequent_failures_get_advice() -> None:
     text = shown(balanced({"failed:timeout": 3, "failed:tls": 9, "failed:rate-limited": 5}), 110)
     assert "--ca-file" in text
     assert "--rate " in text
     assert "raise --timeout" not in text
 
 
-def test_a_site_without_dates_is_told_of_it() -> None:
+def test_missing_dates_are_reported() -> None:
     assert "Last-Modified" in shown(replace(DONE, dated={}))
     assert "No page has a reliable date" not in shown(DONE)
 
 
-def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
+def test_dates_are_counted_by_source_and_untrusted_headers_explained() -> None:
     lying = replace(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
     assert "970 from the Last-Modified header" in shown(lying)
     assert "10 from the date stated in the page" in shown(lying)
@@ -250,7 +248,7 @@ def test_dates_are_told_by_their_source_and_lies_with_their_reason() -> None:
     )
 
 
-def test_traps_are_named_with_the_way_in() -> None:
+def test_traps_are_shown_with_the_flag_that_crawls_them() -> None:
     traps = [
         Trap("query", f"https://example.com/{n}?…", f"https://example.com/{n}?a=\x1b[2J") for n in range(20)
     ]
@@ -262,14 +260,14 @@ def test_traps_are_named_with_the_way_in() -> None:
     assert as_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"
 
 
-def test_three_examples_stand_below_each_failure() -> None:
+def test_each_failure_has_three_examples() -> None:
     examples = {"failed:tls": [f"https://example.com/{n}" for n in range(9)]}
     text = shown(replace(DONE, examples=examples, state=None))
     assert [n for n in range(9) if f"https://example.com/{n}\n" in text] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_hostile_text_is_shown_and_does_nothing(terminal: bool) -> None:
+def test_hostile_text_is_escaped(terminal: bool) -> None:
     told = Closing(
         balance=Balance(3, {"failed:tls": 3}),
         files=(FileLine(HOSTILE, 1, 1),),
@@ -286,14 +284,14 @@ def test_hostile_text_is_shown_and_does_nothing(terminal: bool) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_it_fits_the_terminal(width: int) -> None:
+def test_the_summary_fits_the_terminal(width: int) -> None:
     told = replace(
         DONE, examples={"failed:tls": ["https://example.com/" + "x" * 500]}, robots_line=None, state=None
     )
     assert max(map(len, shown(told, width, terminal=True).splitlines())) <= width
 
 
-def test_a_pipe_gets_no_lines_drawn() -> None:
+def test_a_pipe_gets_no_rules() -> None:
     assert "─" in shown(DONE, terminal=True)
     assert not set(shown(DONE)) & set("─━│┃\x1b")
 
@@ -323,7 +321,7 @@ def test_sizes_are_powers_of_ten(count: int, words: str) -> None:
     assert size(count) == words
 
 
-def test_the_json_form_holds_everything_as_plain_values() -> None:
+def test_the_json_form_has_everything_as_plain_values() -> None:
     said = json.loads(json.dumps(as_json(DONE)))
     assert said["outcomes"] == OUTCOMES
     assert (said["discovered"], said["open"], said["balanced"], said["dated"]) == (
@@ -337,7 +335,7 @@ def test_the_json_form_holds_everything_as_plain_values() -> None:
     assert said["examples"] == {key: list(value) for key, value in DONE.examples.items()}
 
 
-def test_a_limit_says_which_one_that_nothing_was_published_and_the_way_out() -> None:
+def test_a_limit_is_named_with_the_way_to_continue() -> None:
     told = replace(balanced({"listed": 6}, 4), unfinished="stopped at --max-pages 10", unpublished=True)
     for words in (shown(told), complaint(told)):
         text = " ".join(words.split())
@@ -345,7 +343,7 @@ def test_a_limit_says_which_one_that_nothing_was_published_and_the_way_out() -> 
         assert "Nothing was published; --allow-partial publishes what was found so far." in text
 
 
-def test_orphans_sitemaps_and_patterns_that_matched_nothing_are_told() -> None:
+def test_orphans_sitemaps_and_unmatched_patterns_are_reported() -> None:
     orphans = {f"https://a.example/{n}.xml": 5 - n for n in range(5)}
     told = replace(
         balanced({"listed": 60, "unlisted:depth": 3}),
@@ -354,7 +352,7 @@ def test_orphans_sitemaps_and_patterns_that_matched_nothing_are_told() -> None:
         unmatched=("--exclude /typo/*",),
     )
     text = " ".join(shown(told).split())
-    assert "15 listed pages that no page links to 5 named by https://a.example/0.xml" in text
+    assert "15 listed pages that no page links to 5 from https://a.example/0.xml" in text
     assert "and 2 sitemaps more" in text
     assert "4 read, 1 could not be read, 2,000 skipped (too many)" in text
     assert "--exclude /typo/* matched no URL in this crawl." in text

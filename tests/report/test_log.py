@@ -59,7 +59,7 @@ def test_a_text_line_has_time_level_message_and_fields() -> None:
     ("value", "shown"),
     [("", '""'), ('say "x" now', '"say \\"x\\" now"'), ("a\nb", r"a\nb"), (None, "None"), (1.5, "1.5")],
 )
-def test_a_value_ends_where_it_seems_to_end(value: object, shown: str) -> None:
+def test_values_are_quoted_if_needed(value: object, shown: str) -> None:
     stream = written("text")
     logging.getLogger("crawler").info("x", extra={"fields": {"key": value}})
     assert stream.getvalue().rstrip("\n").endswith(f" info x key={shown}")
@@ -73,7 +73,7 @@ def test_a_json_line_is_one_object_with_time_level_event_and_fields() -> None:
     assert said == {"level": "info", "event": "hello you", "n": 3, "share": None}
 
 
-def test_a_field_cannot_pose_as_time_level_or_event() -> None:
+def test_fields_cannot_override_time_level_or_event() -> None:
     stream = written("json")
     logging.getLogger("crawler").info(
         "real", extra={"fields": {"event": "forged", "level": "error", "time": "0"}}
@@ -84,7 +84,7 @@ def test_a_field_cannot_pose_as_time_level_or_event() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
-def test_a_hostile_text_is_harmless_in_message_field_and_traceback(log_format: str) -> None:
+def test_hostile_text_is_escaped_in_message_field_and_traceback(log_format: str) -> None:
     stream = written(log_format)
     fields = {"url": HOSTILE, "more": [HOSTILE]}
     logging.getLogger("crawler").error(HOSTILE, exc_info=ValueError(HOSTILE), extra={"fields": fields})
@@ -95,7 +95,7 @@ def test_a_hostile_text_is_harmless_in_message_field_and_traceback(log_format: s
     assert len(text.splitlines()) == 1 or log_format == "text"
 
 
-def test_a_json_line_keeps_texts_exact_and_bounded() -> None:
+def test_json_lines_have_exact_but_limited_texts() -> None:
     stream = written("json")
     logging.getLogger("crawler").info("x", extra={"fields": {"url": HOSTILE, "long": "y" * 1_000_000}})
     said = json.loads(stream.getvalue())
@@ -103,14 +103,14 @@ def test_a_json_line_keeps_texts_exact_and_bounded() -> None:
     assert len(said["long"]) == lines.LONGEST_JSON
 
 
-def test_a_second_configure_replaces_the_first() -> None:
+def test_configure_replaces_the_previous_configuration() -> None:
     first, second = written("text"), written("json")
     logging.getLogger("crawler").info("x")
     assert first.getvalue() == ""
     assert second.getvalue().count("\n") == 1
 
 
-def test_libraries_speak_from_warnings_up_in_our_form() -> None:
+def test_libraries_are_logged_at_warning_and_above() -> None:
     stream = written("text", logging.DEBUG)
     logging.getLogger("httpx").info("HTTP Request: GET …")
     logging.getLogger("httpcore").warning("odd \x1b")
@@ -126,7 +126,7 @@ def test_stderr_is_looked_up_at_each_line(monkeypatch: pytest.MonkeyPatch) -> No
     assert swapped.getvalue().endswith(" info x\n")
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_log_does_not_stop_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = written("text")
     stream.close()
     monkeypatch.setattr(logging, "raiseExceptions", False)
@@ -144,13 +144,13 @@ def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPa
         ("json", logging.DEBUG, ["listed", "failed:dns"]),
     ],
 )
-async def test_who_is_told_of_which_url(log_format: str, level: int, told: list[str]) -> None:
+async def test_which_urls_are_logged(log_format: str, level: int, told: list[str]) -> None:
     stream = written(log_format, level)
     await lines.LineSink(log_format).settled([settlement(Listed()), settlement(Failed(Cause.DNS))])
     assert re.findall(r'outcome(?:=|": ")([\w:]+)', stream.getvalue()) == told
 
 
-async def test_nothing_is_formatted_when_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_formatted_that_is_not_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     written("json", logging.WARNING)
     monkeypatch.delattr(lines, "settled_fields")
     await lines.LineSink("text").settled([settlement(Failed(Cause.DNS))])
@@ -171,7 +171,7 @@ def test_every_outcome_has_its_detail(outcome: Outcome, detail: str | None) -> N
     assert lines.settled_fields(settlement(outcome)).get("detail") == detail
 
 
-def test_what_is_not_known_of_a_url_is_left_out() -> None:
+def test_unknown_fields_are_omitted() -> None:
     assert lines.settled_fields(settlement(Listed(), facts=Facts(304), unchanged=True)) == {
         "url": "https://example.com/a",
         "outcome": "listed",
@@ -226,14 +226,14 @@ def stats() -> Told:
         ((5_000, True), "at least 1 h 24 min left"),
     ],
 )
-def test_a_guess_has_no_more_digits_than_it_deserves(
+def test_the_remaining_time_is_rounded(
     stats: Told, rest: tuple[float, bool] | None, words: str | None
 ) -> None:
     stats.rest = rest
     assert lines.remaining_words(stats) == words
 
 
-def test_the_progress_line_says_all_numbers(stats: Told) -> None:
+def test_the_progress_line_has_all_numbers(stats: Told) -> None:
     stats.rest = (28, True)
     expected = (
         "12 s  340 of 1,170 known pages, 28.3/s, 16 in flight, 814 queued, 2 failed, at least 30 s left"
@@ -241,14 +241,14 @@ def test_the_progress_line_says_all_numbers(stats: Told) -> None:
     assert lines.progress_line(stats) == expected
 
 
-def test_the_progress_line_says_the_phase_and_why_it_stops(stats: Told) -> None:
+def test_the_progress_line_has_the_phase_and_the_reason_for_stopping(stats: Told) -> None:
     stats.phase = "publishing"
     assert lines.progress_line(stats).endswith(", 2 failed, publishing")
     stats.stopping = "interrupted\x1b"
     assert lines.progress_line(stats).endswith(r", stopping (interrupted\x1b)")
 
 
-def test_progress_is_words_in_text_and_fields_in_json(stats: Told) -> None:
+def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
     text = written("text")
     lines.tell_progress(stats)
     assert text.getvalue().endswith("16 in flight, 814 queued, 2 failed\n")

@@ -26,7 +26,7 @@ from crawler.report.printable import printable
         ("[red]not markup[/red]", "[red]not markup[/red]"),
     ],
 )
-def test_what_cannot_be_seen_becomes_an_escape(text: str, shown: str) -> None:
+def test_invisible_characters_become_escapes(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
@@ -42,7 +42,7 @@ def test_what_cannot_be_seen_becomes_an_escape(text: str, shown: str) -> None:
         ("abc", 1, "…"),
     ],
 )
-def test_a_long_text_loses_its_middle(text: str, limit: int, shown: str) -> None:
+def test_a_long_text_is_shortened_in_the_middle(text: str, limit: int, shown: str) -> None:
     assert printable(text, limit) == shown
 
 
@@ -55,5 +55,5 @@ def test_the_result_is_always_short_and_visible(text: str, limit: int) -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=100))
-def test_doing_it_twice_changes_nothing(text: str) -> None:
+def test_printable_is_idempotent(text: str) -> None:
     assert printable(printable(text)) == printable(text)

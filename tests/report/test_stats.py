@@ -8,7 +8,7 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from crawler.report.stats import STRAIN, Stats
+from crawler.report.stats import BACKING_OFF, Stats
 
 
 class Clock:
@@ -67,7 +67,7 @@ async def test_every_outcome_is_counted_once_and_a_retry_is_not_done(stats: Stat
     assert stats.queued == 2
 
 
-def test_the_queue_is_what_is_known_and_neither_done_nor_in_flight(stats: Stats) -> None:
+def test_queued_urls_are_known_and_neither_done_nor_in_flight(stats: Stats) -> None:
     stats.resume(known=100, done=40)
     stats.asked()
     stats.asked()
@@ -81,7 +81,7 @@ def test_the_queue_is_never_below_zero(stats: Stats) -> None:
     assert (stats.queued, stats.left) == (0, 0)
 
 
-async def test_the_rate_is_that_of_the_last_ten_seconds(stats: Stats, clock: Clock) -> None:
+async def test_the_rate_is_measured_over_ten_seconds(stats: Stats, clock: Clock) -> None:
     assert stats.rate() == 0
     await crawl(stats, clock, seconds=4, done=10)
     assert stats.rate() == pytest.approx(10)
@@ -95,7 +95,7 @@ async def test_the_rate_is_that_of_the_last_ten_seconds(stats: Stats, clock: Clo
     assert stats.rate() == 0
 
 
-async def test_a_heap_of_seeds_holds_the_guess_back_for_one_window_only(stats: Stats, clock: Clock) -> None:
+async def test_many_seeds_delay_the_estimate_for_one_window_only(stats: Stats, clock: Clock) -> None:
     stats.found(1_000)
     await crawl(stats, clock, seconds=9, done=10)
     assert stats.remaining() is None
@@ -103,7 +103,7 @@ async def test_a_heap_of_seeds_holds_the_guess_back_for_one_window_only(stats: S
     assert stats.remaining() == guess(88)
 
 
-async def test_what_an_earlier_session_did_is_not_speed(stats: Stats, clock: Clock) -> None:
+async def test_progress_of_earlier_sessions_does_not_count_for_the_rate(stats: Stats, clock: Clock) -> None:
     stats.resume(known=10_000, done=9_000)
     await crawl(stats, clock, seconds=4, done=5)
     assert stats.rate() == pytest.approx(5)
@@ -112,7 +112,7 @@ async def test_what_an_earlier_session_did_is_not_speed(stats: Stats, clock: Clo
     assert stats.remaining() == guess(960 / 5)
 
 
-async def test_nothing_is_guessed_from_few_pages_or_seconds(stats: Stats, clock: Clock) -> None:
+async def test_no_estimate_after_few_pages_or_seconds(stats: Stats, clock: Clock) -> None:
     stats.found(1_000)
     await crawl(stats, clock, seconds=4, done=100)
     assert stats.remaining() is None  # four seconds
@@ -124,7 +124,7 @@ async def test_nothing_is_guessed_from_few_pages_or_seconds(stats: Stats, clock:
     assert slow.remaining() == guess(980)
 
 
-async def test_it_is_at_least_so_long_while_more_is_found(stats: Stats, clock: Clock) -> None:
+async def test_the_estimate_is_a_lower_bound_while_urls_are_found(stats: Stats, clock: Clock) -> None:
     stats.resume(known=1_000, done=0)
     await crawl(stats, clock, seconds=10, done=10, found=4)
     assert stats.remaining() == guess((1_040 - 100) / 10, at_least=True)
@@ -133,14 +133,12 @@ async def test_it_is_at_least_so_long_while_more_is_found(stats: Stats, clock: C
 
 
 @pytest.mark.parametrize("found", [10, 25])
-async def test_nothing_is_guessed_while_the_site_grows_as_quickly(
-    stats: Stats, clock: Clock, found: int
-) -> None:
+async def test_no_estimate_while_the_site_grows_as_fast(stats: Stats, clock: Clock, found: int) -> None:
     await crawl(stats, clock, seconds=20, done=10, found=found)
     assert stats.remaining() is None
 
 
-async def test_nothing_is_guessed_when_nothing_moves(stats: Stats, clock: Clock) -> None:
+async def test_no_estimate_without_progress(stats: Stats, clock: Clock) -> None:
     stats.found(1_000)
     await crawl(stats, clock, seconds=10, done=10)
     for _ in range(15):
@@ -149,14 +147,14 @@ async def test_nothing_is_guessed_when_nothing_moves(stats: Stats, clock: Clock)
     assert stats.remaining() is None
 
 
-async def test_a_paced_queue_takes_at_least_its_gaps(stats: Stats, clock: Clock) -> None:
+async def test_the_estimate_respects_the_pace(stats: Stats, clock: Clock) -> None:
     stats.resume(known=1_000, done=0)
     stats.pace(0.5)
     await crawl(stats, clock, seconds=10, done=20)  # as after a robots.txt that forbade many
     assert stats.remaining() == guess(800 * 0.5)
 
 
-async def test_a_slow_host_is_watched_for_longer(stats: Stats, clock: Clock) -> None:
+async def test_the_window_is_longer_for_a_slow_host(stats: Stats, clock: Clock) -> None:
     stats.found(100)
     stats.pace(10)
     for _ in range(30):
@@ -174,7 +172,7 @@ async def test_a_stopping_run_has_no_remaining_time(stats: Stats, clock: Clock) 
     assert stats.remaining() is None
 
 
-async def test_the_limit_on_pages_is_the_end(clock: Clock) -> None:
+async def test_the_estimate_respects_the_limit_on_pages(clock: Clock) -> None:
     stats = Stats(clock, max_pages=150)
     for _ in range(100):
         stats.asked()
@@ -184,20 +182,18 @@ async def test_the_limit_on_pages_is_the_end(clock: Clock) -> None:
     assert stats.remaining() == guess(5)
 
 
-async def test_the_limit_on_time_is_the_end(clock: Clock) -> None:
+async def test_the_estimate_respects_the_limit_on_time(clock: Clock) -> None:
     stats = Stats(clock, max_time=60)
     stats.found(100_000)
     await crawl(stats, clock, seconds=20, done=10, found=1)
     assert stats.remaining() == guess(40)
 
 
-async def test_a_host_that_asks_for_patience_is_called_strained_for_a_while(
-    stats: Stats, clock: Clock
-) -> None:
+async def test_backing_off_is_shown_for_a_while_after_an_overloaded_host(stats: Stats, clock: Clock) -> None:
     assert not stats.backing_off
     await stats.settled([settlement(Later(9e9, Cause.RATE_LIMITED))])
     assert stats.backing_off
-    clock.now += STRAIN
+    clock.now += BACKING_OFF
     assert not stats.backing_off
     stats.strained(60)
     stats.strained(1)  # a shorter wish does not end a longer one
@@ -205,7 +201,7 @@ async def test_a_host_that_asks_for_patience_is_called_strained_for_a_while(
     assert stats.backing_off
 
 
-async def test_the_memory_of_samples_is_bounded(stats: Stats, clock: Clock) -> None:
+async def test_the_number_of_samples_is_limited(stats: Stats, clock: Clock) -> None:
     for _ in range(10_000):
         clock.now += 0.01
         await stats.settled([PAGE])

@@ -25,7 +25,7 @@ def resolve(
     return settings, {origin.key.name: origin.place for origin in origins}
 
 
-def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> None:
+def test_precedence_of_flags_environment_file_and_defaults(tmp_path: Path) -> None:
     toml = "[pace]\nrate = 1\nconcurrency = 2\nmax-wait = 3\n"
     env = {"SITEMAP_CRAWLER_RATE": "10", "SITEMAP_CRAWLER_CONCURRENCY": "20", "HOME": "/"}
     settings, places = resolve(tmp_path, toml, env, rate="100")
@@ -77,10 +77,10 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
         ('[guard]\nmax-shrink = "200%"', "'200%' needs a share such as 20% or 0.2."),
         ("pace = 3", "[pace] needs keys below it."),
         ("[pace", "is not valid TOML"),
-        ('[output]\noutput = ""', "'' needs a text."),
+        ('[output]\noutput = ""', "'' must not be empty."),
     ],
 )
-def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, toml: str, sentence: str) -> None:
+def test_an_error_in_the_file_is_one_sentence(tmp_path: Path, toml: str, sentence: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(tmp_path, toml)
     text = str(caught.value)
@@ -89,14 +89,14 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, toml: str, senten
     assert "\n" not in text.replace("\n", "", 0)
 
 
-def test_a_mistake_in_the_environment_or_a_flag_names_its_place(tmp_path: Path) -> None:
+def test_an_error_in_the_environment_or_a_flag_names_its_place(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"SITEMAP_CRAWLER_RAET: .*did you mean SITEMAP_CRAWLER_RATE"):
         resolve(tmp_path, env={"SITEMAP_CRAWLER_RAET": "1"})
     with pytest.raises(ConfigError, match="--retries: 'x' needs a whole number of at least 0"):
         resolve(tmp_path, retries="x")
 
 
-def test_a_file_that_is_not_there_is_one_sentence() -> None:
+def test_a_missing_file_is_one_sentence() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load.resolve(Path("/nowhere/c.toml"))
 
@@ -121,20 +121,20 @@ def test_a_file_that_is_not_there_is_one_sentence() -> None:
         ("timeout", 0.25, 0.25),
     ],
 )
-def test_values_are_read_in_their_units(name: str, text: object, value: object) -> None:
+def test_values_are_parsed_with_units(name: str, text: object, value: object) -> None:
     settings, _ = load.resolve(flags={name: text})
     section = next(key.section for key in keys() if key.field == name)
     assert getattr(getattr(settings, section), name) == value
 
 
-def test_every_default_survives_being_written_and_read() -> None:
+def test_every_default_survives_a_round_trip() -> None:
     for key in keys():
         if key.default not in (None, ()):
             kind = key.option.kind
             assert kind.read(kind.show(key.default)) == key.default, key.name
 
 
-def test_every_default_reads_to_itself() -> None:
+def test_parsing_a_default_returns_it_unchanged() -> None:
     assert load.checked(Settings()) == Settings()
 
 
@@ -175,14 +175,14 @@ def setting(name: str, value: object) -> Settings:
     )
 
 
-def test_there_is_a_sample_of_each_kind() -> None:
+def test_every_kind_has_a_sample() -> None:
     words = {key.option.kind.metavar for key in keys() if not key.option.kind.choices}
     assert {key.option.kind.metavar for key in keys() if key.field in SAMPLES} >= words
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 @given(data=st.data())
-def test_a_value_that_was_read_reads_to_itself(name: str, data: st.DataObject) -> None:
+def test_parsing_is_idempotent(name: str, data: st.DataObject) -> None:
     once = load.checked(setting(name, data.draw(SAMPLES[name])))
     assert load.checked(once) == once
 
@@ -201,7 +201,7 @@ def test_a_value_that_was_read_reads_to_itself(name: str, data: st.DataObject) -
         ("state", Path("/a b"), "/a b"),
     ],
 )
-def test_what_a_program_says_is_read(name: str, value: object, read: object) -> None:
+def test_settings_of_a_program_are_parsed(name: str, value: object, read: object) -> None:
     settings = load.checked(setting(name, value))
     section = next(key.section for key in keys() if key.field == name)
     assert getattr(getattr(settings, section), name) == read
@@ -220,13 +220,13 @@ def test_what_a_program_says_is_read(name: str, value: object, read: object) -> 
         (setting("gzip", None), "Settings.output.gzip: None needs true or false."),
         (
             setting("user_agent", "bot\r\nX-Evil: 1"),
-            "Settings.http.user_agent: 'bot\\r\\nX-Evil: 1' must not hold control characters.",
+            "Settings.http.user_agent: 'bot\\r\\nX-Evil: 1' must not contain control characters.",
         ),
         (Settings(pace=None), "Settings.pace: needs a Pace (crawler.settings)."),  # type: ignore[arg-type]
     ],
     ids=str,
 )
-async def test_a_mistake_of_a_program_is_one_sentence_before_anything_is_opened(
+async def test_invalid_settings_of_a_program_are_reported_before_anything_is_opened(
     wrong: Settings, sentence: str
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(sentence)):
@@ -235,7 +235,7 @@ async def test_a_mistake_of_a_program_is_one_sentence_before_anything_is_opened(
 
 
 @pytest.mark.anyio
-async def test_one_text_and_a_path_do_where_several_and_a_text_are_wanted(tmp_path: Path) -> None:
+async def test_a_single_text_is_accepted_for_a_list_and_a_path_for_a_text(tmp_path: Path) -> None:
     settings = Settings(
         scope=Scope(start="example.com"),  # type: ignore[arg-type]
         state=State(state=tmp_path / "state.db"),  # type: ignore[arg-type]
@@ -254,13 +254,13 @@ async def test_one_text_and_a_path_do_where_several_and_a_text_are_wanted(tmp_pa
         "x://:sesame@h",
     ],
 )
-def test_a_password_in_a_start_url_is_refused_and_not_repeated(text: str) -> None:
+def test_a_password_in_a_start_url_is_refused_and_masked(text: str) -> None:
     with pytest.raises(ConfigError, match="--auth-env") as caught:
         starts_of(setting("start", (text,)))
     assert "sesame" not in str(caught.value)
 
 
-def test_an_at_sign_elsewhere_is_no_password() -> None:
+def test_an_at_sign_elsewhere_is_not_a_password() -> None:
     for text in ("https://example.com/@me", "example.com/a:b@c", "https://example.com?q=a@b"):
         assert starts_of(setting("start", (text,)))
 
@@ -277,5 +277,5 @@ def test_settings_are_frozen() -> None:
 
 @pytest.mark.parametrize("mode", ["0755", "4644", "0444", "644x", 420, "", "9644", True])
 def test_a_file_mode_is_octal_and_its_owner_may_write(mode: object) -> None:
-    with pytest.raises(ConfigError, match="needs a mode in octal"):
+    with pytest.raises(ConfigError, match="needs an octal mode"):
         load.checked(setting("file_mode", mode))

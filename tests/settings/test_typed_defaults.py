@@ -23,7 +23,7 @@ class OfAnotherType:
     count: str = option(1, "a number", COUNT(0))  # type: ignore[assignment]
 
 
-def test_each_default_reads_to_itself() -> None:
+def test_each_default_is_valid() -> None:
     """What types cannot hold: a default is also within the bounds of its kind."""
     for key in keys():
         assert key.option.kind.read(key.default) == key.default, key.name

@@ -43,7 +43,7 @@ def put(folder: Path, entries: dict[str, str | None], **style: object) -> None:
     writer.finish()
 
 
-def test_changes_come_in_order_whatever_the_order_of_the_sides() -> None:
+def test_changes_are_sorted_for_any_order_of_the_sides() -> None:
     with Comparison() as comparison:
         comparison.load(OLD, [("c", None), ("a", "1"), ("b", "2"), ("a", "9")])
         comparison.load(NEW, [("d", None), ("b", "3"), ("a", "1")])
@@ -73,7 +73,7 @@ def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_json_is_one_object_a_line(run: Run, tmp_path: Path) -> None:
+def test_json_is_one_object_per_line(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "old", {"a": None})
     put(tmp_path / "new", {"b": None})
     _, out, _ = run("diff", "old", "new", "--format", "json")
@@ -83,7 +83,7 @@ def test_json_is_one_object_a_line(run: Run, tmp_path: Path) -> None:
     assert totals == {"totals": {"old": 1, "new": 1, "added": 1, "removed": 1, "changed": 0}}
 
 
-def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Run) -> None:
+def test_diff_of_a_sitemap_and_a_state_has_reasons(run: Run) -> None:
     site = Site()
     site.page("/", links=["/kept", "/hidden", "/moved", "/new", "/broken"])
     site.page("/kept")
@@ -110,7 +110,7 @@ def test_a_live_sitemap_against_a_state_names_orphans_and_what_is_broken(run: Ru
         assert f"- {origin}/kept  (no longer linked: run 1 was the last to find it)" in out
 
 
-def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> None:
+def test_urls_not_yet_reached_by_an_unfinished_run_are_not_called_lost(run: Run) -> None:
     site = Site()
     site.page("/", links=["/a", "/b"])
     site.page("/a", links=["/deep"])
@@ -130,7 +130,7 @@ def test_what_an_unfinished_run_has_not_come_to_is_not_called_lost(run: Run) -> 
 
 
 @pytest.mark.parametrize("place", ["none.xml", "empty", "http://127.0.0.1:49151/s.xml"])
-def test_what_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
+def test_an_unreadable_place_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()
     put(tmp_path / "new", {"a": None})
     code, _, err = run("diff", place, "new")
@@ -151,7 +151,7 @@ except SystemExit as left:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.slow
-def test_memory_stays_flat(tmp_path: Path) -> None:
+def test_memory_use_is_constant(tmp_path: Path) -> None:
     for name, shift in (("old", 0), ("new", 100)):
         (tmp_path / name).mkdir()
         with (tmp_path / name / "sitemap.txt").open("w") as file:
@@ -167,9 +167,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", ["<!doctype html><a href=x>x</a>", "<svg/>", "some words", "\x00\x01"])
 @pytest.mark.parametrize("order", [1, -1])
-def test_what_is_no_sitemap_is_exit_2_and_not_a_difference(
-    run: Run, tmp_path: Path, body: str, order: int
-) -> None:
+def test_a_file_that_is_not_a_sitemap_is_exit_2(run: Run, tmp_path: Path, body: str, order: int) -> None:
     put(tmp_path / "old", {"a": None, "b": None})
     (tmp_path / "page.html").write_text(body)
     code, out, err = run("diff", *["old", "page.html"][::order])
@@ -191,7 +189,7 @@ def test_json_lines_are_read(run: Run, tmp_path: Path, gzip: bool) -> None:
     assert run("validate", "new") == (0, [], "1 file, 2 URLs: valid.\n")
 
 
-def test_a_url_is_read_as_urls_are(run: Run, tmp_path: Path) -> None:
+def test_urls_are_normalised(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "old", {"a": None})
     site = Site()
     site.sitemap("/s%C3%BC.xml", [f"{SITE}/a"])

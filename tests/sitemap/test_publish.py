@@ -56,7 +56,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-async def test_files_and_manifest_lie_in_the_folder_and_nothing_else(tmp_path: Path) -> None:
+async def test_the_folder_contains_only_files_and_manifest(tmp_path: Path) -> None:
     done = await put(tmp_path / "new/folder", 5, max_urls=2)
     names = ["sitemap-00001.xml.gz", "sitemap-00002.xml.gz", "sitemap-00003.xml.gz", "sitemap.xml.gz"]
     assert sorted(contents(tmp_path / "new/folder")) == ["manifest.json", *names]
@@ -68,12 +68,12 @@ async def test_files_and_manifest_lie_in_the_folder_and_nothing_else(tmp_path: P
     assert [file["name"] for file in manifest["files"]] == names
 
 
-async def test_nobody_is_told_to_put_json_lines_into_robots_txt(tmp_path: Path) -> None:
+async def test_json_lines_have_no_robots_line(tmp_path: Path) -> None:
     assert (await put(tmp_path, format="jsonl")).robots_line == ""
     assert (await put(tmp_path, format="txt")).robots_line == f"Sitemap: {SITE}/sitemap.txt.gz"
 
 
-async def test_the_same_entries_touch_no_file(tmp_path: Path) -> None:
+async def test_unchanged_entries_leave_the_files_untouched(tmp_path: Path) -> None:
     await put(tmp_path, 5, max_urls=2)
     before = {path.name: path.stat().st_ino for path in tmp_path.glob("sitemap*")}
     done = await put(tmp_path, 5, max_urls=2)
@@ -81,7 +81,7 @@ async def test_the_same_entries_touch_no_file(tmp_path: Path) -> None:
     assert all(file.unchanged for file in done.files)
 
 
-async def test_parts_that_are_no_more_go_and_strangers_stay(tmp_path: Path) -> None:
+async def test_obsolete_files_are_removed_and_files_of_others_stay(tmp_path: Path) -> None:
     await put(tmp_path, 5, max_urls=2)
     (tmp_path / "index.html").write_text("mine")
     (tmp_path / "sitemap-news.xml").write_text("mine, too")
@@ -89,7 +89,7 @@ async def test_parts_that_are_no_more_go_and_strangers_stay(tmp_path: Path) -> N
     assert sorted(contents(tmp_path)) == ["index.html", "manifest.json", "sitemap-news.xml", "sitemap.xml.gz"]
 
 
-async def test_a_manifest_that_somebody_wrote_removes_nothing(tmp_path: Path) -> None:
+async def test_a_forged_manifest_removes_no_files(tmp_path: Path) -> None:
     (tmp_path / "precious.txt").write_text("x")
     out = tmp_path / "out"
     out.mkdir()
@@ -104,7 +104,7 @@ async def test_a_manifest_that_somebody_wrote_removes_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "{", '{\n  "run": "7",\n  "compl', "\0\0\0", "\n"])
-async def test_a_manifest_that_was_cut_short_is_replaced(tmp_path: Path, text: str) -> None:
+async def test_a_truncated_manifest_is_replaced(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     assert (await put(tmp_path)).urls == 3
     assert json.loads((tmp_path / "manifest.json").read_text())["urls"] == 3
@@ -153,7 +153,7 @@ async def test_the_guard_keeps_the_old_files(
         (9, {"complete": False, "allow_partial": True}),
     ],
 )
-async def test_the_guard_can_be_told_otherwise(tmp_path: Path, count: int, chosen: dict[str, Any]) -> None:
+async def test_the_guard_can_be_overridden(tmp_path: Path, count: int, chosen: dict[str, Any]) -> None:
     await put(tmp_path, 10)
     assert (await put(tmp_path, count, **chosen)).urls == count
 
@@ -209,7 +209,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", BROKEN)
 @pytest.mark.slow
-async def test_what_cannot_be_counted_is_kept_until_somebody_decides(tmp_path: Path, damage: str) -> None:
+async def test_files_that_cannot_be_counted_are_replaced_only_with_force(tmp_path: Path, damage: str) -> None:
     await put(tmp_path, 10, max_urls=4)
     (tmp_path / "manifest.json").unlink()
     BROKEN[damage](tmp_path)
@@ -222,7 +222,7 @@ async def test_what_cannot_be_counted_is_kept_until_somebody_decides(tmp_path: P
     assert (await put(tmp_path, 10, max_urls=4, force=True)).urls == 10
 
 
-async def test_what_no_manifest_names_is_somebodys(tmp_path: Path) -> None:
+async def test_files_not_in_the_manifest_are_left_untouched(tmp_path: Path) -> None:
     await put(tmp_path, 10, max_urls=4)
     (tmp_path / "manifest.json").unlink()
     before = set(contents(tmp_path))
@@ -230,7 +230,7 @@ async def test_what_no_manifest_names_is_somebodys(tmp_path: Path) -> None:
     assert set(contents(tmp_path)) == before | {"manifest.json", "sitemap.txt.gz"}
 
 
-async def test_what_a_death_left_goes_with_the_next_publication(
+async def test_remains_of_a_crash_are_removed_by_the_next_publication(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put(tmp_path, 9, max_urls=2)
@@ -249,9 +249,7 @@ async def test_what_a_death_left_goes_with_the_next_publication(
     assert sorted(contents(tmp_path)) == ["manifest.json", "sitemap-00009.xml.gz", "sitemap.xml.gz"]
 
 
-async def test_what_our_validator_refuses_is_never_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_invalid_sitemap_is_never_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await put(tmp_path, 10)
     before = contents(tmp_path)
     monkeypatch.setattr("crawler.sitemap.write.writer.w3c", lambda _: "yesterday")
@@ -269,7 +267,7 @@ async def test_what_our_validator_refuses_is_never_published(
     assert contents(tmp_path) == before
 
 
-async def test_urls_of_several_hosts_are_the_scopes_business(tmp_path: Path) -> None:
+async def test_urls_of_several_hosts_may_be_published(tmp_path: Path) -> None:
     async def both() -> AsyncIterator[Sequence[Entry]]:
         yield [Entry(Url("https://a.example/")), Entry(Url("https://b.example/"))]
 
@@ -316,7 +314,7 @@ async def test_a_dry_run_prints_nothing(capfdbinary: pytest.CaptureFixture[bytes
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_stdout_is_said_of_stdout_and_only_once() -> None:
+def test_an_unwritable_stdout_is_reported_once() -> None:
     """In a process of its own: what stays in a buffer would be complained of at its end."""
     source = (
         "import anyio, sys; from functools import partial; from pathlib import Path\n"
@@ -332,7 +330,7 @@ def test_a_full_stdout_is_said_of_stdout_and_only_once() -> None:
     assert (done.returncode, done.stderr.strip()) == (1, said)
 
 
-def test_a_reader_of_stdout_who_left_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_pipe_is_not_reported_as_a_disk_error(monkeypatch: pytest.MonkeyPatch) -> None:
     reads, writes = os.pipe()
     os.close(reads)
     with open(writes, "w") as nobody:
@@ -359,7 +357,7 @@ def failing(times: int, number: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("times", range(5))
-async def test_a_full_disk_keeps_the_old_files(
+async def test_on_a_full_disk_the_old_files_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     """At every moment up to the last file of a set of three, an index and the manifest."""
@@ -373,7 +371,7 @@ async def test_a_full_disk_keeps_the_old_files(
     assert contents(tmp_path) == before
 
 
-async def test_a_disk_that_fills_while_writing_keeps_the_old_files(
+async def test_if_the_disk_fills_while_writing_the_old_files_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put(tmp_path, 6)
@@ -409,7 +407,7 @@ async def test_a_disk_that_fills_while_writing_keeps_the_old_files(
         ("before removal of sitemap-00001.xml.gz", "the new sitemap is in place, but old files may"),
     ],
 )
-async def test_what_is_said_of_the_folder_is_true_at_every_moment(
+async def test_a_disk_error_reports_the_true_state_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, said: str
 ) -> None:
     await put(tmp_path, 6, max_urls=2)
@@ -496,7 +494,7 @@ class Death(Exception):  # noqa: N818
 @pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.slow
-async def test_a_url_that_stays_is_there_at_every_moment_and_after_every_death(
+async def test_a_reader_never_misses_a_url_during_publication_or_after_a_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
 ) -> None:
     old, new, chosen = PAIRS[pair]
@@ -550,7 +548,7 @@ NUMBERS = st.sets(st.integers(0, 40), min_size=1, max_size=30)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(2, 9), st.integers(0, 25)), min_size=2, max_size=6))
 @pytest.mark.slow
-def test_over_any_history_of_deaths_a_url_that_stays_is_there(
+def test_a_reader_never_misses_a_url_after_any_series_of_crashes(
     history: list[tuple[set[int], int, int]],
 ) -> None:
     """It stays when it was in the last publication that came to its end, and in all that was tried since."""
@@ -580,7 +578,7 @@ def test_over_any_history_of_deaths_a_url_that_stays_is_there(
             failpoints.hook = None
 
 
-async def test_the_entry_point_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_entry_point_is_moved_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await put(tmp_path, 4, max_urls=2)
     moved: list[str] = []
     monkeypatch.setattr(failpoints, "hook", moved.append)
@@ -594,14 +592,14 @@ async def test_the_entry_point_comes_last(tmp_path: Path, monkeypatch: pytest.Mo
 # -- others who publish ----------------------------------------------------------------------------------
 
 
-async def test_what_dead_runs_left_is_cleared_away(tmp_path: Path) -> None:
+async def test_staging_folders_of_crashed_runs_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".staging-dead").mkdir()
     (tmp_path / ".staging-dead/sitemap.xml").write_text("half")
     check_folder(Output(output=str(tmp_path)))
     assert not list(tmp_path.glob(".staging*"))
 
 
-async def test_where_there_are_no_locks_only_what_is_old_is_cleared_away(
+async def test_without_locks_only_old_staging_folders_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".staging-live").mkdir()
@@ -630,7 +628,7 @@ anyio.run(partial(put, Path(sys.argv[1]), 5))
 
 
 @pytest.mark.slow
-async def test_a_run_that_lives_is_left_alone_and_one_that_was_killed_is_not_waited_for(
+async def test_a_running_publication_has_the_lock_and_a_killed_one_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with subprocess.Popen(  # noqa: ASYNC220 - it is only killed
@@ -650,7 +648,7 @@ async def test_a_run_that_lives_is_left_alone_and_one_that_was_killed_is_not_wai
     assert not list(tmp_path.glob(".staging*"))
 
 
-async def test_of_two_that_publish_at_once_each_is_done(
+async def test_two_concurrent_publications_both_succeed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crawler.sitemap.publish.staging.TURN", 0.001)

@@ -61,7 +61,7 @@ def refusal(
         ({"listed": 10, "kept:server-error": 90}, ""),
     ],
 )  # fmt: skip
-def test_too_many_failures_of_what_was_asked_for(outcomes: dict[str, int], said: str) -> None:
+def test_too_many_failures_are_refused(outcomes: dict[str, int], said: str) -> None:
     assert said in refusal(outcomes)
     assert bool(said) == bool(refusal(outcomes))
     assert not refusal(outcomes, force=True)
@@ -69,16 +69,14 @@ def test_too_many_failures_of_what_was_asked_for(outcomes: dict[str, int], said:
 
 
 @given(st.dictionaries(st.sampled_from(list(Cause)), st.integers(1, 50)), st.integers(1, 500))
-def test_dead_links_alone_are_no_illness_while_most_pages_answer(
-    counts: dict[Cause, int], listed: int
-) -> None:
+def test_dead_links_do_not_count_while_most_pages_answer(counts: dict[Cause, int], listed: int) -> None:
     outcomes = {code(Failed(cause)): count for cause, count in counts.items()} | {"listed": listed}
     dead = outcomes.get("failed:not-found", 0)
     assert ("failed:not-found" in failures(outcomes)) == (2 * dead > sum(outcomes.values()))
 
 
 @pytest.mark.parametrize("verdict", [Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE])
-def test_a_mass_change_of_verdict_is_named_even_where_the_number_stays(verdict: Why) -> None:
+def test_a_mass_change_of_verdicts_is_refused_even_if_the_number_of_urls_stays(verdict: Why) -> None:
     changed = {"listed": 79, f"unlisted:{verdict.value}": 21}
     said = refusal({"listed": 200}, changed, Before(100))
     assert (
@@ -90,21 +88,21 @@ def test_a_mass_change_of_verdict_is_named_even_where_the_number_stays(verdict: 
     assert not refusal({"listed": 200}, changed, Before(100), max_verdict_change=0.3)
 
 
-def test_verdicts_add_up() -> None:
+def test_changed_verdicts_are_summed() -> None:
     said = refusal(
         {"listed": 99}, {"listed": 70, "unlisted:noindex": 16, "unlisted:canonical": 14}, Before(100)
     )
     assert "30 would no longer be listed (30%; 16 unlisted:noindex" in said
 
 
-def test_an_empty_result_says_what_became_of_the_pages() -> None:
+def test_the_refusal_of_an_empty_sitemap_tells_what_happened_to_the_pages() -> None:
     said = refusal({"unlisted:noindex": 50}, {"unlisted:noindex": 50}, Before(50))
     assert said.startswith(
         "No page is listed, and an empty sitemap is never published (of the published pages, 50 unlisted:noindex"
     )
 
 
-def test_a_slow_decline_is_held_against_the_largest_of_the_last_publications() -> None:
+def test_shrinking_is_measured_against_the_largest_recent_publication() -> None:
     assert not refusal({"listed": 85}, before=Before(100, (100,)))
     said = refusal({"listed": 72}, before=Before(85, (100, 85)))
     assert (
@@ -113,7 +111,7 @@ def test_a_slow_decline_is_held_against_the_largest_of_the_last_publications() -
     )
 
 
-async def test_publications_are_remembered_for_as_long_as_they_count(tmp_path: Path) -> None:
+async def test_the_history_of_publications_is_limited(tmp_path: Path) -> None:
     await put(tmp_path, 100)
     for count in (90, 82, 83, 82, 83, 82):
         await put(tmp_path, count)
@@ -135,20 +133,20 @@ async def test_publications_are_remembered_for_as_long_as_they_count(tmp_path: P
     await put(tmp_path, 70)
 
 
-async def test_what_is_forced_is_what_the_next_is_held_against(tmp_path: Path) -> None:
+async def test_after_force_the_history_starts_again(tmp_path: Path) -> None:
     await put(tmp_path, 100)
     await put(tmp_path, 50, force=True)
     await put(tmp_path, 45)
 
 
-async def test_a_dry_run_is_no_publication(tmp_path: Path) -> None:
+async def test_a_dry_run_does_not_count_as_a_publication(tmp_path: Path) -> None:
     await put(tmp_path, 10)
     await put(tmp_path, 1_000, dry_run=True)
     await put(tmp_path, 9)
 
 
 @pytest.mark.parametrize("value", [None, 3, "x", [None, "9", -5, True, 1.5], {"a": 1}])
-async def test_a_history_that_somebody_wrote_is_checked(tmp_path: Path, value: object) -> None:
+async def test_a_forged_history_is_ignored(tmp_path: Path, value: object) -> None:
     await put(tmp_path, 10)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"publications": value}))
@@ -180,7 +178,7 @@ def index(*locs: str) -> str:
         {"sitemap.txt": "".join(f"https://example.com/{n}\n" for n in range(100))},
     ],
 )  # fmt: skip
-async def test_what_another_program_published_is_counted_before_it_is_replaced(
+async def test_a_sitemap_of_another_program_is_counted_before_it_is_replaced(
     tmp_path: Path, files: dict[str, str]
 ) -> None:
     for name, text in files.items():
@@ -195,14 +193,14 @@ async def test_what_another_program_published_is_counted_before_it_is_replaced(
     await put(tmp_path, 29)
 
 
-async def test_a_sitemap_that_another_program_wrote_over_ours_is_counted(tmp_path: Path) -> None:
+async def test_a_sitemap_overwritten_by_another_program_is_counted(tmp_path: Path) -> None:
     await put(tmp_path, 30)
     (tmp_path / "sitemap.xml.gz").write_text(urlset(100))
     with pytest.raises(PublishRefused, match="URLs listed: 30, where 100 are published"):
         await put(tmp_path, 30)
 
 
-async def test_a_first_crawl_that_is_mostly_refused_publishes_nothing(tmp_path: Path) -> None:
+async def test_a_first_crawl_with_mostly_failures_publishes_nothing(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=[f"/{number}" for number in range(300)])
     for number in range(300):
@@ -222,9 +220,7 @@ async def test_a_first_crawl_that_is_mostly_refused_publishes_nothing(tmp_path: 
         ('<link rel="canonical" href="/">', "3 unlisted:canonical"),
     ],
 )
-async def test_a_site_that_hides_its_pages_by_mistake_is_not_followed(
-    nights: Nights, head: str, said: str
-) -> None:
+async def test_a_site_that_turns_noindex_by_mistake_is_refused(nights: Nights, head: str, said: str) -> None:
     await nights.night()
     for number in range(3):
         nights.page(f"/{number}", head=head, lastmod=WHEN.replace(day=2))

@@ -55,12 +55,12 @@ def urlset(*locs: str) -> str:
         f'<?xml version="1.0" encoding="ISO-8859-1"?><!-- \xe9 -->{urlset(A, B)}'.encode("latin1"),
     ],
 )
-def test_all_forms_give_the_same(body: str | bytes) -> None:
+def test_all_formats_give_the_same_entries(body: str | bytes) -> None:
     assert locs(body) == [A, B]
     assert found(body)[1].malformed is None
 
 
-def test_an_index_names_sitemaps_with_their_dates() -> None:
+def test_an_index_yields_sitemaps_with_dates() -> None:
     body = (
         f"<sitemapindex {NS}><sitemap><loc>{A}</loc><lastmod> 2024-01-01 </lastmod></sitemap></sitemapindex>"
     )
@@ -81,23 +81,23 @@ def test_an_index_names_sitemaps_with_their_dates() -> None:
         ("no sitemap at all", []),
     ],
 )
-def test_what_is_broken_is_read_up_to_the_break_and_told(body: str | bytes, expected: list[str]) -> None:
+def test_a_broken_file_is_read_up_to_the_error(body: str | bytes, expected: list[str]) -> None:
     items, reading = found(body)
     assert [item.loc for item in items][: len(expected)] == expected
     assert reading.malformed
 
 
-def test_a_web_page_is_no_sitemap() -> None:
+def test_a_web_page_is_not_a_sitemap() -> None:
     assert locs("<!doctype html><html><body><a href=/a>x</a><br></body></html>") == []
 
 
-def test_a_bare_ampersand_is_forgiven_wherever_chunks_are_cut() -> None:
+def test_bare_ampersands_are_tolerated_for_any_chunks() -> None:
     body = urlset(f"{A}?x=1&y=2&amp;z=3&#38;w=4").encode()
     wanted = [f"{A}?x=1&y=2&z=3&w=4"]
     assert all(locs([body[:cut], body[cut:]]) == wanted for cut in range(len(body)))
 
 
-def test_an_ampersand_in_cdata_is_one_wherever_chunks_are_cut() -> None:
+def test_ampersands_in_cdata_for_any_chunks() -> None:
     body = urlset(f"<![CDATA[{A}?x=1&y=2]]></loc></url><url><loc>{A}?x=[3]]&y=4").encode()
     wanted = [f"{A}?x=1&y=2", f"{A}?x=[3]]&y=4"]
     assert all(locs([body[:cut], body[cut : cut + 1], body[cut + 1 :]]) == wanted for cut in range(len(body)))
@@ -111,13 +111,13 @@ def test_an_ampersand_in_cdata_is_one_wherever_chunks_are_cut() -> None:
         '<!DOCTYPE x [<!ENTITY % a SYSTEM "http://127.0.0.1/"> %a;]>' + urlset(A),
     ],
 )
-def test_what_a_document_type_declares_is_refused(attack: str) -> None:
+def test_document_types_are_refused(attack: str) -> None:
     items, reading = found(attack)
     assert items == []
     assert reading.malformed == "declares a document type"
 
 
-def test_sizes_are_bounded() -> None:
+def test_sizes_are_limited() -> None:
     bomb = gzip.compress(urlset(A).encode() + b" " * 10_000_000, mtime=0)
     items, reading = found(bomb, limit=1_000)
     assert [item.loc for item in items] in ([], [A])
@@ -127,14 +127,14 @@ def test_sizes_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 7))
-def test_a_document_type_is_seen_wherever_chunks_are_cut_and_in_any_encoding(cut: int) -> None:
+def test_a_document_type_is_recognised_for_any_chunks_and_encoding(cut: int) -> None:
     text = f'<?xml version="1.0"?><!DOCTYPE urlset [<!ENTITY a "b">]>{urlset(A)}'
     for body in (text.encode(), text.encode("utf-16")):
         items, reading = found([body[:cut], body[cut:]])
         assert (items, reading.malformed) == ([], "declares a document type")
 
 
-def test_two_sitemaps_in_one_file_are_both_read_wherever_chunks_are_cut() -> None:
+def test_two_sitemaps_in_one_file_are_both_read_for_any_chunks() -> None:
     one = f'<?xml version="1.0"?><?xml-stylesheet href="x"?>{urlset(A)}'.encode()
     two = f'\n<?xml version="1.0"?>{urlset(B)}'.encode()
     body = one + two
@@ -152,11 +152,11 @@ def test_two_sitemaps_in_one_file_are_both_read_wherever_chunks_are_cut() -> Non
         (f"www.example.com/a?b=1\n{B}", ["//www.example.com/a?b=1", B]),
     ],
 )
-def test_what_others_forgive_is_forgiven(body: str, expected: list[str]) -> None:
+def test_common_errors_are_tolerated(body: str, expected: list[str]) -> None:
     assert locs(body) == expected
 
 
-def test_deep_nesting_ends() -> None:
+def test_deep_nesting_is_limited() -> None:
     assert found("<a>" * 100_000)[1].malformed
 
 

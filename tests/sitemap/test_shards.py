@@ -33,7 +33,7 @@ def numbered(*numbers: int) -> list[str]:
     return [f"{number:05}" for number in numbers]
 
 
-def test_the_first_time_every_file_is_filled() -> None:
+def test_the_first_publication_fills_every_file() -> None:
     assert [len(leaf.lines) for leaf in publish(numbered(*range(40)))] == [16, 16, 8]
 
 
@@ -46,7 +46,7 @@ def test_one_more_page_changes_one_file() -> None:
     assert {number for number in grown if grown[number] != files(first).get(number)} == {last}
 
 
-def test_a_full_file_splits_and_no_other_changes() -> None:
+def test_a_full_file_is_split_and_no_other_changes() -> None:
     first = publish(numbered(*range(0, 96, 2)))
     before = files(first)
     after = files(publish([*numbered(*range(0, 96, 2)), "00033"], [leaf.shard for leaf in first]))
@@ -56,14 +56,14 @@ def test_a_full_file_splits_and_no_other_changes() -> None:
     assert {len(after[number]) for number in changed} == {8, 9}
 
 
-def test_a_nearly_empty_file_joins_its_neighbour_and_no_other_changes() -> None:
+def test_a_nearly_empty_file_is_merged_and_no_other_changes() -> None:
     old = [Shard(1), Shard(2, "00100"), Shard(3, "00200"), Shard(4, "00300")]
     urls = numbered(*range(8), 100, 101, *range(200, 208), *range(300, 312))
     assert set(files(publish(urls, old))) == {1, 3, 4}
     assert files(publish(urls, old))[1] == numbered(*range(8), 100, 101)
 
 
-def test_numbers_of_files_that_went_are_not_given_to_others_at_once() -> None:
+def test_numbers_of_removed_files_are_not_reused_at_once() -> None:
     old = [Shard(2), Shard(7, "00050")]
     leaves = publish(numbered(*range(40)), old)
     assert [leaf.shard.number for leaf in leaves] == [1, 3, 4, 5]
@@ -75,7 +75,7 @@ URLS = st.sets(st.integers(0, 400), max_size=120)
 
 @settings(max_examples=200)
 @given(st.lists(URLS, min_size=1, max_size=6))
-def test_nothing_is_lost_and_limits_hold_over_any_history(history: list[set[int]]) -> None:
+def test_no_url_is_lost_and_limits_hold_for_any_history(history: list[set[int]]) -> None:
     old: list[Shard] = []
     for numbers in history:
         urls = numbered(*numbers)
@@ -92,7 +92,7 @@ def test_nothing_is_lost_and_limits_hold_over_any_history(history: list[set[int]
 @settings(max_examples=200)
 @given(st.sets(st.integers(0, 400), min_size=20, max_size=150), st.lists(st.integers(0, 400), max_size=30))
 @pytest.mark.slow
-def test_each_single_change_touches_few_files(start: set[int], changes: list[int]) -> None:
+def test_each_single_change_changes_few_files(start: set[int], changes: list[int]) -> None:
     """One file; when it splits, two new ones; and a neighbour that joins what is left of another."""
     urls = set(start)
     leaves = publish(numbered(*urls))
@@ -110,7 +110,7 @@ def test_each_single_change_touches_few_files(start: set[int], changes: list[int
 
 @settings(max_examples=200)
 @given(st.lists(URLS, min_size=2, max_size=6), st.lists(st.integers(4, 40), min_size=6, max_size=6))
-def test_a_number_never_stands_for_less_than_before(history: list[set[int]], limits: list[int]) -> None:
+def test_the_range_of_a_file_number_never_shrinks(history: list[set[int]], limits: list[int]) -> None:
     """Whoever still reads the index of before finds in each file all that belongs there and is not gone."""
     old: list[Leaf] = []
     for numbers, most in zip(history, limits, strict=False):
@@ -122,7 +122,7 @@ def test_a_number_never_stands_for_less_than_before(history: list[set[int]], lim
         old = leaves
 
 
-def test_an_untouched_file_keeps_its_bytes_and_its_line_in_the_index() -> None:
+def test_an_unchanged_file_keeps_its_bytes_and_its_line_in_the_index() -> None:
     urls = numbered(*range(0, 96, 2))
 
     def write(folder: Path, found: Iterable[str], old: Sequence[Part] = ()) -> list[Part]:
@@ -143,7 +143,7 @@ def test_an_untouched_file_keeps_its_bytes_and_its_line_in_the_index() -> None:
 
 
 @pytest.mark.parametrize("count", [MOST // SMALL, MOST // SMALL + 1])
-def test_nearly_empty_is_an_eighth(count: int) -> None:
+def test_a_file_below_an_eighth_is_merged(count: int) -> None:
     old = [Shard(1), Shard(2, "00100")]
     joined = files(publish(numbered(*range(4), *range(100, 100 + count)), old))
     assert (len(joined) == 1) is (count * SMALL <= MOST)

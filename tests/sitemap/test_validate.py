@@ -80,7 +80,7 @@ NEWS = (
         f"<urlset {NS}><!-- comment --><?pi x?><url>{A}</url></urlset>",
     ],
 )
-def test_what_is_valid_has_no_findings(body: str) -> None:
+def test_valid_files_have_no_findings(body: str) -> None:
     assert codes(body) == []
 
 
@@ -175,14 +175,14 @@ def test_each_fault_of_a_file_has_its_code_and_line(
     assert codes(body, step=100_000) == expected
 
 
-def test_the_folder_of_the_sitemap_bounds_its_urls() -> None:
+def test_urls_must_be_in_the_folder_of_the_sitemap() -> None:
     body = entry("<loc>https://example.com/shop/a</loc>")
     assert codes(body, home="https://example.com/shop/sitemap.xml") == []
     assert codes(body, home="https://example.com/blog/sitemap.xml") == [("loc-folder", 2)]
     assert codes(body, home=None) == []
 
 
-def test_without_an_address_all_urls_must_at_least_share_a_host() -> None:
+def test_without_a_known_url_all_entries_must_be_on_one_host() -> None:
     body = "https://a.example/\nhttps://a.example/b\nhttps://b.example/"
     assert codes(body, home=None) == [("loc-host", 3)]
 
@@ -197,12 +197,12 @@ def test_without_an_address_all_urls_must_at_least_share_a_host() -> None:
         (entry(A).encode(), "https://example.com/s.xml.gz?x=1", ["not-gzip"]),
     ],
 )
-def test_gzip_is_gzip(body: bytes, place: str, expected: list[str]) -> None:
+def test_gzip_files_and_names_must_match(body: bytes, place: str, expected: list[str]) -> None:
     assert [code for code, _ in codes(body, place)] == expected
 
 
 @pytest.mark.parametrize("step", [1, 7, 65_536])
-def test_a_bare_ampersand_does_not_hide_what_follows(step: int) -> None:
+def test_validation_continues_after_a_bare_ampersand(step: int) -> None:
     plain = "<url><loc>https://example.com/b</loc></url>"
     body = "\n".join([
         f"<?xml version='1.0'?><?style a&b?><urlset {NS}>", "<!-- a & b -->",
@@ -220,7 +220,7 @@ def test_a_bare_ampersand_does_not_hide_what_follows(step: int) -> None:
 
 
 @pytest.mark.parametrize("step", [997, 65_535, 65_536])
-def test_a_file_of_one_line_is_cut_nowhere_within_a_reference(step: int) -> None:
+def test_a_file_of_one_line_is_never_cut_within_a_reference(step: int) -> None:
     entries = "".join(f"<url><loc>https://example.com/?a={n}&amp;b=&#x61;</loc></url>" for n in range(9_000))
     body = f"<urlset {NS}>{entries}<url><loc>https://example.com/?a&b</loc></url></urlset>"
     assert codes(body, step=step) == [("escaping", 1)]
@@ -243,7 +243,7 @@ def test_no_ampersand_is_bare_after_escaping(body: bytes) -> None:
         "<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC 'x'><html xmlns='http://www.w3.org/1999/xhtml'>",
     ],
 )  # fmt: skip
-def test_a_web_page_is_told_as_such(body: str) -> None:
+def test_a_web_page_is_recognised(body: str) -> None:
     assert ("web-page", 0) in codes(body)
 
 
@@ -262,7 +262,7 @@ def test_json_lines_are_read() -> None:
     assert codes(many, "s.jsonl", step=65_536) == [], "no form of the protocol, so none of its limits"
 
 
-def test_counts_are_limited_to_the_entry() -> None:
+def test_the_limit_of_entries_is_exact() -> None:
     def body(count: int) -> bytes:
         return (
             f"<urlset {NS}>".encode()
@@ -275,7 +275,7 @@ def test_counts_are_limited_to_the_entry() -> None:
 
 
 @pytest.mark.parametrize("spare", [0, 1])
-def test_bytes_are_limited_to_the_byte(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
+def test_the_limit_of_bytes_is_exact(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
     body = entry(A)
     monkeypatch.setattr(check_module, "MAX_BYTES", len(body) - spare)
     assert [code for code, _ in codes(body)] == (["too-large"] if spare else [])
@@ -285,7 +285,7 @@ def test_bytes_are_limited_to_the_byte(monkeypatch: pytest.MonkeyPatch, spare: i
 
 
 @pytest.mark.slow
-def test_a_bomb_is_not_read_to_its_end() -> None:
+def test_a_decompression_bomb_is_not_read_completely() -> None:
     def chunks() -> Iterator[bytes]:
         yield bomb
 
@@ -366,9 +366,9 @@ def write_set(folder: Path, count: int = 5) -> None:
     writer.finish()
 
 
-def test_what_we_write_is_valid_and_an_index_is_followed_on_disk(run: Run, tmp_path: Path) -> None:
+def test_written_sitemaps_are_valid_and_an_index_is_followed_on_disk(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path)
-    assert run("sitemap.xml.gz") == (0, [], "4 files, 3 sitemaps named by an index, 5 URLs: valid.\n")
+    assert run("sitemap.xml.gz") == (0, [], "4 files, 3 sitemaps in an index, 5 URLs: valid.\n")
     (tmp_path / "sitemap-00002.xml.gz").write_bytes(b"<x/>")
     (tmp_path / "sitemap-00003.xml.gz").unlink()
     code, out, _ = run("sitemap.xml.gz")
@@ -380,9 +380,7 @@ def test_what_we_write_is_valid_and_an_index_is_followed_on_disk(run: Run, tmp_p
     ]
 
 
-def test_duplicates_are_seen_across_the_files_of_an_index_and_hosts_are_held_to_its_address(
-    run: Run, tmp_path: Path
-) -> None:
+def test_duplicates_and_hosts_are_checked_across_the_files_of_an_index(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 4)
     (tmp_path / "sitemap-00002.xml.gz").write_bytes((tmp_path / "sitemap-00001.xml.gz").read_bytes())
     code, out, _ = run("sitemap.xml.gz")
@@ -414,7 +412,7 @@ def test_urls_are_fetched_and_their_index_is_followed_on_its_host(run: Run) -> N
     assert "4 files" in err
 
 
-def test_findings_are_json_when_asked(run: Run, tmp_path: Path) -> None:
+def test_findings_as_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(entry("<loc>x\x1b[31m</loc>".replace("\x1b", "")))
     code, out, _ = run("s.xml", "--format", "json")
     assert code == 8
@@ -426,7 +424,7 @@ def test_findings_are_json_when_asked(run: Run, tmp_path: Path) -> None:
     assert totals == {"totals": {"files": 1, "sitemaps": 0, "urls": 1, "errors": 1, "warnings": 0}}
 
 
-def test_many_findings_of_a_kind_are_counted_not_listed(run: Run, tmp_path: Path) -> None:
+def test_many_findings_of_one_kind_are_only_counted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "s.txt").write_text("https://a.example/\n" + "x\n" * 2_000)
     code, out, err = run("s.txt", "--most", "3")
     assert code == 8
@@ -434,7 +432,7 @@ def test_many_findings_of_a_kind_are_counted_not_listed(run: Run, tmp_path: Path
     assert "s.txt: 1,997 more of loc-invalid" in err
 
 
-def test_files_that_cannot_be_read_are_findings_and_the_next_is_read(run: Run, tmp_path: Path) -> None:
+def test_unreadable_files_are_findings_and_the_next_is_validated(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 2)
     (tmp_path / "empty").mkdir()
     assert run(".") == (0, [], "1 file, 2 URLs: valid.\n"), "a folder is its entry point"
@@ -461,7 +459,7 @@ except SystemExit as left:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.slow
-def test_memory_stays_flat_on_the_largest_file(tmp_path: Path) -> None:
+def test_memory_use_is_constant_for_the_largest_file(tmp_path: Path) -> None:
     line = b"<url><loc>https://example.com/%06d/" + b"a" * 980 + b"</loc></url>\n"
     with (tmp_path / "s.xml").open("wb") as file:
         file.write(f"<urlset {NS}>\n".encode())
@@ -489,7 +487,7 @@ _LINES = st.sampled_from([
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_LINES, max_size=12), st.integers(1, 400))
-def test_plain_entries_that_no_parser_sees_are_judged_as_if_it_did(lines: list[str], piece: int) -> None:
+def test_plain_entries_get_the_same_findings_as_with_the_parser(lines: list[str], piece: int) -> None:
     body = "\n".join([f'<?xml version="1.0"?>\n<urlset xmlns="{NAMESPACE}">', *lines, "</urlset>\n"]).encode()
     said: list[object] = []
     for plain in (markup._PLAIN, re.compile(rb"(?!)")):
@@ -504,7 +502,7 @@ def test_plain_entries_that_no_parser_sees_are_judged_as_if_it_did(lines: list[s
 @pytest.mark.parametrize(
     "spelled", ["HTTP://127.0.0.1:%s/s.xml#top", "http://127.1:%s/%%73.xml", " http://127.0.0.1:%s/./s.xml"]
 )
-def test_a_url_is_read_as_urls_are(run: Run, spelled: str) -> None:
+def test_urls_are_normalised(run: Run, spelled: str) -> None:
     site = Site()
     site.sitemap("/s.xml", ["/a"])
     with site.serve() as origin:
@@ -519,7 +517,7 @@ def test_raw_bytes_in_a_url_are_escaped(run: Run) -> None:
         assert run(f"{origin}/ü .xml")[0] == 0
 
 
-def test_a_web_page_named_as_a_sitemap_is_exit_2(run: Run) -> None:
+def test_a_web_page_given_as_a_sitemap_is_exit_2(run: Run) -> None:
     site = Site()
     site.page("/")
     with site.serve() as origin:

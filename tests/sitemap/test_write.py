@@ -49,7 +49,7 @@ def locs(path: Path) -> list[str]:
     return [element.text or "" for element in root.iter("{*}loc")]
 
 
-def test_few_entries_are_one_file_that_the_schema_takes(tmp_path: Path) -> None:
+def test_few_entries_are_one_file_valid_by_the_schema(tmp_path: Path) -> None:
     moment = datetime(2024, 2, 29, 12, 0, 1, tzinfo=timezone(timedelta(hours=2)))
     found = [Entry(Url(f"{BASE}/a?b=1&c='2'"), moment), Entry(Url(f"{BASE}/b"))]
     [part] = written(tmp_path, found, Style())
@@ -60,14 +60,14 @@ def test_few_entries_are_one_file_that_the_schema_takes(tmp_path: Path) -> None:
     assert (part.urls, part.newest) == (2, moment)
 
 
-def test_a_part_tells_the_truth_about_its_file(tmp_path: Path) -> None:
+def test_a_part_describes_its_file_correctly(tmp_path: Path) -> None:
     [part] = written(tmp_path, entries(100), Style())
     data = (tmp_path / part.name).read_bytes()
     assert (part.size, part.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert part.plain == len(gzip.decompress(data))
 
 
-def test_gzip_carries_no_time_and_no_name(tmp_path: Path) -> None:
+def test_gzip_headers_have_no_time_and_no_name(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     for folder in "ab":
@@ -87,7 +87,7 @@ def test_fifty_thousand_is_the_limit(tmp_path: Path, count: int, parts: list[int
 
 @pytest.mark.parametrize("form", ["xml", "txt"])
 @pytest.mark.parametrize("spare", [-1, 0, 1])
-def test_bytes_are_counted_to_the_last(tmp_path: Path, form: str, spare: int) -> None:
+def test_the_byte_limit_is_exact(tmp_path: Path, form: str, spare: int) -> None:
     whole = sum(part.plain for part in written(tmp_path, entries(10), Style(form, gzip=False)))
     (tmp_path / "again").mkdir()
     style = Style(form, gzip=False, max_bytes=whole + spare)
@@ -111,7 +111,7 @@ def test_the_real_byte_limit_holds_with_real_entries(tmp_path: Path) -> None:
     assert first.urls + second.urls == 5_400
 
 
-def test_an_index_names_the_parts_where_they_will_be_found(tmp_path: Path) -> None:
+def test_an_index_contains_the_public_urls_of_the_files(tmp_path: Path) -> None:
     dates = [datetime(2024, 1, day, tzinfo=UTC) for day in (3, 9, 5)]
     found = [Entry(entry.url, date) for entry, date in zip(entries(3), dates, strict=True)]
     done = written(tmp_path, [*found, *entries(1, 3)], Style(max_urls=2), f"{BASE}/maps")
@@ -126,21 +126,21 @@ def test_parts_without_dates_have_none_in_the_index(tmp_path: Path) -> None:
     assert not list(tree(tmp_path / "sitemap.xml").iter("{*}lastmod"))
 
 
-def test_text_is_a_url_a_line_and_splits_under_an_xml_index(tmp_path: Path) -> None:
+def test_text_is_one_url_per_line_and_is_split_with_an_xml_index(tmp_path: Path) -> None:
     done = written(tmp_path, entries(3), Style("txt", gzip=False, max_urls=2))
     assert [part.name for part in done] == ["sitemap-00001.txt", "sitemap-00002.txt", "sitemap.xml"]
     assert (tmp_path / "sitemap-00001.txt").read_text() == f"{BASE}/0000000\n{BASE}/0000001\n"
     assert locs(tmp_path / "sitemap.xml") == [f"{BASE}/sitemap-00001.txt", f"{BASE}/sitemap-00002.txt"]
 
 
-def test_jsonl_is_one_object_a_line_and_never_splits(tmp_path: Path) -> None:
+def test_jsonl_is_one_object_per_line_and_never_split(tmp_path: Path) -> None:
     [part] = written(tmp_path, entries(3), Style("jsonl", gzip=False, max_urls=2))
     lines = (tmp_path / part.name).read_text().splitlines()
     assert json.loads(lines[0]) == {"loc": f"{BASE}/0000000", "lastmod": None}
     assert len(lines) == 3
 
 
-def test_jsonl_is_written_in_portions_and_read_as_one(
+def test_jsonl_is_written_in_gzip_members_and_read_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write, "MAX_ENTRIES", 3)
@@ -150,7 +150,7 @@ def test_jsonl_is_written_in_portions_and_read_as_one(
     assert (part.urls, part.size) == (10, (tmp_path / part.name).stat().st_size)
 
 
-def test_changefreq_and_priority_only_when_asked(tmp_path: Path) -> None:
+def test_changefreq_and_priority_only_if_set(tmp_path: Path) -> None:
     [part] = written(tmp_path, entries(1), Style(gzip=False, changefreq="daily", priority=0.85))
     URLSET.assertValid(tree(tmp_path / part.name))
     assert b"<changefreq>daily</changefreq><priority>0.8</priority>" in (tmp_path / part.name).read_bytes()
@@ -163,17 +163,17 @@ def test_changefreq_and_priority_only_when_asked(tmp_path: Path) -> None:
         (f"{BASE}/" + "a" * (2_048 - 20), "longer than 2,047 characters"),
         ("http://a.b/", "shorter than 12 characters"),
         ("http://a.b/c", None),
-        (f"{BASE}/\x0b", "holds characters that a URL cannot have"),
-        (f"{BASE}/\ufffe", "holds characters that a URL cannot have"),
-        (f"{BASE}/a b", "holds characters that a URL cannot have"),
-        (f"{BASE}/é", "holds characters that a URL cannot have"),
+        (f"{BASE}/\x0b", "contains characters that are not allowed in a URL"),
+        (f"{BASE}/\ufffe", "contains characters that are not allowed in a URL"),
+        (f"{BASE}/a b", "contains characters that are not allowed in a URL"),
+        (f"{BASE}/é", "contains characters that are not allowed in a URL"),
     ],
 )
-def test_what_no_sitemap_may_hold_has_a_reason(loc: str, reason: str | None) -> None:
+def test_refused_urls_have_a_reason(loc: str, reason: str | None) -> None:
     assert refusal(loc) == reason
 
 
-def test_what_is_refused_is_counted_and_the_rest_is_written(tmp_path: Path) -> None:
+def test_refused_urls_are_counted_and_the_rest_is_written(tmp_path: Path) -> None:
     writer = Writer(tmp_path, BASE, PLAIN)
     writer.add([Entry(Url(f"{BASE}/\x00")), *entries(1)])
     [part] = writer.finish()
@@ -194,7 +194,7 @@ def test_no_entries_are_no_files(tmp_path: Path) -> None:
 
 def test_an_index_has_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "MAX_ENTRIES", 3)
-    with pytest.raises(OutputError, match="4 files are more than an index may name"):
+    with pytest.raises(OutputError, match="4 files are more than an index may list"):
         written(tmp_path, entries(4), Style(max_urls=1))
     assert MAX_ENTRIES == 50_000
 
@@ -204,7 +204,7 @@ DATES = st.none() | st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), tim
 
 
 @given(st.dictionaries(URLS, DATES, max_size=12), st.integers(1, 5), st.booleans())
-def test_whatever_is_crawled_the_schema_takes_and_gives_back(
+def test_any_entries_are_valid_by_the_schema_and_survive_a_round_trip(
     listed: dict[Url, datetime | None], max_urls: int, gzipped: bool
 ) -> None:
     found = [Entry(url, listed[url]) for url in sorted(listed)]

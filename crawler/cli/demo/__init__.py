@@ -1,4 +1,4 @@
-"""A small website that comes along: `pages` declares it, `site` serves it on loopback. Our tests declare theirs alike."""
+"""The built-in website of the demo: declared in `pages`, served on loopback by `site`, which the tests use as well."""
 
 from crawler.cli.demo.pages import demo_site
 from crawler.cli.demo.site import Site

@@ -1,4 +1,4 @@
-"""`demo`: the whole program with no network and no arguments, on a small website that comes along.
+"""`demo`: crawls a small built-in website, without network or arguments.
 
 `--serve` only serves that website, for the commands of the tutorial.
 """
@@ -20,17 +20,17 @@ from crawler.cli.interrupt import signalled
 from crawler.errors import ConfigError, Exit
 from crawler.settings.sections import Settings
 
-PUBLIC = "https://lanterns.example"  # what the sitemap says: the port on loopback is another each time
+PUBLIC = "https://lanterns.example"  # --publish-base: the port on loopback differs in each run
 LAST_WORDS = """\
-That was the demo: each line above has a page in the shop that shows it. Now a site of your own:
+That was the demo: for each line above there is an example page in the shop. Now crawl a site of your own:
   sitemap-crawler crawl https://example.com/
 """
-RATE = 40.0  # requests a second: slow enough to watch, quick enough to wait for
+RATE = 40.0  # requests per second: slow enough to watch, fast enough to wait for
 
 
 @contextmanager
 def _folder(settings: Settings, *, named: bool) -> Iterator[str]:
-    """Where the sitemap goes. A temporary folder stays when the summary names it and there is something in it."""
+    """The output folder. A temporary one is kept if the summary names it and it is not empty."""
     if named:
         yield settings.output.output
         return
@@ -43,7 +43,7 @@ def _folder(settings: Settings, *, named: bool) -> Iterator[str]:
 
 
 async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
-    """Serve the site, crawl it, and say what to look at. `named`: somebody chose --output."""
+    """Serves the site and crawls it. `named`: --output was given."""
     with _folder(settings, named=named) as folder, demo_site().serve() as origin:
         if not settings.log.quiet:
             click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
@@ -62,7 +62,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
 
 
 async def serve_demo(port: int) -> Exit:
-    """Serve the site on that port of 127.0.0.1 until a signal comes. Raises `ConfigError` when the port is taken."""
+    """Serves the site on a port of 127.0.0.1 until a signal. Raises `ConfigError` if the port cannot be used."""
     try:
         with demo_site().serve(port=port) as origin:
             click.echo(f"The shop is served at {origin}/ until you press Ctrl-C.", err=True)
@@ -70,5 +70,5 @@ async def serve_demo(port: int) -> Exit:
     except OSError as error:
         if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
             raise
-        raise ConfigError(f"Port {port} cannot be used ({error.strerror}): name another one.") from error
+        raise ConfigError(f"Port {port} cannot be used ({error.strerror}): choose another one.") from error
     return Exit.OK

@@ -1,7 +1,7 @@
-"""The demo's website: a small lantern shop with the faults that real sites have.
+"""The website of the demo: a small lantern shop with the faults that real sites have.
 
-Each kind of outcome in the closing table comes from a page here that shows it. Dates are fixed in the past, so
-that every run of the demo tells the same.
+It has an example of each kind of outcome in the summary. Dates are fixed in the past, so that every run has the same
+result.
 """
 
 from datetime import UTC, datetime, timedelta

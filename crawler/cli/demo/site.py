@@ -1,4 +1,4 @@
-"""A website in a few lines, served on loopback by the standard library. For the demo and for tests, nowhere else.
+"""A website declared in a few lines and served on loopback by the standard library. For the demo and tests only.
 
     site = Site()
     site.page("/", links=["/a"])
@@ -30,20 +30,19 @@ Fields = Mapping[str, str] | Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent back."""
+    """A response."""
 
     status: int = 200
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
 
     def header(self, name: str) -> str | None:
-        """The value of a field."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that came in."""
+    """A received request."""
 
     time: float  # seconds, monotonic
     method: str
@@ -54,7 +53,7 @@ class Asked:
 
 @dataclass
 class Site:
-    """Pages by path and query. What is not declared answers 404."""
+    """Pages by path and query. Others answer 404."""
 
     answers: dict[str, Callable[[Any], Answer]] = field(default_factory=dict)
     log: list[Asked] = field(default_factory=list)
@@ -74,7 +73,7 @@ class Site:
         headers: Fields = (),
         status: int = 200,
     ) -> None:
-        """An HTML page. `text` and `head` are markup; `lastmod` as a text goes out as it is."""
+        """An HTML page. `text` and `head` are markup; a `lastmod` as text is sent unchanged."""
         head += f'<link rel="canonical" href="{html.escape(canonical)}">' if canonical else ""
         head += '<meta name="robots" content="noindex">' if noindex else ""
         items = [f'<li><a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links]
@@ -92,12 +91,11 @@ class Site:
         self.raw(target, body=markup.encode(), status=status, headers=fields)
 
     def raw(self, target: str, *, body: bytes = b"", status: int = 200, headers: Fields = ()) -> None:
-        """Anything at all."""
+        """A response with any status, headers and body."""
         answer = self.answer(status, body, headers)
         self.answers[target] = lambda _: answer
 
     def redirect(self, target: str, to: str, status: int = 301) -> None:
-        """A redirect."""
         self.raw(target, status=status, headers=[("Location", to)])
 
     def respond(self, target: str, answer: Callable[[Any], Any]) -> None:
@@ -106,25 +104,24 @@ class Site:
 
     @staticmethod
     def answer(status: int = 200, body: bytes = b"", headers: Fields = ()) -> Answer:
-        """For `respond`; a body without a type is HTML."""
+        """A response for `respond`; without a Content-Type it is HTML."""
         fields = _pairs(headers)
         if body and not any(name.lower() == "content-type" for name, _ in fields):
             fields.append(("Content-Type", "text/html; charset=utf-8"))
         return Answer(status, body, tuple(fields))
 
     def robots(self, text: str) -> None:
-        """The robots.txt."""
         self.raw("/robots.txt", body=text.encode(), headers=[("Content-Type", "text/plain")])
 
     def sitemap(self, target: str, locs: Sequence[str]) -> None:
-        """A sitemap; a path becomes a URL of the site."""
+        """A sitemap; paths become URLs of the site."""
         urls = (loc if "://" in loc else "{origin}" + loc for loc in locs)
         lines = "".join(f"<url><loc>{html.escape(url)}</loc></url>" for url in urls)
         body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{lines}</urlset>'
         self.raw(target, body=body.encode(), headers=[("Content-Type", "application/xml")])
 
     def requests(self, target: str) -> int:
-        """How often it was asked for."""
+        """The number of requests for `target`."""
         return sum(asked.target == target for asked in self.log)
 
     @contextmanager
@@ -136,9 +133,9 @@ class Site:
         context: ssl.SSLContext | None = None,
         plain: bool = False,
     ) -> Iterator[str]:
-        """Serve while the block runs; gives the origin, as `http://127.0.0.1:40123`. Port 0: any that is free.
+        """Serves while the block runs; yields the origin, as `http://127.0.0.1:40123`. Port 0: any free port.
 
-        With a `context` https is served; with `plain` http, too, at the same port.
+        With a `context` it serves https; with `plain` also http, on the same port.
         """
         server = _Server((host, port), _handler(self))
         server.context, server.plain = context, plain
@@ -170,7 +167,7 @@ class _Server(ThreadingHTTPServer):
             request.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is nothing to tell."""
+        """A closed connection is not reported."""
 
 
 def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
@@ -183,7 +180,7 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             came = time.monotonic()
             given = site.answers.get(self.path, _missing)(self)
-            answer = _placed(given, self.server.origin)
+            answer = _with_origin(given, self.server.origin)
             if _is_unchanged(self.headers, answer):
                 answer = Answer(304, b"", answer.headers)
             site.log.append(Asked(came, self.command, self.path, dict(self.headers.items()), answer.status))
@@ -197,7 +194,7 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
             self.wfile.flush()
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-            """Say nothing."""
+            """Requests are in `site.log`."""
 
     return Handler
 
@@ -206,13 +203,13 @@ def _missing(_: Any) -> Answer:
     return Site.answer(404, b"<title>Not found</title><h1>Not found</h1>")
 
 
-def _placed(answer: Answer, origin: str) -> Answer:
+def _with_origin(answer: Answer, origin: str) -> Answer:
     headers = tuple((name, value.replace("{origin}", origin)) for name, value in answer.headers)
     return Answer(answer.status, answer.body.replace(b"{origin}", origin.encode()), headers)
 
 
 def _is_unchanged(asked: Message, answer: Answer) -> bool:
-    """Conditional requests (RFC 9110 13): an ETag decides where both sides have one, else the date as it came."""
+    """Whether to answer 304 (RFC 9110 13): by ETag if request and page have one, else by an equal date."""
     if answer.status != 200:
         return False
     if "If-None-Match" in asked and answer.header("ETag"):

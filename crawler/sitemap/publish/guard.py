@@ -1,7 +1,7 @@
-"""The publish guard: may what a crawl lists replace what is published? Pure: counts in, a refusal or nothing out.
+"""The publish guard: whether the result of a crawl may replace the published sitemap. Pure: counts in, a refusal out.
 
-Not the address guard of `fetch`. A crawl is compared with the publications before it, and with itself: a first crawl has
-nothing else. Each refusal names its numbers, the setting, and the way to publish all the same.
+Not the address guard of `fetch`. A crawl is compared with earlier publications, and its own outcomes are checked. Each
+refusal names the numbers, the setting, and the flag that publishes anyway.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from crawler.model.reasons import Cause, Why
 from crawler.settings.sections import Guard
 
 KEPT: Final = 7  # publications that a new one is compared with
-FEWEST: Final = 5  # failures: the share that fewer make says little
+FEWEST: Final = 5  # failures, below which their share is not significant
 
-_NOT_ASKED: Final = frozenset(
+_NOT_FETCHED: Final = frozenset(
     f"unlisted:{why.value}"
     for why in (
         Why.OFFSITE,
@@ -38,29 +38,29 @@ _ANYWAY: Final = "the old files are kept. --force publishes anyway."
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What was published before."""
+    """The earlier publications."""
 
-    urls: int | None = 0  # now in the folder; None: something is, and cannot be counted
-    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `KEPT`, the newest last
+    urls: int | None = 0  # now in the folder; None: there are files that cannot be counted
+    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `KEPT`, newest last
 
     @property
     def largest(self) -> int:
-        """URLs of the largest of them."""
+        """URLs of the largest publication."""
         return max(self.urls or 0, *self.recent, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Crawled:
-    """What the guard is told of a crawl."""
+    """The result of a crawl, for the guard."""
 
     complete: bool
     outcomes: Mapping[str, int]  # how many URLs by outcome code
-    published: Mapping[str, int]  # the same of the pages in the last publication; "": not seen in this run
-    doubt: str = ""  # why what is listed may not be the site: a sentence for a first publication
+    published: Mapping[str, int]  # the same for the pages of the last publication; "": not found in this run
+    doubt: str = ""  # a sentence on why the crawl may not have seen the site; refuses a first publication
 
 
 def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
-    """Whether `urls` pages may be published. Raises `PublishRefused` with what, why, and how to override."""
+    """Raises `PublishRefused`, with the reason and how to override it, if `urls` pages must not be published."""
     if urls == 0:
         words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; the old files are kept."
         raise PublishRefused(f"{words} {crawled.doubt}".strip())
@@ -79,7 +79,7 @@ def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
 
 
 def _check_first(guard: Guard, before: Before, crawled: Crawled) -> None:
-    """A first publication has nothing to be compared with: a run that may not have seen the site is refused, unless on purpose."""
+    """A first publication cannot be compared, so a run with doubts is refused, unless --min-urls is set."""
     is_first = before.urls is not None and not before.largest
     if crawled.doubt and crawled.complete and is_first and guard.min_urls is None:
         raise PublishRefused(crawled.doubt)
@@ -96,15 +96,15 @@ def _check_failed(guard: Guard, crawled: Crawled) -> None:
 
 
 def asked_for(outcomes: Mapping[str, int]) -> int:
-    """How many URLs were asked for."""
-    return sum(count for code, count in outcomes.items() if code not in _NOT_ASKED)
+    """The number of fetched URLs."""
+    return sum(count for code, count in outcomes.items() if code not in _NOT_FETCHED)
 
 
 def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
-    """The failures that say that the site is ill, or refuses us.
+    """The failures that suggest that the site is broken or blocks the crawler.
 
-    Pages that are not found are dead links of a site that is well, unless most of it is not found. Pages that are kept
-    have not left the sitemap.
+    Pages that are not found are dead links of a healthy site, unless most pages are not found. Kept pages do not count, as
+    they stay in the sitemap.
     """
     failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
     if 2 * failed.get(_NOT_FOUND, 0) <= asked_for(outcomes):
@@ -113,7 +113,7 @@ def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _check_verdicts(guard: Guard, crawled: Crawled) -> None:
-    """A site that hides its pages by mistake answers 200 all the same."""
+    """Refuses if many published pages became noindex, empty and so on, by a mistake that still answers 200."""
     changed = _changed(crawled)
     count, total = sum(changed.values()), sum(crawled.published.values())
     if count > total * guard.max_verdict_change:
@@ -147,7 +147,7 @@ def _changed(crawled: Crawled) -> Mapping[str, int]:
 
 
 def _of_these(crawled: Crawled) -> str:
-    """What became of the pages that were published."""
+    """The outcomes of published pages that are no longer listed."""
     gone = {
         code: count
         for code, count in crawled.published.items()
@@ -157,7 +157,7 @@ def _of_these(crawled: Crawled) -> str:
 
 
 def _named(counts: Mapping[str, int], most: int = 3) -> str:
-    """The most frequent outcomes, each with its count and its words."""
+    """The most frequent outcomes, each with count and sentence."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     named = [f"{count:,} {code}: {says(code)}" for code, count in ranked[:most]]
     return "; ".join(named) + (f"; {len(ranked) - most} more kinds" if len(ranked) > most else "")

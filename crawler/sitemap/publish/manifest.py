@@ -1,7 +1,7 @@
-"""manifest.json: what lies in the output folder, written down beside it for the next publication and for people.
+"""manifest.json: describes the files in the output folder, for the next publication and for people.
 
-Whatever it says is checked before it is believed: somebody may have written there. Where there is none of ours, the
-files are asked themselves. Nothing here changes the folder.
+Its content is checked, as others may have changed the folder. Without a valid manifest the sitemap files themselves are
+read. This module never changes the folder.
 """
 
 import gzip
@@ -21,9 +21,9 @@ from crawler.sitemap.write.writer import FORMS, INDEX, Part
 
 MANIFEST: Final = "manifest.json"
 CHUNK: Final = 65_536  # bytes
-DEEPEST: Final = 10  # folders below the output folder in which a file of an index is looked for
+DEEPEST: Final = 10  # levels of subfolders in which a file of an index is looked for
 
-_BEGINNING: Final = b'{\n  "run": '  # of each of ours, by which one that was cut short is known
+_BEGINNING: Final = b'{\n  "run": '  # of each manifest, to recognise a truncated one
 _KEYS: Final = frozenset({"run", "urls", "files"})
 _ENTRY_POINTS: Final = [f"sitemap.{form.suffix}{gz}" for form in FORMS.values() for gz in ("", ".gz")]
 _INDEXES: Final = [f"sitemap.{INDEX.suffix}{gz}" for gz in ("", ".gz")]
@@ -37,22 +37,22 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The last publication: what its manifest says, and what the files say themselves."""
+    """The last publication, from its manifest and files."""
 
     manifest: Manifest | None = None
-    urls: int | None = 0  # None: something is published, and cannot be counted
-    recent: tuple[int, ...] = ()  # URLs of the last publications, the newest last
-    indexes: Mapping[str, set[str]] = field(default_factory=dict)  # by name: the files that each names
+    urls: int | None = 0  # None: there are files that cannot be counted
+    recent: tuple[int, ...] = ()  # URLs of the last publications, newest last
+    indexes: Mapping[str, set[str]] = field(default_factory=dict)  # the files in each index, by its name
 
 
 def last_of(folder: Path) -> Last:
-    """What lies in a folder. Files are counted where no manifest of ours says how many URLs are published."""
+    """The last publication in a folder. URLs are counted in the files if there is no valid manifest."""
     manifest = read_manifest(folder)
     return Last(manifest, _urls_of(folder, manifest), _recent(manifest), _indexes(folder))
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """What was published last; nothing when that cannot be known."""
+    """The manifest; None if it is missing or invalid."""
     try:
         known = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -61,7 +61,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def is_foreign(folder: Path) -> bool:
-    """Whether manifest.json is of another program. One of ours that was cut short or blanked is not. Raises `OSError`."""
+    """Whether manifest.json belongs to another program. A truncated or zero-filled one does not. Raises `OSError`."""
     try:
         body = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
@@ -88,8 +88,8 @@ def written(
 ) -> str:
     """The text of a manifest.
 
-    `leaving`: files that are removed next. `counts`: the outcomes of the run by code. `before`: the URLs of the
-    publications before this one.
+    `leaving`: files that will be removed. `counts`: the outcomes of the run by code. `before`: the URLs of earlier
+    publications.
     """
     urls = sum(part.urls for part in parts)
     facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
@@ -99,13 +99,13 @@ def written(
 
 
 def _facts_of(part: Part) -> dict[str, Any]:
-    """What is written down of a file."""
+    """The description of a file."""
     facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
     return facts | ({"from": part.shard.first} if part.shard else {})
 
 
 def shards_of(last: Last, form: str) -> list[Shard]:
-    """Which range of URLs each file held the last time, as far as a manifest of ours can tell."""
+    """The range of URLs in each file of the last publication, by its manifest."""
     found: dict[int, Shard] = {}
     for file in files_of(last.manifest):
         number, first = _number(str(file.get("name")), form), file.get("from")
@@ -115,7 +115,7 @@ def shards_of(last: Last, form: str) -> list[Shard]:
 
 
 def taken(last: Last, form: str) -> set[int]:
-    """Numbers of files that an entry point leads to, whether or not the manifest names them."""
+    """The numbers of files in the published indexes, whether or not they are in the manifest."""
     numbers = {_number(name, form) for names in last.indexes.values() for name in names}
     return {number for number in numbers if number is not None}
 
@@ -126,16 +126,16 @@ def _number(name: str, form: str) -> int | None:
 
 
 def files_of(old: Manifest | None) -> list[dict[str, Any]]:
-    """What a manifest says of files, as far as it is ours."""
+    """The descriptions of files in a manifest, without invalid ones."""
     files = (old or {}).get("files")
     return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
 
 
 def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
-    """The files of the last publication that are none of those `kept`, an entry point first.
+    """The files of the last publication that are not in `kept`, entry points first.
 
-    Only what a manifest of ours names: what else has such a name may be somebody's. One that was to be removed and is
-    still there was left by a death.
+    Only files in the manifest: others with such a name may not be ours. Includes files that an earlier publication was
+    about to remove when it was killed.
     """
     left = (last.manifest or {}).get("leaving")
     named = {str(file.get("name")) for file in files_of(last.manifest)}
@@ -146,7 +146,7 @@ def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
 
 
 def publications_before(last: Last, run_id: str, parts: Sequence[Part]) -> tuple[int, ...]:
-    """The URLs of the publications before this one, which may be the last one again, after a death on its way."""
+    """The URLs of earlier publications, without the last one if it is this one, repeated after a crash."""
     known = last.manifest or {}
     sums = [file.get("sha256") for file in files_of(last.manifest)]
     again = known.get("run") == run_id and sums == [part.sha256 for part in parts]
@@ -161,7 +161,7 @@ def _recent(manifest: Manifest | None) -> tuple[int, ...]:
 
 
 def _urls_of(folder: Path, manifest: Manifest | None) -> int | None:
-    """How many URLs are published: by our manifest, unless another program wrote over what that names."""
+    """The number of published URLs: by the manifest, unless another program has overwritten its files."""
     stated = _stated(manifest)
     if stated is None:
         return _counted(folder)
@@ -169,7 +169,7 @@ def _urls_of(folder: Path, manifest: Manifest | None) -> int | None:
 
 
 def _is_overwritten(folder: Path, manifest: Manifest | None) -> bool:
-    """Whether an entry point that the manifest names is another file now."""
+    """Whether an entry point differs from its description in the manifest."""
     for file in files_of(manifest):
         if file.get("name") in _ENTRY_POINTS:
             with suppress(OSError), open(folder / str(file["name"]), "rb") as there:
@@ -179,18 +179,18 @@ def _is_overwritten(folder: Path, manifest: Manifest | None) -> bool:
 
 def _stated(manifest: Manifest | None) -> int | None:
     urls = (manifest or {}).get("urls")
-    return urls if isinstance(urls, int) and urls > 0 else None  # a sitemap of none is never published
+    return urls if isinstance(urls, int) and urls > 0 else None  # an empty sitemap is never published
 
 
 def _counted(folder: Path) -> int | None:
-    """How many URLs stand in the largest of the sitemaps in a folder; None when one of them cannot be read in full."""
+    """The number of URLs in the largest sitemap of a folder; None if one of them cannot be read completely."""
     counts = [_urls_in(folder / name) for name in (*_ENTRY_POINTS, *_OTHERS) if (folder / name).exists()]
     known = [count for count in counts if count is not None]
     return max(known, default=0) if len(known) == len(counts) else None
 
 
 def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
-    """The URLs in a sitemap, or in all files beside an index that it names; None when one cannot be read in full."""
+    """The number of URLs in a sitemap, or in all local files of an index; None if one cannot be read completely."""
     try:
         if ".jsonl" in path.suffixes:
             return _lines_in(path)
@@ -206,7 +206,7 @@ def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
 
 
 def _beside(folder: Path, loc: str) -> Path:
-    """Where a file that an index names lies: in the same folder, or in one below it."""
+    """The local path of a file in an index: in the same folder or below."""
     parts = [part for part in loc.partition("?")[0].split("/") if part not in {"", ".", ".."}]
     below = (folder.joinpath(*parts[at:]) for at in range(len(parts) - 1, max(0, len(parts) - DEEPEST), -1))
     return next((path for path in below if path.is_file()), folder / (parts[-1] if parts else ""))
@@ -218,8 +218,8 @@ def _lines_in(path: Path) -> int:
 
 
 def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
-    """How many pages a sitemap lists, the URLs of the files that an index lists, and whether that is all of it."""
-    from crawler.sitemap.read import read  # noqa: PLC0415 - lxml takes long to import, and few have use for it
+    """The number of pages in a sitemap, the URLs of the files in an index, and whether it was read completely."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - lxml is slow to import and rarely needed here
 
     reading, pages, locs = read(_chunks(file)), 0, set()
     for found in reading:
@@ -231,7 +231,7 @@ def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
 
 
 def _indexes(folder: Path) -> dict[str, set[str]]:
-    """The indexes in a folder, and the names of the files that each names."""
+    """The indexes in a folder, with the names of their files."""
     from crawler.sitemap.read import read  # noqa: PLC0415 - as above
 
     indexes: dict[str, set[str]] = {}
@@ -249,8 +249,8 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
-    """In which published file a URL stands, and as the how-manieth entry from 1. Reads that file, and no other."""
-    from crawler.sitemap.read import read  # noqa: PLC0415 - a crawl asks for no place
+    """The published file that contains a URL, and the number of its entry, from 1. Reads only that file."""
+    from crawler.sitemap.read import read  # noqa: PLC0415 - as above
 
     known = read_manifest(folder)
     files = sorted(files_of(known), key=lambda file: str(file.get("from") or ""))

@@ -1,8 +1,8 @@
-"""Publication: entries become files, the guard looks at them, and they replace the old ones in one quick step.
+"""Publishes a sitemap: writes the files, checks them with the guard, and replaces the old files.
 
-All is written into a hidden folder beside the old files first. What the guard refuses, or a disk that is full, costs
-that folder and nothing else. Files then move in by rename, the entry point last, so that a reader never meets half
-a file, nor misses a URL that stays; what is the same as before is left untouched. One run at a time has the folder.
+Files are first written to a hidden staging folder next to the old ones, so that a refusal or a full disk leaves the old
+files as they are. They are then moved by rename, the entry point last, so that a reader never sees a partial file or an
+index without its sitemaps. Unchanged files are left untouched. Only one run at a time may publish to a folder.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ from crawler.sitemap.validate.findings import Code
 from crawler.sitemap.write.writer import Part, Style, Writer
 
 STDOUT: Final = "-"
-SETTLED: Final = "settled.json"  # the manifest once nothing is left to be removed
+SETTLED: Final = "settled.json"  # the manifest after old files are removed
 CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
 BETWEEN: Final = "the old sitemap is still complete: run again"
@@ -53,7 +53,7 @@ DONE: Final = "the new sitemap is in place, but old files may remain next to it:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A published file. `size` in bytes, as it lies on the disk."""
+    """A published file. `size`: bytes on disk."""
 
     name: str
     urls: int
@@ -63,13 +63,13 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What came of it."""
+    """The result of a publication."""
 
     files: tuple[File, ...]
     urls: int
     folder: str
-    robots_line: str  # empty for a form that no search engine reads
-    refused: int = 0  # URLs that no sitemap may hold
+    robots_line: str  # empty for a format that no search engine reads
+    refused: int = 0  # URLs that are not allowed in a sitemap
 
 
 async def publish(
@@ -82,10 +82,11 @@ async def publish(
     crawled: Crawled,
     run_id: str,
 ) -> Published:
-    """Write the sitemap of `entries`, which come in order of their URL.
+    """Publishes the sitemap of `entries`, which are sorted by URL.
 
-    `site` is the origin that was crawled; URLs below it are published below `publish_base`, if one is set.
-    `crawled` is for the guard, and its outcomes go into the manifest. Raises `PublishRefused` when the guard keeps the old files, `OutputError` when the new ones cannot be written.
+    `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is checked by the
+    guard, and its outcomes go into the manifest. Raises `PublishRefused` if the guard refuses, `OutputError` if files
+    cannot be written.
     """
     base = (output.publish_base or site).rstrip("/")
     style = Style(
@@ -100,7 +101,7 @@ async def publish(
     async def draft(place: Path, style: Style, last: Last, folder: str) -> tuple[list[Part], Published]:
         writer = Writer(place, base, style, shards_of(last, style.form), taken(last, style.form))
         async for chunk in entries:
-            await anyio.to_thread.run_sync(writer.add, _moved(chunk, site, base))
+            await anyio.to_thread.run_sync(writer.add, _rebased(chunk, site, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
         check_guard(guard, urls, Before(last.urls, last.recent), crawled)
@@ -123,7 +124,7 @@ async def publish(
             parts, published = await draft(place, style, last, str(folder))
             if guard.dry_run:
                 return published
-            # Who publishes by force has looked: what is compared begins anew.
+            # After --force later publications are compared with this one only.
             before = () if guard.force else publications_before(last, run_id, parts)[-KEPT + 1 :]
             gone = left_over(folder, last, [part.name for part in parts])
             for name, leaving in (MANIFEST, gone), (SETTLED, ()):
@@ -145,7 +146,7 @@ def _robots_line(style: Style, base: str, parts: Sequence[Part]) -> str:
 
 
 def check_folder(output: Output) -> None:
-    """Whether files can be written where they shall go: told before a long crawl, not after. Raises `OutputError`."""
+    """Raises `OutputError` if the folder is not writable: checked before a long crawl, not only after it."""
     folder = Path(output.output)
     if output.output != STDOUT:
         with staging.translated(folder):
@@ -161,8 +162,8 @@ def _check_manifest(folder: Path) -> None:
         )
 
 
-def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
-    """The crawled origin replaced by the published one. URLs of other origins stay as they are."""
+def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
+    """The entries with the crawled origin replaced by the published base. URLs of other origins are unchanged."""
     if site == base:
         return entries
     return [
@@ -172,9 +173,9 @@ def _moved(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
 
 
 def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
-    """No file is published that our own validator finds an error in. Those published before were looked at then.
+    """Raises `PublishRefused` if the validator finds an error in a new file.
 
-    On which hosts its URLs may be is for the scope of the crawl. Raises `PublishRefused`.
+    Hosts of URLs are not checked: they are determined by the scope of the crawl.
     """
     known = {file.get("sha256") for file in files_of(last.manifest)}
     for part in parts:
@@ -198,9 +199,9 @@ def _swap(
     truth: staging.Truth,
     mode: int,
 ) -> tuple[File, ...]:
-    """Move the files in, the entry point last; then remove what is `gone` from it.
+    """Moves the files into place, the entry point last; then removes the files in `gone`.
 
-    The manifest goes before the entry point: who finds it next, after a death in between, gives the same names again.
+    The manifest is moved before the entry point, so that after a crash in between the next run assigns the same names.
     """
     names = [part.name for part in parts]
     for name in [*names, MANIFEST, SETTLED]:
@@ -211,7 +212,7 @@ def _swap(
     unchanged = {file.name for file in files if file.unchanged}
     for name in [*names[:-1], MANIFEST, names[-1]]:
         if name in unchanged:
-            with suppress(OSError):  # it may be another user's
+            with suppress(OSError):  # it may belong to another user
                 (folder / name).chmod(mode)
             continue
         with failpoint(f"rename of {name}"):
@@ -238,7 +239,7 @@ def _is_there(path: Path, part: Part) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """To the disk, so that a rename never outlives the bytes it names."""
+    """Syncs a file to disk, so that a rename is never durable before the content."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -249,11 +250,11 @@ def _sync(path: Path) -> None:
 def _print(place: Path, parts: Sequence[Part]) -> None:
     if len(parts) > 1:
         raise OutputError(
-            f"{len(parts) - 1:,} files cannot be written to stdout: name a folder with --output."
+            f"{len(parts) - 1:,} files cannot be written to stdout: choose a folder with --output."
         )
     try:
         sys.stdout.flush()
-        # A buffer of our own: what an error leaves in that of sys.stdout would be tried again at the very end.
+        # A separate buffer: after an error, the rest of sys.stdout's would be written again at exit.
         with (
             open(place / parts[0].name, "rb") as file,
             open(sys.stdout.fileno(), "wb", closefd=False) as out,
@@ -269,7 +270,7 @@ def _print(place: Path, parts: Sequence[Part]) -> None:
 
 @contextmanager
 def _temporary() -> Iterator[Path]:
-    """A folder for what goes to stdout."""
+    """A staging folder for output to stdout."""
     folder = Path(tempfile.gettempdir())
     with staging.translated(folder, "nothing was printed"), staging.beside(folder) as place:
         yield place

@@ -1,7 +1,7 @@
-"""The hidden folder where a sitemap is made ready, beside the files it will replace: one run at a time has it.
+"""The hidden staging folder in which a sitemap is prepared, next to the files it will replace. One run at a time.
 
-It is gone afterwards, whatever happened, and with it those that dead runs left. What is written there and how it moves
-in is for `publish`; here is also how an error of the disk becomes a sentence that is true.
+It is always removed afterwards, along with those of crashed runs. `publish` decides what is written to it and moved out.
+This module also turns disk errors into sentences.
 """
 
 import errno
@@ -25,10 +25,10 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 STAGING: Final = ".staging-"
-PATIENCE: Final = 8.0  # seconds for which another run may have the folder: a signal is heeded within ten
+PATIENCE: Final = 8.0  # seconds to wait for another run: a signal must take effect within ten
 FILE_MODE: Final = 0o644
-TURN: Final = 0.1  # seconds until it is asked for again
-DEAD: Final = 86_400  # seconds after which a run is over, where no lock can tell
+TURN: Final = 0.1  # seconds between attempts to lock the folder
+DEAD: Final = 86_400  # seconds after which a staging folder counts as abandoned, on disks without locks
 
 KEPT: Final = "the old files are kept"
 
@@ -45,14 +45,14 @@ _ADVICE: Final = {
 
 @dataclass
 class Truth:
-    """What can be said of the folder if the disk fails at this moment."""
+    """The state of the output folder, for the message of a disk error."""
 
     says: str = KEPT
 
 
 @asynccontextmanager
 async def alone(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
-    """A staging folder, while no other run publishes into `folder`. Raises `OutputError` when another does not end."""
+    """A staging folder, with `folder` locked against other runs. Raises `OutputError` if another run keeps the lock."""
     with _opened(folder, mode) as handle:
         deadline = anyio.current_time() + PATIENCE
         while (locked := _lock(handle)) is False:
@@ -66,11 +66,11 @@ async def alone(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
 
 @contextmanager
 def _opened(folder: Path, mode: int) -> Iterator[int]:
-    """A handle of the folder, which is made if need be; `mode` is that of the files that go in."""
+    """A handle of the folder, which is created if missing. `mode`: that of its files."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:
-        path.chmod(mode | (mode & 0o444) >> 2)  # who may read the files may look into the folder
+        path.chmod(mode | (mode & 0o444) >> 2)  # whoever may read the files may list the folder
     handle = os.open(folder, os.O_RDONLY)
     try:
         yield handle
@@ -79,9 +79,9 @@ def _opened(folder: Path, mode: int) -> Iterator[int]:
 
 
 def _lock(handle: int) -> bool | None:
-    """Take a folder until the handle is closed: False while another has it, None where such a lock cannot be had.
+    """Locks a folder until the handle is closed, or the process ends.
 
-    The system takes it back from a process that dies.
+    False if another process has the lock, None if the file system has no locks.
     """
     if fcntl is None:
         return None
@@ -89,13 +89,13 @@ def _lock(handle: int) -> bool | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # some disks of a network
+    except OSError:  # some network file systems
         return None
     return True
 
 
 def _clear(folder: Path, locked: bool | None) -> None:
-    """Remove what dead runs left: all that is there for who has the lock; without locks, what is old."""
+    """Removes staging folders of crashed runs: all with the lock; without locks, old ones."""
     for left in folder.glob(STAGING + "*"):
         with suppress(FileNotFoundError):
             if locked or (locked is None and time.time() - left.stat().st_mtime > DEAD):
@@ -104,7 +104,7 @@ def _clear(folder: Path, locked: bool | None) -> None:
 
 @contextmanager
 def beside(folder: Path) -> Iterator[Path]:
-    """A folder on the same disk as `folder` that is gone afterwards."""
+    """A temporary folder inside `folder`, and so on the same disk."""
     place = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
     try:
         yield place
@@ -113,7 +113,7 @@ def beside(folder: Path) -> Iterator[Path]:
 
 
 def check(folder: Path, mode: int = FILE_MODE) -> None:
-    """Whether files can be written there. Raises `OSError`."""
+    """Raises `OSError` if files cannot be written to the folder."""
     with _opened(folder, mode) as handle:
         _clear(folder, _lock(handle))
         with beside(folder):
@@ -121,13 +121,13 @@ def check(folder: Path, mode: int = FILE_MODE) -> None:
 
 
 def reason(error: OSError) -> str:
-    """In words, as far as they are known."""
+    """A disk error in words."""
     return _ADVICE.get(error.errno or 0, error.strerror or str(error))
 
 
 @contextmanager
 def translated(folder: Path, says: str = KEPT) -> Iterator[Truth]:
-    """An error of the disk as a sentence, and what is true of the folder all the same."""
+    """Turns a disk error into an `OutputError` that also tells the state of the folder."""
     truth = Truth(says)
     try:
         yield truth

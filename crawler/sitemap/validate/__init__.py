@@ -1,1 +1,1 @@
-"""Validating: files held against the protocol; every finding has a code, a place and a sentence."""
+"""Validation against the protocol. Every finding has a code, a place and a sentence."""

@@ -1,14 +1,13 @@
-"""Bare ampersands of an XML file, found and escaped on the way to a strict parser, so that one does not hide the rest.
+"""Finds and escapes bare ampersands in XML before a strict parser, so that the first one does not end validation.
 
-An & is bare when it begins none of the five entities of XML and no character reference; in CDATA, comments and
-processing instructions it stands for itself. Names that only a document type could declare are bare, too: there is
-none that we read.
+An & is bare if it starts neither one of the five entities of XML nor a character reference. In CDATA, comments and
+processing instructions it is allowed. Other entities count as bare, as document types are not supported.
 """
 
 import re
 from typing import Final
 
-_WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")  # UTF-16: an & is no byte of its own
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")  # UTF-16, which is not handled
 _ENDS: Final = {b"<![CDATA[": b"]]>", b"<!--": b"-->", b"<?": b"?>"}
 _MARK: Final = re.compile(
     rb"<!\[CDATA\[|<!--|<\?|&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)"
@@ -16,20 +15,20 @@ _MARK: Final = re.compile(
 
 
 def whole(data: bytes) -> int:
-    """Where to cut a long piece without a line break: before the last < or &, which may begin something."""
+    """Where to cut a long piece without a line break: before the last < or &, which may start a token."""
     cut = max(data.rfind(b"<"), data.rfind(b"&"))
     return cut if cut > 0 else len(data.rstrip(b"]-?"))
 
 
 class Ampersands:
-    """Call it with the pieces of one file, in order. A piece must not end within a reference or a delimiter: see `whole`."""
+    """Called with the pieces of one file, in order. A piece must not end within a reference or delimiter: see `whole`."""
 
     def __init__(self) -> None:
         self._wide: bool | None = None
-        self._end = b""  # of the section that is open
+        self._end = b""  # delimiter that ends the open section
 
     def __call__(self, data: bytes) -> tuple[bytes, list[int]]:
-        """The piece with all bare ampersands escaped, and on which of its lines each stood, counted from 0."""
+        """The piece with all bare ampersands escaped, and the line of each within the piece, from 0."""
         if self._wide is None:
             self._wide = data[:2] in _WIDE
         if self._wide or not (self._end or b"&" in data or b"<!" in data or b"<?" in data):

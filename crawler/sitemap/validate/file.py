@@ -1,7 +1,6 @@
-"""Holds a sitemap against the protocol (sitemaps.org), as a stream: bytes in, findings out, memory flat.
+"""Validates one sitemap against the protocol (sitemaps.org), as a stream: bytes in, findings out, constant memory.
 
-Strict where `read` is forgiving. One file at a time: which files there are, and where from, is for the caller, who
-finds what an index names in `children`.
+Strict where `read` is tolerant. The caller opens the files; the sitemaps of an index are in `children`.
 """
 
 import re
@@ -17,12 +16,10 @@ from crawler.parse import content_coding
 from crawler.sitemap.sniff import SNIFFED, is_json, is_web_page, read_json
 from crawler.sitemap.validate import values
 from crawler.sitemap.validate.findings import Code, Finding, finding
-from crawler.sitemap.validate.xml import LONGEST, Ended, PageSource
+from crawler.sitemap.validate.xml import LONGEST, Ended, XmlCheck
 
-SEEN: Final = 1_000_000  # URLs that are remembered to find duplicates
-MOST: Final = (
-    4 * MAX_BYTES
-)  # bytes that are read of a file that is too large, so that its other faults are told
+SEEN: Final = 1_000_000  # URLs remembered to find duplicates
+MOST: Final = 4 * MAX_BYTES  # bytes read of a too large file, to report its other faults
 
 _ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
 _BOM: Final = b"\xef\xbb\xbf"
@@ -30,12 +27,12 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass
 class Seen:
-    """What several files have in common: the URLs met so far, as digests."""
+    """The URLs seen so far in the files of an index, as digests."""
 
     urls: set[bytes] = field(default_factory=set)
 
     def is_new(self, loc: str) -> bool:
-        """Whether it was not met yet. With very many, no more are remembered."""
+        """Whether a URL was not seen before. Beyond `SEEN` URLs, further ones are not remembered."""
         digest = blake2b(loc.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         if digest in self.urls:
             return False
@@ -45,13 +42,13 @@ class Seen:
 
 
 class Check:
-    """The check of one file: iterate over `run`; then `kind`, `entries`, `size` and `children` tell what it was."""
+    """Validates one file: iterate over `run`; then `kind`, `entries`, `size` and `children` are known."""
 
     def __init__(self, place: str, *, home: str | None, now: datetime, seen: Seen | None = None) -> None:
-        """`place` names the file in findings; `home` is its URL, where known; `seen` is shared by the files of an index."""
+        """`place` is the file in findings; `home` its URL, if known; `seen` is shared by the files of an index."""
         self._place, self._home, self._now = place, home, now
         self._seen = seen or Seen()
-        self._first: str | None = None  # the first URL, whose host the others share when there is no home
+        self._first: str | None = None  # the first URL: without `home`, the others must be on its host
         self._prefix = home[: home.rindex("/") + 1] if home else ""
         self.kind = ""
         self.is_web_page = False
@@ -60,7 +57,7 @@ class Check:
         self._out: list[Finding] = []
 
     def run(self, chunks: Iterable[bytes]) -> Iterator[Finding]:
-        """Read the file to its end, or to what makes the rest unreadable."""
+        """The findings, up to the end of the file or an error after which the rest is unreadable."""
         try:
             yield from self._read(self._plain(chunks))
         except content_coding.BrokenCoding as error:
@@ -78,7 +75,7 @@ class Check:
     # -- bytes --------------------------------------------------------------------------------------------
 
     def _plain(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Undone of gzip, if it is; counted."""
+        """The decompressed bytes; counts them."""
         rest = iter(chunks)
         first = next(rest, b"")
         while len(first) < 2 and (more := next(rest, b"")):
@@ -86,12 +83,12 @@ class Check:
         zipped, named = first.startswith(content_coding.MAGIC), self._place.partition("?")[0].endswith(".gz")
         if zipped != named:
             self.say(Code.GZIP_NAME if zipped else Code.NOT_GZIP, 0)
-        undone = content_coding.decoder(["gzip"] if zipped else [], MOST)
+        decoder = content_coding.decoder(["gzip"] if zipped else [], MOST)
         for chunk in chain([first], rest):
-            for piece in undone.feed(chunk):
+            for piece in decoder.feed(chunk):
                 self.size += len(piece)
                 yield piece
-        undone.finish()
+        decoder.finish()
 
     def _read(self, chunks: Iterator[bytes]) -> Iterator[Finding]:
         head = b""
@@ -157,30 +154,30 @@ class Check:
             self.say_all(values.check_lastmod(lastmod, self._now), number)
 
     def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
-        markup = PageSource(self, self._now)
+        xml = XmlCheck(self, self._now)
         try:
             for chunk in chain([head], chunks):
-                markup.feed(chunk)
+                xml.feed(chunk)
                 yield from self._flush()
         except (content_coding.BrokenCoding, content_coding.TooLarge):
-            markup.break_off()
+            xml.break_off()
             raise
         else:
-            markup.close()
+            xml.close()
         finally:
-            markup.forget()
+            xml.free()
 
-    # -- told by the parts --------------------------------------------------------------------------------
+    # -- called by `XmlCheck` -----------------------------------------------------------------------------
 
     def loc(self, loc: str, line: int) -> None:
         if not values.is_plainly_good(loc, self._prefix):
-            self._look_closely(loc, line)
+            self._check_loc(loc, line)
         if not self._seen.is_new(loc):
             self.say(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
         elif self.kind == "index":
             self.children.append(loc)
 
-    def _look_closely(self, loc: str, line: int) -> None:
+    def _check_loc(self, loc: str, line: int) -> None:
         self.say_all(values.check_loc(loc, self._home), line)
         if self._home is None:
             if self._first is None:
@@ -190,7 +187,7 @@ class Check:
 
     def count(self, line: int) -> None:
         self.entries += 1
-        if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # no form of the protocol: no limit
+        if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # JSON lines are not part of the protocol
             self.say(Code.TOO_MANY, line)
 
     def say_all(self, faults: Iterable[values.Fault], line: int) -> None:

@@ -1,7 +1,7 @@
-"""What can be wrong with a sitemap: a closed set of codes, each with its severity and its sentence.
+"""The findings of the validator: an enum of codes, each with a severity and a sentence.
 
-An error breaks the protocol or keeps a search engine from reading; a warning is allowed, or forgiven by most, and
-hardly meant.
+An error violates the protocol or prevents search engines from reading the file. A warning is allowed or tolerated by
+most, but probably a mistake.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from crawler.model.reasons import Reason
 
 
 class Code(Reason):
-    """The stable code of a finding; `says` is its sentence, with places for details."""
+    """The stable code of a finding; `says` is its sentence, with placeholders for details."""
 
     UNREADABLE = "unreadable", "cannot be read: {}"
     NOT_GZIP = "not-gzip", "is named .gz and is not gzip"
@@ -64,10 +64,10 @@ WARNINGS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, and where."""
+    """A fault, and where it is."""
 
     place: str  # file or URL
-    line: int  # from 1; 0: the whole
+    line: int  # from 1; 0: the whole file
     code: Code
     says: str
 
@@ -78,7 +78,7 @@ class Finding:
 
 
 def finding(place: str, line: int, code: Code, *details: Any) -> Finding:
-    """A finding with its sentence filled in. Details may come from the network; long ones are cut."""
+    """A finding with the details in its sentence. Long details are truncated."""
     return Finding(place, line, code, code.says.format(*(_cut(detail) for detail in details)))
 
 

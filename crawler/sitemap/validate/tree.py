@@ -1,6 +1,6 @@
-"""Checks sitemaps where they lie, files and URLs, and follows an index to what it names. Each file by itself is `sitemap.check`.
+"""Validates sitemaps, files or URLs, and the sitemaps of an index.
 
-Where the files are is for `sitemap.tree`.
+Single files are validated by `validate.file`, and opened by `sitemap.tree`.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -15,15 +15,15 @@ from crawler.sitemap.tree import Places, Unreadable, is_web, resolve
 from crawler.sitemap.validate.file import Check, Seen
 from crawler.sitemap.validate.findings import Code, Finding, finding
 
-GROUP: Final = 500  # findings that are handed over at a time
+GROUP: Final = 500  # findings passed from the thread at a time
 
 
 @dataclass
 class Totals:
-    """What was looked at."""
+    """Counts over all files."""
 
     files: int = 0
-    sitemaps: int = 0  # rows of indexes
+    sitemaps: int = 0  # entries of indexes
     urls: int = 0
     errors: int = 0
     warnings: int = 0
@@ -31,16 +31,16 @@ class Totals:
 
 @dataclass
 class Validation:
-    """`check` one target after the other; `totals` adds up. `base`: where files on disk are served, if known."""
+    """Validates one place after the other with `check`. `base`: the URL where files on disk are served, if known."""
 
     places: Places
     now: datetime
     base: str | None = None
     totals: Totals = field(default_factory=Totals)
-    met_web_page: bool = False  # among the targets: whoever named it meant something else
+    met_web_page: bool = False  # a place was a web page, probably by mistake
 
     async def check(self, place: str) -> AsyncIterator[Finding]:
-        """All findings on a file, folder or URL and, if it is an index, on what it names."""
+        """All findings in a file, folder or URL and, if it is an index, in its sitemaps."""
         seen = Seen()
         try:
             place = resolve(place)
@@ -96,7 +96,7 @@ class Validation:
 
 
 def _some(run: Iterator[Finding], place: str) -> list[Finding]:
-    """The next findings; what the disk says is one, too."""
+    """The next findings; a disk error becomes one as well."""
     found: list[Finding] = []
     try:
         for item in run:

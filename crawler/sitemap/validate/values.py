@@ -1,6 +1,6 @@
-"""The values of a sitemap's fields: URLs, dates, frequencies, and the extensions that search engines read.
+"""Validates the values of a sitemap's fields: URLs, dates, frequencies, and the extensions that search engines read.
 
-Each check answers with the codes of what is wrong. Where a field may stand is for `check`.
+Each check returns the codes of the faults. The structure of the file is validated in `xml`.
 """
 
 import re
@@ -24,7 +24,7 @@ Fault = tuple[Code, tuple[Any, ...]]
 
 
 def check_loc(loc: str, home: str | None) -> Iterator[Fault]:
-    """A URL; `home` is the URL of the sitemap, as far as that is known."""
+    """Checks a URL. `home`: the URL of the sitemap, if known."""
     if len(loc) > MAX_LOC:
         yield Code.LOC_TOO_LONG, (len(loc),)
     url = join(None, loc)
@@ -44,7 +44,7 @@ def check_loc(loc: str, home: str | None) -> Iterator[Fault]:
 
 
 def is_plainly_good(loc: str, prefix: str) -> bool:
-    """What nearly every URL is: below `prefix`, short, well spelled, and so valid. The others are looked at closely."""
+    """A fast check that accepts nearly every valid URL: below `prefix`, short, well spelled. Others need `check_loc`."""
     return (
         prefix != ""
         and loc.startswith(prefix)
@@ -55,7 +55,7 @@ def is_plainly_good(loc: str, prefix: str) -> bool:
 
 
 def site_of(loc: str) -> str:
-    """What the URLs of the same site begin with; nothing when it is no URL."""
+    """The prefix of all URLs of the same site; empty if `loc` is not a URL."""
     url = join(None, loc)
     return (
         f"{origin(url)}/"
@@ -65,13 +65,13 @@ def site_of(loc: str) -> str:
 
 
 def same_host(loc: str, home: str) -> bool:
-    """Whether two URLs are on one host. A text that is no URL is on every host."""
+    """Whether two URLs are on the same host. True for texts that are not URLs, which is a finding of its own."""
     url, other = join(None, loc), join(None, home)
     return url is None or other is None or "//" not in url or "//" not in other or host(url) == host(other)
 
 
 def check_lastmod(text: str, now: datetime) -> Iterator[Fault]:
-    """A W3C datetime (https://www.w3.org/TR/NOTE-datetime) that is not in the future."""
+    """Checks for a W3C datetime (https://www.w3.org/TR/NOTE-datetime) that is not in the future."""
     at = read_w3c(text)
     if at is None:
         yield Code.LASTMOD_FORM, (text,)
@@ -80,7 +80,7 @@ def check_lastmod(text: str, now: datetime) -> Iterator[Fault]:
 
 
 def is_plainly_past(text: str, now: datetime) -> bool:
-    """What nearly every date is: one to the second in UTC, and past. The others are looked at closely."""
+    """A fast check that accepts nearly every valid date: to the second, in UTC, and past. Others need `check_lastmod`."""
     if len(text) != len("2026-01-31T23:59:59+00:00") or text[4] != "-" or text[10] != "T":
         return False
     try:
@@ -90,13 +90,13 @@ def is_plainly_past(text: str, now: datetime) -> bool:
 
 
 def check_changefreq(text: str) -> Iterator[Fault]:
-    """One of seven words."""
+    """Checks for one of the seven words."""
     if text not in FREQUENCIES:
         yield Code.CHANGEFREQ, (text,)
 
 
 def check_priority(text: str) -> Iterator[Fault]:
-    """A decimal from 0 to 1."""
+    """Checks for a decimal from 0 to 1."""
     if not re.fullmatch(r"\d*\.?\d+|\d+\.", text, re.ASCII) or float(text) > 1:
         yield Code.PRIORITY, (text,)
 
@@ -106,12 +106,12 @@ def check_priority(text: str) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The elements that an extension puts into an entry, with their fields."""
+    """The elements that an extension adds to an entry, with their fields."""
 
     prefix: str
-    fields: Mapping[str, frozenset[str]]  # element -> fields that may stand in it
-    required: Mapping[str, tuple[str, ...]]  # element -> fields of which `a|b` means either
-    most: Mapping[str, int]  # element -> how often in one entry
+    fields: Mapping[str, frozenset[str]]  # element -> allowed fields
+    required: Mapping[str, tuple[str, ...]]  # element -> required fields; `a|b` means either
+    most: Mapping[str, int]  # element -> maximum number in one entry
 
 
 def _words(text: str) -> frozenset[str]:
@@ -155,7 +155,7 @@ _LINKED: Final = frozenset({"thumbnail_loc", "content_loc", "player_loc", "loc"}
 
 
 def check_value(prefix: str, name: str, text: str) -> Iterator[Fault]:
-    """The value of a field of an extension."""
+    """Checks the value of a field of an extension."""
     good = True
     if name in _LINKED:
         good = (join(None, text) or "").startswith(("http://", "https://"))
@@ -172,7 +172,7 @@ def check_value(prefix: str, name: str, text: str) -> Iterator[Fault]:
 
 
 def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:
-    """An xhtml:link: an alternate with a language and an absolute URL."""
+    """Checks an xhtml:link: an alternate needs a language and an absolute URL."""
     if attributes.get("rel") != "alternate":
         return
     for name in ("hreflang", "href"):

@@ -1,7 +1,7 @@
-"""The XML form of a sitemap, element by element: what may stand where, by sitemaps.org and its schemas.
+"""Validates the structure of an XML sitemap by sitemaps.org and its schemas.
 
-Expat reads strictly, as a stream, and knows lines; a document type ends the reading before any entity is looked at.
-What the values of fields may be is in `values`.
+Uses expat, which is strict, streams, and knows line numbers; a document type ends validation before any entity is
+expanded. The values of fields are validated in `values`.
 """
 
 import re
@@ -21,55 +21,55 @@ LONGEST: Final = 100_000  # characters of one field that are kept
 ORDER: Final = {"url": ("loc", "lastmod", "changefreq", "priority"), "sitemap": ("loc", "lastmod")}
 ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
 
-MISSED: Final = 16  # lines of one piece that the parser takes one by one
+MISSED: Final = 16  # lines of one piece that are passed to the parser one by one
 NEVER: Final = 1 << 60
 
-# An entry on a line of its own, with nothing in it but a URL and a date: most are written so, and need no parser.
+# An entry on one line with only a URL and a date: the usual form, which needs no parser.
 _PLAIN: Final = re.compile(
     rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
 )
 _UNKNOWN: Final = Extension("", {}, {}, {})
 
 
-class Ended(Exception):  # noqa: N818 - it ends the reading, and is caught by `check`
-    """Nothing of the rest can be understood."""
+class Ended(Exception):  # noqa: N818 - caught by `file.Check`
+    """The rest of the file cannot be validated."""
 
 
 class Report(Protocol):
-    """Who is told (`check.Check`)."""
+    """Receives the findings (`file.Check`)."""
 
     kind: str
 
     def say(self, code: Code, line: int, *details: Any) -> None:
-        """Something is wrong."""
+        """Adds a finding."""
         ...
 
     def say_all(self, faults: Iterable[values.Fault], line: int) -> None:
-        """Several things are."""
+        """Adds several findings."""
         ...
 
     def loc(self, loc: str, line: int) -> None:
-        """A URL of an entry."""
+        """Checks the URL of an entry."""
         ...
 
     def count(self, line: int) -> None:
-        """An entry."""
+        """Counts an entry."""
         ...
 
 
 @dataclass
 class _Entry:
-    """One url or sitemap element while it is read."""
+    """The url or sitemap element being read."""
 
     line: int
     has: set[str] = field(default_factory=set)
-    last: str = ""  # the field that stands last by the order of the schema
-    extras: dict[str, int] = field(default_factory=dict)  # elements of extensions, and how often
+    last: str = ""  # the latest field so far, in the order of the schema
+    extras: dict[str, int] = field(default_factory=dict)  # number of each element of an extension
 
 
 @dataclass
 class _Extra:
-    """An element of an extension while it is read."""
+    """The element of an extension being read."""
 
     extension: Extension
     name: str
@@ -77,14 +77,14 @@ class _Extra:
     has: set[str] = field(default_factory=set)
 
 
-class PageSource:
-    """Feed it the bytes of one file, then `close` it. Raises `Ended`."""
+class XmlCheck:
+    """Validates one file: `feed` its bytes, then `close`. Raises `Ended`."""
 
     def __init__(self, report: Report, now: datetime) -> None:
         self._report, self._now = report, now
         self._path: list[str] = []  # names of the open elements
-        self._astray = 0  # the depth of an element that has no place; what is in it is not looked at
-        self._space = NAMESPACE  # the namespace that counts as that of sitemaps here
+        self._misplaced_at = 0  # depth of a misplaced element, whose content is ignored; 0: none
+        self._space = NAMESPACE  # the namespace that counts as that of sitemaps in this file
         self._entry: _Entry | None = None
         self._extras: list[_Extra] = []
         self._text: list[str] = []
@@ -92,10 +92,10 @@ class PageSource:
         self._rest = b""
         self._begun = False
         self._escape = Ampersands()
-        self._skipped = 0  # lines that the parser did not see
-        self._passed = 0  # lines that it saw, or will see
-        self._ends_in_tag = False  # with a line break behind it, and no text
-        self._open = 0  # tags that were passed on, and not reported yet
+        self._skipped = 0  # lines not passed to the parser
+        self._passed = 0  # lines passed to the parser
+        self._ends_in_tag = False  # the passed data ends with a tag and a line break
+        self._open = 0  # tags passed to the parser and not yet reported by it
         parser = self._parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.XmlDeclHandler = self._declaration
@@ -105,7 +105,7 @@ class PageSource:
         parser.CharacterDataHandler = self._characters
 
     def feed(self, chunk: bytes) -> None:
-        """Some bytes."""
+        """Validates more bytes."""
         self._rest += chunk
         end = self._rest.rfind(b"\n") + 1
         at = missed = 0
@@ -113,54 +113,54 @@ class PageSource:
             if self._is_between():
                 at = self._plain(at)
             if at < end:
-                # A file in another form has no plain entries: its lines go on together.
+                # A file in another form has no plain entries: its lines are passed together.
                 line = end if missed > MISSED else self._rest.find(b"\n", at) + 1
                 self._pass_on(self._rest[at:line])
                 at, missed = line, missed + 1
         self._rest = self._rest[at:]
-        if len(self._rest) > LONGEST:  # a line that long is no plain one
+        if len(self._rest) > LONGEST:  # too long for a plain entry
             cut = whole(self._rest)
             self._pass_on(self._rest[:cut])
             self._rest = self._rest[cut:]
 
     def close(self) -> None:
-        """That was all."""
+        """Validates the end of the file."""
         self.break_off()
         self._parse(b"", last=True)
 
-    def forget(self) -> None:
-        """Let go of the parser: the two know each other, and all that was read would stay until somebody looks."""
+    def free(self) -> None:
+        """Breaks the reference cycle with the parser, which would keep its memory until garbage collection."""
         parser = self._parser
         parser.XmlDeclHandler = parser.StartDoctypeDeclHandler = parser.CharacterDataHandler = None
         parser.StartElementHandler = parser.EndElementHandler = None
 
     def _is_between(self) -> bool:
-        """Whether the next line begins between two entries, beyond doubt: all tags that came were reported."""
+        """Whether the next line certainly starts between two entries: the parser has reported all tags."""
         return (
             self._open == 0
             and len(self._path) == 1
             and self._path[0] == "urlset"
             and self._space == NAMESPACE
-            and not self._astray
+            and not self._misplaced_at
             and self._ends_in_tag
         )
 
     def _plain(self, at: int) -> int:
-        """Take as many plain entries as follow, and say where the first other line begins."""
+        """Checks the plain entries that follow; returns the start of the first other line."""
         report, now = self._report, self._now
         line = self._line
         while found := _PLAIN.match(self._rest, at):
             loc, date = found.groups()
             report.count(line)
             report.loc(loc.decode("ascii"), line)
-            if date is not None and not values.is_plainly_past(said := date.decode("ascii"), now):
-                report.say_all(values.check_lastmod(said, now), line)
+            if date is not None and not values.is_plainly_past(text := date.decode("ascii"), now):
+                report.say_all(values.check_lastmod(text, now), line)
             at, line = found.end(), line + 1
         self._skipped += line - self._line
         return at
 
     def break_off(self) -> None:
-        """The rest cannot be had: what came of it counts."""
+        """Validates the bytes received so far; there are no more."""
         self._pass_on(self._rest)
         self._rest = b""
 
@@ -169,7 +169,7 @@ class PageSource:
             return
         tags = data if self._begun else data.removeprefix(b"<?xml ")
         self._begun = True
-        # A comment may hold what looks like entries: from there on all goes through the parser.
+        # A comment may contain text that looks like entries: from here on everything is passed to the parser.
         self._open += NEVER if b"<!" in tags or b"<?" in tags else tags.count(b"<") + tags.count(b"/>")
         tag = data.rfind(b"<")
         self._ends_in_tag = tag >= 0 and data.endswith(b">\n") and data.count(b">", tag) == 1
@@ -182,7 +182,7 @@ class PageSource:
 
     @property
     def _line(self) -> int:
-        """Of the file: the parser has not seen the plain ones."""
+        """The line in the file: the parser does not count skipped ones."""
         return self._parser.CurrentLineNumber + self._skipped
 
     def _parse(self, chunk: bytes, *, last: bool) -> None:
@@ -212,7 +212,7 @@ class PageSource:
         line = self._line
         depth = len(self._path)
         self._path.append(local)
-        if self._astray:
+        if self._misplaced_at:
             return
         self._stray(line)
         if depth == 0:
@@ -233,8 +233,8 @@ class PageSource:
         line = self._line
         self._path.pop()
         depth = len(self._path)
-        if self._astray:
-            self._astray = 0 if depth < self._astray else self._astray
+        if self._misplaced_at:
+            self._misplaced_at = 0 if depth < self._misplaced_at else self._misplaced_at
             return
         if depth == 1:
             self._stray_text(text, line)
@@ -247,7 +247,7 @@ class PageSource:
             self._stray_text(text, line)
 
     def _stray(self, line: int) -> None:
-        """Text before a child element: blanks, or out of place."""
+        """Checks the text before a child element, which must be blank."""
         text, self._text, self._chars = "".join(self._text), [], 0
         if not self._extras:
             self._stray_text(text, line)
@@ -267,7 +267,7 @@ class PageSource:
 
     def _misplaced(self, line: int, local: str, outer: str) -> None:
         self._report.say(Code.ELEMENT, line, local, outer)
-        self._astray = len(self._path)
+        self._misplaced_at = len(self._path)
 
     def _begin(self, space: str, local: str, line: int) -> None:
         if space == self._space and local == ROOTS[self._path[0]]:

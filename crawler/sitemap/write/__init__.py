@@ -1,1 +1,1 @@
-"""Writing: entries in, compressed XML out, split by the limits of the protocol."""
+"""Writes entries as sitemap files, split by the limits of the protocol."""

@@ -1,8 +1,8 @@
-"""Which URL goes into which file, the same from run to run: ranges of the sorted URLs, as the leaves of a B-tree.
+"""Assigns URLs to files, stable from run to run: each file is a range of the sorted URLs, like the leaves of a B-tree.
 
-A file that is full splits in two halves; one that is nearly empty joins its neighbour; all others keep their range, so
-that one new page changes one file. A number keeps its range or gets a larger one, never less: halves are numbered anew,
-so that an index which still names the whole never leads to a half. Files and bytes are for `write`.
+A full file splits into halves, a nearly empty one is merged with its neighbour, and all others keep their range, so that
+one new page changes one file. The range of a file number may grow but never shrink: halves get new numbers, so that an
+old index never leads to only half of its URLs. Files are written by `writer`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
-SMALL: Final = 8  # a leaf below an eighth of the limits looks for a neighbour
-ROOM: Final = 0.75  # of the limits that two joined leaves may fill
+SMALL: Final = 8  # a leaf below an eighth of the limits is merged with a neighbour
+FILLED: Final = 0.75  # share of the limits that two merged leaves may fill
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file's number, and the text from which on URLs belong to it, up to the next shard's."""
+    """A file's number, and the first text of its range, which ends where the next shard begins."""
 
     number: int
     first: str = ""
@@ -24,32 +24,32 @@ class Shard:
 
 @dataclass
 class Leaf:
-    """The lines of one file, as they will stand there: tens of thousands are in hand. `size`: their bytes."""
+    """The lines of one file, in memory. `size`: their bytes."""
 
     shard: Shard
     lines: list[bytes] = field(default_factory=list)
     size: int = 0
 
     def add(self, lines: Sequence[bytes]) -> None:
-        """More lines, in order."""
+        """Appends lines, in order."""
         self.lines += lines
         self.size += sum(map(len, lines))
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one file: lines, and the bytes of all of them together."""
+    """The limits of one file: lines, and their total bytes."""
 
     lines: int
     size: int
 
     def hold(self, lines: int, size: int) -> bool:
-        """Whether a file can be that large."""
+        """Whether a file may have that many lines and bytes."""
         return lines <= self.lines and size <= self.size
 
 
 class Shards:
-    """Lines go in by `add`, in order of their URL; leaves come out once nothing can change them."""
+    """Distributes lines to leaves: `add` lines in the order of their URLs; leaves are returned once they are final."""
 
     def __init__(
         self,
@@ -58,9 +58,9 @@ class Shards:
         url_of: Callable[[bytes], str],
         taken: Collection[int] = (),
     ) -> None:
-        """`old`: the shards of the last publication; none begins anew and fills each file.
+        """`old`: the shards of the last publication; if there are none, files are filled one after the other.
 
-        `url_of`: the URL in a line. `taken`: numbers that no new leaf may have, beside those of `old`.
+        `url_of`: returns the URL in a line. `taken`: numbers that must not be used for new leaves, besides those of `old`.
         """
         self._limits, self._url_of = limits, url_of
         self._coming = sorted({shard.first: shard for shard in old}.values(), key=lambda shard: shard.first)[
@@ -74,7 +74,7 @@ class Shards:
         self._waiting: Leaf | None = None
 
     def add(self, url: str, line: bytes) -> Iterable[Leaf]:
-        """One more line, with its URL."""
+        """Adds a line, with its URL."""
         leaf = self._leaf
         size = leaf.size + len(line)
         comes = bool(self._coming) and url >= self._coming[-1].first
@@ -85,7 +85,7 @@ class Shards:
         return ()
 
     def _turning(self, url: str, line: bytes) -> Iterator[Leaf]:
-        """A line that does not belong into the leaf at hand, or finds no room there."""
+        """Adds a line that is outside the range of the current leaf, or does not fit into it."""
         while self._coming and url >= self._coming[-1].first:
             yield from self._turn(Leaf(self._coming.pop()))
         leaf = self._leaf
@@ -94,13 +94,13 @@ class Shards:
         self._leaf.add([line])
 
     def finish(self) -> Iterator[Leaf]:
-        """No more lines."""
+        """Returns the remaining leaves."""
         yield from self._turn(Leaf(Shard(0)))
         if self._waiting:
             yield self._waiting
 
     def _split(self, leaf: Leaf, url: str) -> Leaf:
-        """A new leaf behind a full one, with half of its lines; where all is new, with none, and for `url`."""
+        """A new leaf after a full one, with half of its lines; without old shards an empty one that begins at `url`."""
         if leaf.shard.number in self._taken:
             leaf.shard = replace(leaf.shard, number=next(self._numbers))
         keep = len(leaf.lines) if self._is_new else (len(leaf.lines) + 1) // 2
@@ -112,7 +112,7 @@ class Shards:
         return new
 
     def _turn(self, following: Leaf) -> Iterator[Leaf]:
-        """The leaf at hand is over. It joins the one before it, or takes its place in waiting."""
+        """Ends the current leaf: merges it with the waiting one, or makes it the waiting one."""
         leaf, self._leaf = self._leaf, following
         if not leaf.lines:
             return
@@ -126,17 +126,17 @@ class Shards:
         if self._may_join(leaf):
             self._waiting = leaf
         else:
-            yield leaf  # at once, so that no more than two files are ever held
+            yield leaf  # at once, so that at most two files are in memory
 
     def _should_join(self, one: Leaf, other: Leaf) -> bool:
         if self._is_new or not (self._is_small(one) or self._is_small(other)):
             return False
         lines, size = len(one.lines) + len(other.lines), one.size + other.size
-        return lines <= self._limits.lines * ROOM and size <= self._limits.size * ROOM
+        return lines <= self._limits.lines * FILLED and size <= self._limits.size * FILLED
 
     def _may_join(self, leaf: Leaf) -> bool:
-        """Whether a leaf to come could still join this one."""
-        return not self._is_new and len(leaf.lines) <= self._limits.lines * ROOM
+        """Whether the next leaf may be merged with this one."""
+        return not self._is_new and len(leaf.lines) <= self._limits.lines * FILLED
 
     def _is_small(self, leaf: Leaf) -> bool:
         return len(leaf.lines) * SMALL <= self._limits.lines and leaf.size * SMALL <= self._limits.size

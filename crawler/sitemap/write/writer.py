@@ -1,8 +1,8 @@
-"""Writes sitemaps as a stream: entries in, files out, in a folder that nobody looks at yet.
+"""Writes sitemaps as a stream of entries into files of a staging folder.
 
-The limits of sitemaps.org hold to the byte: a part never has more than `max_urls` entries or `max_bytes` before
-compression, its closing tag included. The bytes depend on the entries and on the ranges of last time alone: gzip
-carries no time and no name. Which URL goes into which file is for `shards`; which files replace which for `publish`.
+The limits of sitemaps.org are exact: a file never has more than `max_urls` entries, or `max_bytes` before compression
+including its closing tag. The output depends only on the entries and the previous shards: gzip headers have no time or
+name. `shards` assigns URLs to files; `publish` replaces the old files.
 """
 
 import gzip
@@ -23,29 +23,29 @@ from crawler.sitemap.write.shards import Leaf, Limits, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
 BATCH: Final = 512  # entries compressed at a time
-LEVEL: Final = 6  # twice as quick as 9, and 15 % larger
+LEVEL: Final = 6  # twice as fast as 9, and 15 % larger
 
-_LOC: Final = re.compile(r"[!-~]+")  # visible ASCII: what a URL is made of, and all of it fit for XML
+_LOC: Final = re.compile(r"[!-~]+")  # visible ASCII: the characters of a URL, all valid in XML
 _SPECIAL: Final = re.compile("[&<>\"']")
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
 
 
 def _url_in_xml(line: bytes) -> str:
     text = line[len("<url><loc>") : line.index(b"</loc>")].decode()
-    for char, entity in reversed(_ENTITIES.items()):  # the ampersand last
+    for char, entity in reversed(_ENTITIES.items()):  # & last
         text = text.replace(entity, char)
     return text
 
 
 def _date_in(line: bytes) -> bytes:
-    """The lastmod of a line, which is one second in UTC; so later ones are greater texts. Nothing if there is none."""
+    """The lastmod of a line, or b"". All have the same form in UTC, so they can be compared as text."""
     at = line.find(b"<lastmod>") + len("<lastmod>")
     return line[at : line.index(b"<", at)] if at >= len("<lastmod>") else b""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How entries are written down. `url_of`: the URL in a line."""
+    """A file format. `url_of`: returns the URL in a line."""
 
     suffix: str
     url_of: Callable[[bytes], str]
@@ -60,14 +60,14 @@ FORMS: Final = {
     "txt": Form("txt", lambda line: line.decode().rstrip("\n")),
     "jsonl": Form(
         "jsonl", lambda line: str(json.loads(line)["loc"]), splits=False
-    ),  # not a sitemap of the protocol: its limits are none of ours
+    ),  # not part of the protocol, so without its limits
 }
 INDEX: Final = Form("xml", _url_in_xml, f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What the files look like."""
+    """The format of the files."""
 
     form: str = "xml"
     gzip: bool = True
@@ -79,33 +79,33 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that was written. Sizes in bytes."""
+    """A written file. Sizes in bytes."""
 
     name: str
     urls: int
-    size: int  # as it lies on the disk
+    size: int  # on disk
     plain: int  # before compression
     sha256: str
     newest: datetime | None = None
-    shard: Shard | None = None  # the range of URLs it holds, if there are several
+    shard: Shard | None = None  # its range of URLs, if there are several files
 
 
 def escape(text: str) -> str:
-    """Text as XML content or attribute: the five characters that sitemaps.org wants escaped."""
+    """Text as XML content or attribute, with the five characters escaped that sitemaps.org lists."""
     return _SPECIAL.sub(lambda match: _ENTITIES[match[0]], text) if _SPECIAL.search(text) else text
 
 
 def refusal(loc: str) -> str | None:
-    """Why a URL cannot stand in a sitemap; None when it can (sitemaps.org, sitemap.xsd)."""
+    """Why a URL is not allowed in a sitemap; None if it is (sitemaps.org, sitemap.xsd)."""
     if len(loc) > MAX_LOC:
         return f"longer than {MAX_LOC:,} characters"
     if len(loc) < MIN_LOC:
         return f"shorter than {MIN_LOC} characters"
-    return None if _LOC.fullmatch(loc) else "holds characters that a URL cannot have"
+    return None if _LOC.fullmatch(loc) else "contains characters that are not allowed in a URL"
 
 
 class Writer:
-    """Entries in order of their URL go in by `add`; `finish` answers with the files, the entry point last."""
+    """Writes entries: `add` them sorted by URL; `finish` returns the files, the entry point last."""
 
     def __init__(
         self,
@@ -115,22 +115,22 @@ class Writer:
         old: Sequence[Shard] = (),
         taken: Collection[int] = (),
     ) -> None:
-        """`base`: where the files will be found, as `https://example.com`; the index names them so.
+        """`base`: the URL where the files are served, as `https://example.com`, for the index.
 
-        `old`: which range of URLs each file held the last time. `taken`: numbers that no new file may have.
+        `old`: the shards of the last publication. `taken`: numbers that must not be used for new files.
         """
         self._folder, self._base, self._style = folder, base, style
         self._form = FORMS[style.form]
         self._fixed = _fixed_fields(style)
         self._limits = _limits(self._form, style)
         self._shards = Shards(old, self._limits, self._form.url_of, taken)
-        self._held: list[Leaf] | None = []  # as long as all may fit one file
+        self._held: list[Leaf] | None = []  # while everything may still fit into one file
         self._parts: list[Part] = []
         self._lines = self._bytes = 0
         self.refused = 0
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Write entries. Those that no sitemap may hold are counted in `refused`."""
+        """Writes entries. Those that are not allowed in a sitemap are counted in `refused`."""
         for entry in entries:
             line = None if refusal(entry.url) else self._line(entry)
             if line is None or not self._limits.hold(1, len(line)):
@@ -154,7 +154,7 @@ class Writer:
         return (json.dumps({"loc": entry.url, "lastmod": date or None}) + "\n").encode()
 
     def _take(self, leaves: Iterable[Leaf]) -> None:
-        """Leaves that are done: kept while they may still become one file, else written."""
+        """Writes final leaves, or keeps them while everything may still fit into one file."""
         for leaf in leaves:
             if self._held is None:
                 self._write(leaf)
@@ -169,7 +169,7 @@ class Writer:
         if self._form.splits:
             part = self._part(self._name(leaf.shard.number), leaf.lines)
             self._parts.append(replace(part, shard=leaf.shard))
-        else:  # one file, however long: a gzip member for each leaf
+        else:  # one file of any length: a gzip member for each leaf
             self._parts = [self._part(self._name(None), leaf.lines)]
 
     def _part(self, name: str, lines: Sequence[bytes]) -> Part:
@@ -182,9 +182,9 @@ class Writer:
         return f"sitemap{place}.{self._form.suffix}{'.gz' if self._style.gzip else ''}"
 
     def finish(self) -> list[Part]:
-        """Write what is left. One part is the entry point itself; of several, an index is.
+        """Writes the rest. A single file is the entry point; several get an index.
 
-        Raises `OutputError` when there are more parts than an index may name.
+        Raises `OutputError` if there are more files than an index may list.
         """
         self._take(self._shards.finish())
         if self._held is not None:
@@ -194,7 +194,7 @@ class Writer:
             return [replace(part, urls=self._lines) for part in self._parts]
         if len(self._parts) > MAX_ENTRIES:
             raise OutputError(
-                f"{len(self._parts):,} files are more than an index may name ({MAX_ENTRIES:,})."
+                f"{len(self._parts):,} files are more than an index may list ({MAX_ENTRIES:,})."
             )
         return [*self._parts, self._index()]
 
@@ -210,8 +210,8 @@ class Writer:
 
 
 def _limits(form: Form, style: Style) -> Limits:
-    """Of the lines of one file: its head and tail take their part of the bytes."""
-    if not form.splits:  # of what is kept in memory
+    """The limits of the lines of one file, without its head and tail."""
+    if not form.splits:  # a limit for the memory only
         return Limits(MAX_ENTRIES, MAX_BYTES)
     return Limits(style.max_urls, style.max_bytes - len(form.head) - len(form.tail))
 
@@ -223,7 +223,7 @@ def _fixed_fields(style: Style) -> str:
 
 
 def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) -> Part:
-    """A new file, compressed if wanted, and the facts on it."""
+    """Writes a file, compressed if configured, and describes it."""
     plain = 0
     with open(path, "xb" if form.splits else "ab") as raw:
         out = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if style.gzip else raw
