@@ -1,0 +1,118 @@
+"""The catalogue of findings: one code each, how severe it is, its heading, and the sentence that says why it matters.
+
+Codes are stable: they are written into `--fail-on`, reports and alerts, and never change their meaning. What makes a
+finding is in `findings`; what to do about each is in docs/report.md.
+"""
+
+from enum import Enum
+from typing import Final, Self
+
+
+class Severity(Enum):
+    """How bad a finding is, the worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Code(Enum):
+    """A kind of finding. In this order they are told."""
+
+    severity: Severity
+    heading: str
+    says: str
+
+    def __new__(cls, code: str, severity: Severity, heading: str, says: str) -> Self:
+        """`code` is the value; the rest goes along."""
+        member = object.__new__(cls)
+        member._value_ = code
+        member.severity, member.heading, member.says = severity, heading, says
+        return member
+
+    BROKEN_LINK = (
+        "broken-link", Severity.ERROR, "Broken links",
+        "Who follows a link to one of these gets an error page (404, 410 or another 4xx).",
+    )  # fmt: skip
+    SERVER_ERROR = (
+        "server-error", Severity.ERROR, "Server errors",
+        "The server failed (5xx) on these URLs, also when they were asked for again.",
+    )  # fmt: skip
+    UNREACHABLE = (
+        "unreachable", Severity.ERROR, "No usable answer",
+        "These URLs gave no answer, or none that could be read.",
+    )  # fmt: skip
+    REDIRECT_LOOP = (
+        "redirect-loop", Severity.ERROR, "Redirects that lead nowhere",
+        "These redirects end in themselves, are too many in a row, or have no valid target.",
+    )  # fmt: skip
+    CANONICAL_BROKEN = (
+        "canonical-broken", Severity.ERROR, "Canonical URL fails",
+        "These pages ask to be indexed under a URL that fails, so they may not be indexed at all.",
+    )  # fmt: skip
+    SITEMAP_STALE = (
+        "sitemap-stale", Severity.ERROR, "In a sitemap of the site, and should not be",
+        "A sitemap of the site names these URLs, and they cannot be indexed.",
+    )  # fmt: skip
+    CANONICAL_CHAIN = (
+        "canonical-chain", Severity.WARNING, "Canonical URL is not indexable",
+        "These pages name a canonical URL that is not listed itself.",
+    )  # fmt: skip
+    NOINDEX_CANONICAL = (
+        "noindex-canonical", Severity.WARNING, "Both noindex and a canonical URL",
+        "These pages say noindex and name another page as canonical: search engines have to choose.",
+    )  # fmt: skip
+    REDIRECT_CHAIN = (
+        "redirect-chain", Severity.WARNING, "Redirect chains",
+        "These redirects take two hops or more.",
+    )  # fmt: skip
+    REDIRECT_LINKED = (
+        "redirect-linked", Severity.WARNING, "Links to redirects",
+        "Pages link to these redirects in place of where they lead.",
+    )  # fmt: skip
+    ORPHAN = (
+        "orphan", Severity.WARNING, "Orphans",
+        "These pages are listed, and no page links to them: only a sitemap or --input names them.",
+    )  # fmt: skip
+    DUPLICATE_CONTENT = (
+        "duplicate-content", Severity.WARNING, "Same text",
+        "Each of these is a group of listed pages that say the same.",
+    )  # fmt: skip
+    DUPLICATE_TITLE = (
+        "duplicate-title", Severity.WARNING, "Same title",
+        "Each of these is a group of listed pages with one title.",
+    )  # fmt: skip
+    TRAP = (
+        "trap", Severity.WARNING, "Crawler traps",
+        "The site makes URLs without end here; the crawl skipped them.",
+    )  # fmt: skip
+    LASTMOD_LIES = (
+        "lastmod-lies", Severity.WARNING, "Last-Modified is not believed",
+        "The Last-Modified headers of these hosts are wrong all over, so they date no page.",
+    )  # fmt: skip
+    ROBOTS_LINE = (
+        "robots-line", Severity.WARNING, "robots.txt does not name the sitemap",
+        "Search engines find the sitemap by this line of robots.txt.",
+    )  # fmt: skip
+    ROBOTS_LINKED = (
+        "robots-linked", Severity.INFO, "Links to what robots.txt forbids",
+        "Pages link to these URLs, and robots.txt forbids to ask for them.",
+    )  # fmt: skip
+    NOINDEX_LINKED = (
+        "noindex-linked", Severity.INFO, "Links to noindex pages",
+        "Pages link to these, and they ask not to be indexed.",
+    )  # fmt: skip
+    NO_LASTMOD = (
+        "no-lastmod", Severity.INFO, "Listed without a date",
+        "No date of these pages could be believed, so the sitemap states none.",
+    )  # fmt: skip
+
+
+GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
+"""Their items are groups of pages."""
+NEEDS_COMPLETE: Final = frozenset(
+    {
+        Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES, Code.NO_LASTMOD,
+    }
+)  # fmt: skip
+"""Only a complete run can tell: a link may still be found, and dates and duplicates are decided at the end."""

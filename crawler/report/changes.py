@@ -1,0 +1,75 @@
+"""What changed since the run before: listed now, no longer listed and why, listed with another date.
+
+Fed with every page once; counts are exact, and the first of each are kept. "No longer listed" is left out where the
+run is not complete: a page that was not found yet is not gone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from crawler.model.outcome import says
+from crawler.model.rows import PageRow
+from crawler.report.kinds import is_listed
+from crawler.report.words import iso
+
+FIRST: Final = 100  # of each are kept
+
+
+class Change(NamedTuple):
+    """A URL, and what there is to say of it."""
+
+    url: str
+    why: str = ""
+
+
+@dataclass
+class _Some:
+    """The first of many."""
+
+    count: int = 0
+    items: list[Change] = field(default_factory=list)
+
+    def add(self, url: str, why: str = "") -> None:
+        self.count += 1
+        if len(self.items) < FIRST:
+            self.items.append(Change(url, why))
+
+
+@dataclass
+class Changes:
+    """Between run `since` and run `run`. Without a run before, nothing is one."""
+
+    run: int
+    since: int | None
+    complete: bool
+    added: _Some = field(default_factory=_Some)
+    removed: _Some = field(default_factory=_Some)
+    dated: _Some = field(default_factory=_Some)
+
+    def look(self, page: PageRow) -> None:
+        """One more page."""
+        if self.since is None:
+            return
+        if page.run == self.run:
+            self._compare(page)
+        elif page.run == self.since and is_listed(page.outcome) and self.complete:
+            self.removed.add(page.url, "no longer found: no page links to it")
+
+    def _compare(self, page: PageRow) -> None:
+        before, now = is_listed(page.was or ""), is_listed(page.outcome)
+        if now and not before:
+            self.added.add(page.url, _said(page.was) if page.was else "found for the first time")
+        elif before and not now and page.outcome and self.complete:
+            self.removed.add(
+                page.url, f"{says(page.outcome)}: {page.detail}" if page.detail else says(page.outcome)
+            )
+        elif before and now and self.complete and page.lastmod != page.was_lastmod:
+            self.dated.add(page.url, f"{_day(page.was_lastmod)} → {_day(page.lastmod)}")
+
+
+def _said(was: str) -> str:
+    return f"before: {says(was)}"
+
+
+def _day(at: int | None) -> str:
+    return (iso(at) or "")[:10] or "no date"

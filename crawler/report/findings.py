@@ -1,0 +1,215 @@
+"""What is wrong with a site, from what the state knows: a pure function of its rows.
+
+Three passes over the rows, none of which keeps a row: `look` sees every page, `link` every edge, and then `found` says
+of each page what is to be told. Memory grows by a few bytes a URL. Nothing is found that needs a complete run where
+the run is not; what was not so in the run before is new.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from crawler.model.outcome import says
+from crawler.model.reasons import SeedKind
+from crawler.model.rows import EdgeRow, PageRow
+from crawler.parse.url import origin
+from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
+from crawler.report.groups import Groups
+from crawler.report.inbound import Inbound
+from crawler.report.kinds import FAILED, LINKED, WHY, Kind, is_listed, kind_of
+
+FEWEST: Final = 10  # pages, from which on a link on nearly all of them is said to be site-wide
+SITE_WIDE: Final = 0.9  # of all pages that link anywhere
+
+_BY_KIND: Final = {
+    Kind.BROKEN: Code.BROKEN_LINK,
+    Kind.SERVER_ERROR: Code.SERVER_ERROR,
+    Kind.UNREACHABLE: Code.UNREACHABLE,
+    Kind.LOOP: Code.REDIRECT_LOOP,
+    Kind.MOVED: Code.REDIRECT_LINKED,
+    Kind.ROBOTS: Code.ROBOTS_LINKED,
+    Kind.NOINDEX: Code.NOINDEX_LINKED,
+}
+_STALE: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX, Kind.CANONICAL, Kind.DROPPED}
+
+
+class Found(NamedTuple):
+    """One thing to be told of one URL. Others are named by their ids."""
+
+    code: Code
+    page: PageRow
+    detail: str
+    links: int = 0  # pages that link to it
+    sources: Sequence[int] = ()  # the first of them
+    named_by: str = ""  # what names it where no page links to it
+    hops: Sequence[int] = ()  # of a chain
+    new: bool = False
+    site_wide: bool = False
+    group: int | None = None  # it is one of a group,
+    size: int = 1  # with so many pages,
+    first: bool = True  # of which this is the first
+
+
+class Findings:
+    """The passes over one run, in this order: `look`, `close`, `link`, `found`."""
+
+    def __init__(self, run: int, *, complete: bool) -> None:
+        """`run`: the number of the newest."""
+        self._run, self.complete = run, complete
+        self._kinds = bytearray(1024)
+        self.texts, self.titles = Groups(), Groups()
+        self.inbound = Inbound(bytearray(), LINKED)
+
+    def look(self, page: PageRow) -> None:
+        """The first pass: every page, in any order."""
+        if page.run != self._run:
+            return
+        if page.id >= len(self._kinds):
+            self._kinds.extend(bytes(max(page.id + 1 - len(self._kinds), len(self._kinds))))
+        self._kinds[page.id] = kind_of(page.outcome)
+        if self.complete and page.outcome == "listed":
+            if page.content:
+                self.texts.add(origin(page.url), page.content)
+            if page.title:
+                self.titles.add(origin(page.url), page.title)
+
+    def close(self) -> None:
+        """Every page was seen."""
+        self.texts.close()
+        self.titles.close()
+        self.inbound = Inbound(self._kinds, LINKED)
+
+    def link(self, edges: EdgeRow) -> None:
+        """The second pass: where every page of the run leads."""
+        self.inbound.add(edges)
+
+    def found(self, page: PageRow) -> Iterator[Found]:
+        """The third pass: what is to be told of a page. Pages in the order of the report."""
+        if page.run != self._run or not page.outcome:
+            return
+        for rule in _RULES:
+            for found in rule(self, page):
+                if self.complete or found.code not in NEEDS_COMPLETE:
+                    yield found._replace(new=self._is_new(found.code, page))
+
+    def pages_in(self, code: Code) -> int:
+        """Pages that link to what a code is found of, or that are in its groups; 0 where neither is the matter."""
+        if code in GROUPED:
+            return (self.texts if code is Code.DUPLICATE_CONTENT else self.titles).pages
+        return sum(self.inbound.linking[kind] for kind, other in _BY_KIND.items() if other is code)
+
+    def _is_new(self, code: Code, page: PageRow) -> bool:
+        """Whether it was not so in the run before. In a first run nothing is."""
+        if self._run <= 1:
+            return False
+        if page.was is None:
+            return code not in GROUPED
+        before = kind_of(page.was)
+        if code is Code.SITEMAP_STALE:
+            return before not in _STALE
+        if code is Code.NO_LASTMOD:
+            return page.was_lastmod is not None
+        if code is Code.ORPHAN or code in GROUPED:
+            return False
+        return before is not kind_of(page.outcome)
+
+    # -- the rules: what makes each finding -----------------------------------------------------------------
+
+    def _linked(self, page: PageRow) -> Iterator[Found]:
+        """What links, redirects or sitemaps lead to, and should not."""
+        kind = kind_of(page.outcome)
+        code, links = _BY_KIND.get(kind), self.inbound.count[page.id]
+        redirected = self.inbound.redirected[page.id]
+        is_named = links or (kind in FAILED and (redirected or page.seed))
+        # What answered nothing is told whoever names it; but a canonical URL that fails is told of the page that names it.
+        if code and is_named:
+            yield self._found(code, page, _answer(page))
+
+    def _chained(self, page: PageRow) -> Iterator[Found]:
+        """A redirect to a redirect."""
+        if kind_of(page.outcome) is not Kind.MOVED:
+            return
+        hops, meets_itself = self.inbound.chain(page.id)
+        moves = [self._kinds[hop] == Kind.MOVED for hop in hops]
+        if moves and moves[0]:
+            is_loop = meets_itself and all(moves)
+            code = Code.REDIRECT_LOOP if is_loop else Code.REDIRECT_CHAIN
+            yield self._found(code, page, page.detail)._replace(hops=self._until_it_stays(hops, moves))
+
+    @staticmethod
+    def _until_it_stays(hops: Sequence[int], moves: Sequence[bool]) -> Sequence[int]:
+        """Hops up to the first URL that does not redirect: what follows is its canonical."""
+        return hops if all(moves) else hops[: moves.index(False) + 1]
+
+    def _canonical(self, page: PageRow) -> Iterator[Found]:
+        """What a page names in place of itself."""
+        kind, target = kind_of(page.outcome), self.inbound.target[page.id]
+        if kind is Kind.NOINDEX and target:
+            yield self._found(Code.NOINDEX_CANONICAL, page, "")._replace(hops=(target,))
+        if kind is not Kind.CANONICAL or not target:
+            return
+        other = Kind(self._kinds[target])
+        if other in WHY:
+            code = Code.CANONICAL_BROKEN if other in FAILED else Code.CANONICAL_CHAIN
+            yield self._found(code, page, f"{page.detail}: {WHY[other]}")
+
+    def _named(self, page: PageRow) -> Iterator[Found]:
+        """What a sitemap names, and should not; or what nothing else names."""
+        seed, listed = page.seed, is_listed(page.outcome)
+        if seed is None or seed.kind is SeedKind.START:
+            return
+        if seed.kind is SeedKind.SITEMAP and not listed and kind_of(page.outcome) in _STALE:
+            words = f"{says(page.outcome)}: {page.detail}" if page.detail else says(page.outcome)
+            yield self._found(Code.SITEMAP_STALE, page, words)._replace(sources=(), named_by=seed.name)
+        if listed and not self.inbound.count[page.id] and not self.inbound.redirected[page.id]:
+            yield self._found(Code.ORPHAN, page, "")
+
+    def _grouped(self, page: PageRow) -> Iterator[Found]:
+        """What shares its text or title with other listed pages."""
+        if page.outcome != "listed":
+            return
+        site = origin(page.url)
+        title = page.title or ""
+        for code, groups, text in (
+            (Code.DUPLICATE_CONTENT, self.texts, page.content),
+            (Code.DUPLICATE_TITLE, self.titles, title),
+        ):
+            if text and (group := groups.group(site, text)):
+                number, size = group
+                yield Found(code, page, title, group=number, size=size, first=groups.is_first(number))
+
+    def _undated(self, page: PageRow) -> Iterator[Found]:
+        if page.outcome == "listed" and page.lastmod is None:
+            yield self._found(Code.NO_LASTMOD, page, "")
+
+    def _found(self, code: Code, page: PageRow, detail: str) -> Found:
+        inbound, links = self.inbound, self.inbound.count[page.id]
+        sources, named_by = inbound.sources(page.id), ""
+        if not links and (redirect := inbound.redirected[page.id]):
+            sources = [redirect]
+        elif not links and page.seed:
+            named_by = page.seed.name or str(page.seed)
+        wide = inbound.pages >= FEWEST and links >= SITE_WIDE * inbound.pages
+        return Found(code, page, detail, links, sources, named_by, site_wide=wide)
+
+
+_RULES: Final[Sequence[Callable[[Findings, PageRow], Iterator[Found]]]] = (
+    Findings._linked,  # noqa: SLF001 - our own
+    Findings._chained,  # noqa: SLF001
+    Findings._canonical,  # noqa: SLF001
+    Findings._named,  # noqa: SLF001
+    Findings._grouped,  # noqa: SLF001
+    Findings._undated,  # noqa: SLF001
+)
+
+
+def _answer(page: PageRow) -> str:
+    """What a person is told beside the status."""
+    kind = kind_of(page.outcome)
+    if kind in {Kind.MOVED, Kind.ROBOTS}:
+        return page.detail
+    if kind is Kind.NOINDEX or (kind is Kind.BROKEN and page.status in {404, 410}):
+        return ""
+    words = says(
+        f"failed:{page.outcome.partition(':')[2]}" if page.outcome.startswith("kept:") else page.outcome
+    )
+    return f"{words}: {page.detail}" if page.detail and page.detail != str(page.status) else words

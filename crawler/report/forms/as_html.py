@@ -1,0 +1,204 @@
+"""A report as one HTML file: no network, readable without scripts, printable, under 2 MB for any site.
+
+Everything from the network is text: Jinja2 escapes it, controls and bidi marks are made visible, and only http(s) URLs
+become links. A policy in the file lets no other style or script run than its own, by hash. Template, style and script
+are files beside this module; Jinja2 is imported only when a report is written.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from crawler.model.outcome import says
+from crawler.parse.credentials import masked
+from crawler.report.catalogue import GROUPED, Code
+from crawler.report.forms import svg
+from crawler.report.forms.as_text import UNFINISHED, difference, measure
+from crawler.report.log import duration
+from crawler.report.overview import Folder
+from crawler.report.printable import printable
+from crawler.report.report import Report
+from crawler.report.words import counted, minute, short, shortened, size
+
+LARGEST: Final = 2_000_000  # bytes of the file
+FEWER: Final = (100, 40, 15, 5, 1)  # rows of a table, until the file is small enough
+SHOWN: Final = 120  # characters of a URL or a detail
+TITLE: Final = 400  # characters of a tooltip
+LONGEST_LINK: Final = 2_100  # characters of a URL that is a link
+DOCS: Final = "https://github.com/sitemap-crawler/sitemap-crawler/blob/main/docs/report.md"
+RUNS: Final = 30  # shown
+KINDS: Final = (
+    ("listed", "Listed"),
+    ("kept", "Kept"),
+    ("unlisted", "Not listed"),
+    ("moved", "Moved"),
+    ("failed", "Failed"),
+)
+OFFSITE: Final = "unlisted:offsite"
+
+
+def rendered(report: Report) -> str:
+    """The whole file. With fewer rows, if it would be too large."""
+    page = _environment(report.known.site).from_string(_file("page.html.j2"))
+    text = ""
+    for most in FEWER:
+        text = page.render(_told(report), most=most)
+        if len(text.encode()) <= LARGEST:
+            break
+    return text
+
+
+def policy() -> str:
+    """The Content-Security-Policy of the file."""
+    style, script = _hash(_file("style.css")), _hash(_file("filter.js"))
+    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _file(name: str) -> str:
+    return files("crawler.report.forms").joinpath("html", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _environment(site: str) -> Environment:
+    env = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+    def path(url: str) -> str:
+        return printable(short(masked(url), site), SHOWN)
+
+    def href(url: str) -> str:
+        """Where a link leads; empty where none is to be made."""
+        is_web = url.startswith(("http://", "https://")) and url.isascii() and url.isprintable()
+        return url if is_web and len(url) <= LONGEST_LINK and masked(url) == url else ""
+
+    env.filters |= {
+        "path": path,
+        "href": href,
+        "full": lambda url: printable(masked(url), TITLE),
+        "text": lambda text: printable(shortened(masked(str(text)), site), SHOWN),
+        "number": lambda value: "-" if value is None else f"{value:,}",
+        "counted": counted,
+        "size": size,
+        "duration": duration,
+        "minute": minute,
+        "says": _says,
+        "ms": lambda value: f"{value:,} ms",
+    }
+    return env
+
+
+def _told(report: Report) -> Mapping[str, Any]:
+    """All that the template names."""
+    known, by_code = report.known, {finding.code.value: finding for finding in report.findings}
+    return {
+        "report": report,
+        "known": known,
+        "run": known.run,
+        "findings": by_code,
+        "measure": measure,
+        "grouped": {code.value for code in GROUPED},
+        "difference": difference(report) if report.changes.since is not None else None,
+        "outcomes": _outcomes(known.balance.outcomes),
+        "failed": _sum(known.balance.outcomes, "failed"),
+        "charts": _charts(report),
+        "unfinished": UNFINISHED,
+        "docs": DOCS,
+        "policy": Markup(policy()),  # noqa: S704 - our own words, with quotes
+        "style": Markup(_file("style.css")),  # noqa: S704 - our own file
+        "script": Markup(_file("filter.js")),  # noqa: S704 - our own file
+        "runs": list(known.runs)[-RUNS:],
+        "sections": _SECTIONS,
+        "codes": {code.value: code for code in Code},
+    }
+
+
+_SECTIONS: Final = (
+    ("broken", "Broken links", ("broken-link", "server-error", "unreachable", "redirect-loop")),
+    ("redirects", "Redirects", ("redirect-chain", "redirect-linked")),
+    ("canonical", "Canonical and noindex", ("canonical-broken", "canonical-chain", "noindex-canonical", "noindex-linked")),
+    ("stale", "Old sitemaps", ("sitemap-stale",)),
+    ("orphans", "Orphans", ("orphan",)),
+    ("duplicates", "Same text, same title", ("duplicate-content", "duplicate-title")),
+    ("robots", "robots.txt", ("robots-line", "robots-linked")),
+    ("traps", "Crawler traps", ("trap",)),
+    ("dates", "Dates", ("lastmod-lies", "no-lastmod")),
+)  # fmt: skip
+
+
+def _says(code: str) -> str:
+    try:
+        return says(code)
+    except ValueError:  # of a newer version
+        return printable(code)
+
+
+def _outcomes(outcomes: Mapping[str, int]) -> Sequence[tuple[str, Sequence[tuple[str, int]]]]:
+    """By kind, the most frequent first."""
+    every = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        (words, rows)
+        for kind, words in KINDS
+        if (rows := [(code, count) for code, count in every if code.partition(":")[0] == kind])
+    ]
+
+
+def _sum(outcomes: Mapping[str, int], kind: str) -> int:
+    return sum(count for code, count in outcomes.items() if code.partition(":")[0] == kind)
+
+
+def _charts(report: Report) -> Mapping[str, Markup]:
+    """The charts that there is something to draw of. Their labels are escaped in `svg`."""
+    runs = list(report.known.runs)[-RUNS:]
+    lines: dict[str, list[float | None]] = {
+        "listed": [run.publication.urls if run.publication else run.counted("listed") for run in runs],
+        "failed": [run.counted("failed") for run in runs],
+        "seconds": [run.seconds for run in runs],
+    }
+    charts = {
+        "balance": svg.stacked(_balance(report), "Every URL of the site by what became of it"),
+        "folders": svg.treemap(_folders(report.folders), "Folders by the number of known URLs"),
+        "depths": svg.bars(_depths(report), "Listed pages by clicks from the start"),
+    }
+    for name, values in lines.items():
+        if sum(value is not None for value in values) > 1:
+            charts[name] = svg.line(values, f"{name} over the last {len(runs)} runs")
+    return {name: Markup(chart) for name, chart in charts.items()}  # noqa: S704 - escaped where it is made
+
+
+def _balance(report: Report) -> list[svg.Part]:
+    balance = report.known.balance
+    parts = [svg.Part(words, _sum(balance.outcomes, kind), f"k-{kind}") for kind, words in KINDS]
+    offsite = balance.outcomes.get(OFFSITE, 0)
+    parts = [
+        part._replace(value=part.value - offsite) if part.css == "k-unlisted" else part for part in parts
+    ]
+    return [part for part in (*parts, svg.Part("Open", balance.open, "k-open")) if part.value]
+
+
+def _folders(folders: Sequence[Folder]) -> list[svg.Part]:
+    return [
+        svg.Part(
+            printable(masked(folder.name), 40),
+            folder.urls,
+            f"t{_shade(folder)}",
+            f"{printable(masked(folder.name), SHOWN)}: {counted(folder.urls, 'URL')}, {folder.failed:,} failed",
+        )
+        for folder in sorted(folders, key=lambda folder: -folder.urls)
+    ]
+
+
+def _shade(folder: Folder) -> int:
+    """0: nothing failed; 1 up to 5 %, 2 up to a quarter, 3 more."""
+    share = folder.failed / folder.urls
+    return 0 if not share else 1 if share <= 0.05 else 2 if share <= 0.25 else 3
+
+
+def _depths(report: Report) -> list[svg.Part]:
+    return [svg.Part(counted(depth, "click"), urls, "k-listed") for depth, urls in report.depths.items()]

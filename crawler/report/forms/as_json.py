@@ -1,0 +1,166 @@
+"""A report as JSON: the object that docs/report.schema.json describes.
+
+Texts are exact and escaped by the writer; what is not known is null and never missing. Keys may be added; anything
+else that changes raises `SCHEMA`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from crawler.model.rows import RunRow
+from crawler.model.trap import Trap
+from crawler.parse.credentials import masked
+from crawler.report.changes import Change
+from crawler.report.overview import Extremes
+from crawler.report.report import Finding, Item, Known, Report
+from crawler.report.words import iso
+
+SCHEMA: Final = 1
+
+
+def rendered(report: Report) -> str:
+    """The text of the file: ASCII, and no secret of a URL."""
+    return json.dumps(_masked(as_json(report)), indent=1) + "\n"
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as plain values."""
+    known, overview = report.known, report
+    return {
+        "schema": SCHEMA,
+        "program": known.program,
+        "site": f"{known.site}/",
+        "run": _run(known.run),
+        "balance": {
+            "discovered": known.balance.discovered,
+            "open": known.balance.open,
+            "outcomes": dict(known.balance.outcomes),
+        },
+        "sitemap": _sitemap(report),
+        "findings": [_finding(finding) for finding in report.findings],
+        "changes": _changes(report),
+        "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
+        "depths": [{"depth": depth, "urls": urls} for depth, urls in overview.depths.items()],
+        "folders": [folder._asdict() for folder in report.folders],
+        "statuses": [{"status": status, "urls": urls} for status, urls in report.statuses.items()],
+        "slowest": _extremes(report.slowest),
+        "largest": _extremes(report.largest),
+        "traps": [_trap(trap) for trap in known.traps],
+        "robots": _robots(report),
+        "runs": [_run(run) | _publication(run) for run in known.runs],
+        "settings": dict(known.settings),
+    }
+
+
+def _run(run: RunRow) -> dict[str, Any]:
+    return {
+        "number": run.number,
+        "started": iso(run.started),
+        "ended": iso(run.ended),
+        "complete": run.complete,
+        "exit": run.exit,
+        "seconds": run.seconds,
+        "requests": run.requests,
+        "bytes": run.bytes,
+    }
+
+
+def _publication(run: RunRow) -> dict[str, Any]:
+    told = run.publication
+    return {
+        "listed": told.urls if told else run.counted("listed"),
+        "failed": run.counted("failed"),
+        "discovered": run.discovered,
+    }
+
+
+def _sitemap(report: Report) -> dict[str, Any]:
+    run, changes = report.known.run, report.changes
+    told, counted = run.publication, changes.since is not None
+    return {
+        "published": told is not None,
+        "refused": run.refused,
+        "urls": told.urls if told else None,
+        "bytes": told.bytes if told else None,
+        "files": told.files if told else None,
+        "added": changes.added.count if counted else None,
+        "removed": changes.removed.count if counted and run.complete else None,
+        "changed": changes.dated.count if counted and run.complete else None,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code.value,
+        "severity": finding.code.severity.value,
+        "count": finding.count,
+        "new": finding.new,
+        "links": finding.links,
+        "pages": finding.pages,
+        "says": finding.says,
+        "items": [_item(item) for item in finding.items],
+        "more": finding.more,
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    return {
+        "url": item.url,
+        "status": item.status,
+        "detail": item.detail,
+        "links": item.links,
+        "from": list(item.sources),
+        "new": item.new,
+        "site_wide": item.site_wide,
+        "size": item.size,
+    }
+
+
+def _changes(report: Report) -> dict[str, Any] | None:
+    changes = report.changes
+    if changes.since is None:
+        return None
+
+    def some(items: Sequence[Change]) -> list[dict[str, str]]:
+        return [{"url": change.url, "why": change.why} for change in items]
+
+    return {
+        "since": changes.since,
+        "added": some(changes.added.items),
+        "removed": some(changes.removed.items) if report.known.run.complete else None,
+        "dated": some(changes.dated.items) if report.known.run.complete else None,
+    }
+
+
+def _extremes(told: Extremes | None) -> dict[str, Any] | None:
+    if told is None:
+        return None
+    return {"median": told.median, "p95": told.p95, "items": [item._asdict() for item in told.items]}
+
+
+def _trap(trap: Trap) -> dict[str, str]:
+    return {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
+
+
+def _robots(report: Report) -> dict[str, Any]:
+    known: Known = report.known
+    return {
+        "line": known.robots_line,
+        "names_sitemap": known.robots_names,
+        "rules": [
+            {"rule": rule.line, "urls": rule.urls, "links": rule.links, "example": rule.example}
+            for rule in report.rules
+        ],
+    }
+
+
+def _masked(value: Any) -> Any:
+    match value:
+        case str():
+            return masked(value)
+        case Mapping():
+            return {key: _masked(item) for key, item in value.items()}
+        case list():
+            return [_masked(item) for item in value]
+    return value

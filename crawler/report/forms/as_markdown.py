@@ -1,0 +1,90 @@
+"""A report as Markdown, for job summaries and comments: a table of findings, and the first items of each, folded.
+
+It stays below `ROOM`, since a comment on GitHub takes 65,536 characters. Text from the network stands in code spans, in
+which nothing is markup, and is made printable first.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from crawler.parse.credentials import masked
+from crawler.report.forms.as_text import UNFINISHED, balance, linked, measure, standing
+from crawler.report.printable import printable
+from crawler.report.report import Finding, Item, Report
+from crawler.report.words import minute, shortened
+
+ROOM: Final = 60_000  # characters
+ITEMS: Final = 20  # of each finding
+LONGEST: Final = 200  # characters of a URL or a detail
+CUT: Final = "\nThe rest did not fit: see `sitemap-crawler report`.\n"
+_TICKS: Final = re.compile(r"`+")
+
+
+def rendered(report: Report) -> str:
+    """The whole document."""
+    parts = [_head(report), *(_details(finding, report.known.site) for finding in report.findings)]
+    if not report.known.run.complete:
+        parts.append(f"\n{UNFINISHED}\n")
+    text = ""
+    for part in parts:
+        if len(text) + len(part) + len(CUT) > ROOM:
+            return text + CUT
+        text += part
+    return text
+
+
+def _head(report: Report) -> str:
+    run = report.known.run
+    lines = [
+        f"# {code(report.known.site + '/')}",
+        "",
+        f"Run {run.number}, {minute(run.started)}, {standing(report)}: {', '.join(balance(report))}.",
+        "",
+    ]
+    if not report.findings:
+        return "\n".join([*lines, "Nothing was found.", ""])
+    lines += ["| severity | finding | how many | |", "|---|---|---|---|"]
+    lines += [
+        f"| {f.code.severity.value} | {code(f.code.value)} | {measure(f)} | {f.code.says} |"
+        for f in report.findings
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _details(finding: Finding, site: str) -> str:
+    items = finding.items[:ITEMS]
+    if not items:
+        return ""
+    lines = ["", "<details>", f"<summary>{finding.code.heading}: {measure(finding)}</summary>", ""]
+    lines += [f"- {_line(finding, item, site)}" for item in items]
+    more = finding.count - len(items)
+    return "\n".join([*lines, *([f"- and {more:,} more"] if more else []), "", "</details>", ""])
+
+
+def _line(finding: Finding, item: Item, site: str) -> str:
+    return ", ".join(_words(finding, item, site))
+
+
+def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
+    yield " ".join(
+        filter(None, [str(item.status or ""), code(_shown(item.url, site)), "**new**" if item.new else ""])
+    )
+    if item.detail:
+        yield code(_shown(item.detail, site))
+    if item.sources or item.links:
+        said = linked(item, site, finding.code)
+        head, colon, names = said.partition(": ")
+        yield f"{head}{colon}{code(names)}" if names and item.sources and not item.site_wide else said
+
+
+def code(text: str) -> str:
+    """A code span, whatever is in the text: a fence longer than any within, no line breaks, no column of a table."""
+    text = text.replace("|", "¦") or " "
+    fence = "`" * (max((len(ticks) for ticks in _TICKS.findall(text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _shown(text: str, site: str) -> str:
+    return printable(shortened(masked(text), site), LONGEST)

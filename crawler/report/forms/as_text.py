@@ -1,0 +1,125 @@
+"""A report as plain text, for a terminal or a pipe: findings, the worst first. Text from the network is made printable."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crawler.parse.credentials import masked
+from crawler.report.catalogue import GROUPED, Code
+from crawler.report.printable import printable
+from crawler.report.report import Finding, Item, Report
+from crawler.report.words import counted, minute, shortened
+
+LONGEST: Final = 200  # characters of a URL or a detail
+SOURCES: Final = 2  # shown beside an item
+
+
+def rendered(report: Report) -> str:
+    """The whole text."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    known = report.known
+    yield f"{printable(known.site)}/  run {known.run.number}, {minute(known.run.started)}, {standing(report)}"
+    yield " · ".join(balance(report))
+    yield ""
+    if not report.findings:
+        yield "Nothing was found." if known.run.complete else "Nothing was found so far."
+    for finding in report.findings:
+        yield f"{finding.code.severity.value:<8} {finding.code.value:<18} {measure(finding)}"
+        yield from (f"  {line}" for line in _items(finding, known.site))
+        if finding.more and finding.items:
+            yield f"  and {finding.more:,} more"
+    if not known.run.complete:
+        yield ""
+        yield UNFINISHED
+
+
+UNFINISHED: Final = (
+    "The run is not complete: all of this is so far. What only a complete run can tell (orphans, stale sitemaps, "
+    "duplicates, missing dates, what is no longer listed) is left out."
+)
+
+
+def standing(report: Report) -> str:
+    """How far the run came."""
+    run = report.known.run
+    if run.refused:
+        return "complete, not published"
+    return "complete" if run.complete else "so far: not complete"
+
+
+def balance(report: Report) -> list[str]:
+    """Counts of URLs, and what changed in the sitemap."""
+    told, changes = report.known.balance, report.changes
+    sums = {"listed": told.listed}
+    for kind in ("unlisted", "moved", "failed"):
+        sums[kind] = sum(n for code, n in told.outcomes.items() if code.partition(":")[0] == kind)
+    sums["open"] = told.open
+    words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
+    if changes.since is not None:
+        words.append(f"sitemap {difference(report)}")
+    return words
+
+
+def difference(report: Report) -> str:
+    """`+3 -1 ~20`; what an unfinished run cannot tell is left out."""
+    changes = report.changes
+    parts = [f"+{changes.added.count:,}"]
+    if report.known.run.complete:
+        parts += [f"-{changes.removed.count:,}", f"~{changes.dated.count:,}"]
+    return " ".join(parts)
+
+
+def measure(finding: Finding) -> str:
+    """`47 URLs (2 new), 10,268 links on 10,137 pages`."""
+    noun = {Code.TRAP: "pattern", Code.LASTMOD_LIES: "host", Code.ROBOTS_LINE: "line"}.get(
+        finding.code, "URL"
+    )
+    if finding.code in GROUPED:
+        return f"{counted(finding.count, 'group')}, {counted(finding.pages, 'page')}"
+    words = counted(finding.count, noun)
+    if finding.new:
+        words += f" ({finding.new:,} new)"
+    if finding.links:
+        words += f", {counted(finding.links, 'link')}"
+        words += f" on {counted(finding.pages, 'page')}" if finding.pages else ""
+    return words
+
+
+def _items(finding: Finding, site: str) -> Iterator[str]:
+    for item in finding.items:
+        url = _shown(item.url, site)
+        if finding.code is Code.REDIRECT_CHAIN:
+            yield f"{url} → {_shown(item.detail, site)}"
+            continue
+        words = [str(item.status) if item.status else "  -", url]
+        words += ["new"] if item.new else []
+        words += [_shown(item.detail, site)] if item.detail else []
+        words += [linked(item, site, finding.code)] if item.sources or item.links else []
+        yield "  ".join(words)
+
+
+def linked(item: Item, site: str, code: Code) -> str:
+    """Who names it: `linked from 5 pages: /a, /b, and 3 more`."""
+    shown = ", ".join(_shown(source, site) for source in item.sources[:SOURCES])
+    if code in GROUPED:
+        rest = item.size - 1 - min(SOURCES, len(item.sources))
+        return f"the same: {shown}" + (f", and {rest:,} more" if rest > 0 else "")
+    if item.site_wide:
+        return site_wide(item)
+    if not item.links:
+        return f"named by {shown}"
+    rest = item.links - min(SOURCES, len(item.sources))
+    return f"linked from {counted(item.links, 'page')}: {shown}" + (
+        f", and {rest:,} more" if rest > 0 else ""
+    )
+
+
+def site_wide(item: Item) -> str:
+    """What is to be said where nearly every page has the link."""
+    return f"linked from {counted(item.links, 'page')}, nearly all: the template"
+
+
+def _shown(text: str, site: str) -> str:
+    return printable(shortened(masked(text), site), LONGEST)

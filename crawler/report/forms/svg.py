@@ -1,0 +1,160 @@
+"""Charts as inline SVG: numbers and labels in, markup out. Pure.
+
+No `style` attributes, which the policy of the page refuses: presentation attributes and classes only. Each chart has a
+`<title>` for readers who do not see it, and every number in one also stands in a table of the page.
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+WIDTH: Final = 960
+CHARACTER: Final = 7.2  # units, of a label of 12
+LINE: Final = 18
+
+
+class Part(NamedTuple):
+    """A share of a whole."""
+
+    label: str
+    value: int
+    css: str  # class of its fill
+    note: str = ""  # for the tooltip
+
+
+class Box(NamedTuple):
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def stacked(parts: Sequence[Part], title: str, height: int = 34) -> str:
+    """One bar of all parts, each as wide as its share; a part too small for its number has none."""
+    whole = sum(part.value for part in parts) or 1
+    gaps, x, inner = 2 * (len(parts) - 1), 0.0, list[str]()
+    for part in parts:
+        width = max(2.0, (WIDTH - gaps) * part.value / whole)
+        box = Box(x, 0, min(width, WIDTH - x), height)
+        inner.append(_filled(box, part, f"{part.label}: {part.value:,}"))
+        x += width + 2
+    return _svg(WIDTH, height, title, inner)
+
+
+def bars(parts: Sequence[Part], title: str) -> str:
+    """A horizontal bar for each part, with its label before and its number behind."""
+    most = max((part.value for part in parts), default=0) or 1
+    left = max((_length(part.label) for part in parts), default=0) + 10
+    right = max((_length(f"{part.value:,}") for part in parts), default=0) + 10
+    inner = []
+    for place, part in enumerate(parts):
+        y, width = place * 24, max(1.0, (WIDTH - left - right) * part.value / most)
+        inner.append(
+            f'<text x="{left - 8:g}" y="{y + 15}" text-anchor="end">{escape(part.label)}</text>'
+            f'<rect class="{part.css}" x="{left:g}" y="{y}" width="{width:.1f}" height="20" rx="2"/>'
+            f'<text x="{left + width + 8:.1f}" y="{y + 15}">{part.value:,}</text>'
+        )
+    return _svg(WIDTH, 24 * len(parts), title, inner)
+
+
+def treemap(parts: Sequence[Part], title: str, height: int = 320) -> str:
+    """A rectangle for each part, its area the share, as square as can be. The largest first."""
+    shown = [part for part in parts if part.value > 0]
+    boxes = squarified([part.value for part in shown], Box(0, 0, WIDTH, height))
+    return _svg(
+        WIDTH, height, title, [_filled(box, part, part.note) for box, part in zip(boxes, shown, strict=True)]
+    )
+
+
+def line(values: Sequence[float | None], title: str, width: int = 300, height: int = 70) -> str:
+    """A line over equal steps; where a value is not known, it has a gap."""
+    known = [value for value in values if value is not None]
+    most = max(known, default=0) or 1
+    step = (width - 12) / max(1, len(values) - 1)
+    points = [
+        None if value is None else (6 + place * step, height - 6 - (height - 12) * value / most)
+        for place, value in enumerate(values)
+    ]
+    inner = [f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>' for run in _runs(points)]
+    inner += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in filter(None, points)]
+    return _svg(width, height, title, inner, "line")
+
+
+def squarified(values: Sequence[float], room: Box) -> list[Box]:
+    """Rectangles of the areas of `values` (falling), which fill `room` (Bruls, Huizing, van Wijk 2000)."""
+    scale = room.width * room.height / (sum(values) or 1)
+    areas, boxes = [value * scale for value in values], list[Box]()
+    while areas:
+        side, row = min(room.width, room.height), areas[:1]
+        while len(row) < len(areas) and _worst(row, side) >= _worst(areas[: len(row) + 1], side):
+            row = areas[: len(row) + 1]
+        placed, room = _row(row, room)
+        boxes += placed
+        areas = areas[len(row) :]
+    return boxes
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """The least square of the rectangles in a row along `side`, as a ratio from 1 on."""
+    whole = sum(row) or 1e-9
+    return max(max(side**2 * area, whole**2) / max(min(side**2 * area, whole**2), 1e-9) for area in row)
+
+
+def _row(row: Sequence[float], room: Box) -> tuple[list[Box], Box]:
+    """The rectangles of a row along the shorter side, and the room that is left."""
+    x, y, width, height = room
+    boxes = []
+    if width >= height:
+        thick = sum(row) / (height or 1e-9)
+        for area in row:
+            long = area / (thick or 1e-9)
+            boxes.append(Box(x, y, thick, long))
+            y += long
+        return boxes, Box(room.x + thick, room.y, max(0.0, width - thick), height)
+    thick = sum(row) / (width or 1e-9)
+    for area in row:
+        long = area / (thick or 1e-9)
+        boxes.append(Box(x, y, long, thick))
+        x += long
+    return boxes, Box(room.x, room.y + thick, width, max(0.0, height - thick))
+
+
+def _filled(box: Box, part: Part, tip: str) -> str:
+    """A rectangle with its label, as far as that fits."""
+    x, y, width, height = box
+    labels = [text for text in (part.label, f"{part.value:,}") if _length(text) + 10 < width]
+    fits = (
+        labels if height >= 2 * LINE + 4 else labels[-1:] if len(labels) == 1 or height < LINE else labels[:1]
+    )
+    if height < LINE:
+        fits = []
+    elif height < 2 * LINE + 4 and len(labels) == 2 and _length(f"{part.label} {part.value:,}") + 10 < width:
+        fits = [f"{part.label} {part.value:,}"]
+    words = "".join(
+        f'<text class="on" x="{x + 6:.1f}" y="{y + 16 + place * LINE + max(0.0, (height - 24) / 2 if height < 2 * LINE + 4 else 0):.1f}">{escape(text)}</text>'
+        for place, text in enumerate(fits)
+    )
+    inset = f'x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{max(0.5, width - 1):.1f}" height="{max(0.5, height - 1):.1f}"'
+    return f'<g><title>{escape(tip)}</title><rect class="{part.css}" {inset} rx="2"/>{words}</g>'
+
+
+def _runs(points: Sequence[tuple[float, float] | None]) -> Iterator[list[tuple[float, float]]]:
+    run = list[tuple[float, float]]()
+    for point in (*points, None):
+        if point is None:
+            if len(run) > 1:
+                yield run
+            run = []
+        else:
+            run.append(point)
+
+
+def _length(text: str) -> float:
+    return CHARACTER * len(text)
+
+
+def _svg(width: int, height: int, title: str, inner: Sequence[str], css: str = "") -> str:
+    name = f' class="{css}"' if css else ""
+    return f'<svg{name} viewBox="0 0 {width} {height}" role="img"><title>{escape(title)}</title>{"".join(inner)}</svg>'

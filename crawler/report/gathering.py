@@ -1,0 +1,178 @@
+"""The passes over the rows of a state that gather a report. Pure: rows in, a `Report` out.
+
+No row is kept. Of each finding the first few are chosen while the rows go by, and the URLs of what they name by id are
+asked for at the end (`wanted`).
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from crawler.model.rows import EdgeRow, PageRow
+from crawler.model.trap import SAYS
+from crawler.parse.url import origin
+from crawler.report.catalogue import GROUPED, Code
+from crawler.report.changes import Changes
+from crawler.report.findings import Findings, Found
+from crawler.report.inbound import FIRST
+from crawler.report.overview import Overview
+from crawler.report.report import Finding, Item, Known, Report, Rule
+
+ITEMS: Final = 100  # of each finding, unless told otherwise
+RULES: Final = 100  # lines of robots.txt that are told
+COUNTED: Final = 10_000  # and that are counted
+
+
+@dataclass
+class _Picked:
+    """The first few of what is found under a code: the most linked, or the largest group, then in order of the URL."""
+
+    count: int = 0
+    new: int = 0
+    links: int = 0
+    heap: list[tuple[int, int, Found]] = field(default_factory=list)
+    members: dict[int, list[str]] = field(default_factory=dict)
+
+    def add(self, found: Found, most: int) -> None:
+        self.count += 1
+        self.new += found.new
+        self.links += found.links
+        if found.group is not None:
+            self.members[found.group] = []
+        item = (found.size if found.group is not None else found.links, -self.count, found)
+        if not most or len(self.heap) < most:
+            heapq.heappush(self.heap, item)
+        elif (left := heapq.heappushpop(self.heap, item)[2]).group is not None:
+            del self.members[left.group]
+
+    def join(self, found: Found) -> None:
+        """One more of a group that was met."""
+        others = self.members.get(found.group if found.group is not None else -1)
+        if others is not None and len(others) < FIRST:
+            others.append(found.page.url)
+
+    def shown(self) -> list[Found]:
+        return [found for _, _, found in sorted(self.heap, reverse=True)]
+
+
+@dataclass
+class _Rules:
+    """By which lines of robots.txt linked URLs are kept away."""
+
+    counts: dict[str, list[int]] = field(default_factory=dict)  # URLs and links
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, found: Found) -> None:
+        line = found.detail
+        if line not in self.counts and len(self.counts) >= COUNTED:
+            return
+        counts = self.counts.setdefault(line, [0, 0])
+        counts[0] += 1
+        counts[1] += found.links
+        self.examples.setdefault(line, found.page.url)
+
+    def told(self) -> list[Rule]:
+        every = [Rule(line, urls, links, self.examples[line]) for line, (urls, links) in self.counts.items()]
+        return sorted(every, key=lambda rule: (-rule.links, rule.line))[:RULES]
+
+
+class Gathering:
+    """`look` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
+
+    def __init__(self, known: Known, *, most: int = ITEMS) -> None:
+        """`most`: items of each finding that are kept; 0 for all."""
+        run = known.run
+        before = [other.number for other in known.runs if other.number < run.number]
+        self._known, self._most = known, most
+        self._findings = Findings(run.number, complete=run.complete)
+        self._overview = Overview(run.number, known.site)
+        self._changes = Changes(run.number, max(before, default=None), run.complete)
+        self._picked: dict[Code, _Picked] = {}
+        self._rules = _Rules()
+
+    def look(self, page: PageRow) -> None:
+        """The first pass."""
+        self._findings.look(page)
+        self._overview.look(page)
+        self._changes.look(page)
+
+    def close(self) -> None:
+        """Every page was looked at."""
+        self._findings.close()
+
+    def link(self, edges: EdgeRow) -> None:
+        """The second pass."""
+        self._findings.link(edges)
+
+    def pick(self, page: PageRow) -> None:
+        """The third pass. Pages in the order in which they are to be told."""
+        for found in self._findings.found(page):
+            picked = self._picked.setdefault(found.code, _Picked())
+            if found.first:
+                picked.add(found, self._most)
+            else:
+                picked.join(found)
+            if found.code is Code.ROBOTS_LINKED:
+                self._rules.add(found)
+
+    def wanted(self) -> set[int]:
+        """The ids whose URLs the report names."""
+        shown = [found for picked in self._picked.values() for found in picked.shown()]
+        return {number for found in shown for number in (*found.sources, *found.hops)}
+
+    def report(self, names: Mapping[int, str]) -> Report:
+        """What was gathered. `names`: the URLs of what was `wanted`."""
+        overview, known = self._overview, self._known
+        site_wide = {finding.code: finding for finding in _of_the_site(known)}
+        every = (site_wide.get(code) or self._finding(code, names) for code in Code)
+        return Report(
+            known,
+            [finding for finding in every if finding],
+            self._changes,
+            overview.lastmod(),
+            dict(sorted(overview.depths.items())),
+            overview.folders(),
+            dict(sorted(overview.statuses.items())),
+            overview.slowest,
+            overview.largest,
+            self._rules.told(),
+        )
+
+    def _finding(self, code: Code, names: Mapping[int, str]) -> Finding | None:
+        picked = self._picked.get(code)
+        if picked is None:
+            return None
+        items = [item_of(found, names, picked.members.get(found.group or 0, ())) for found in picked.shown()]
+        pages = self._findings.pages_in(code)
+        return Finding(code, picked.count, picked.new, picked.links, pages, items)
+
+
+def item_of(found: Found, names: Mapping[int, str], others: Sequence[str] = ()) -> Item:
+    """What was found, with URLs in place of ids. `others`: of its group."""
+    sources = [names[number] for number in found.sources if number in names]
+    hops = [names[number] for number in found.hops if number in names]
+    if found.named_by:
+        sources = [found.named_by]
+    if found.code in GROUPED:
+        sources = list(others)
+    detail = " → ".join(hops) if hops else found.detail
+    page = found.page
+    return Item(page.url, page.status, detail, found.links, sources, found.new, found.site_wide, found.size)
+
+
+def _of_the_site(known: Known) -> Iterator[Finding]:
+    """What is found of the site and not of a page."""
+    if known.traps:
+        items = [
+            Item(trap.example, detail=f"{SAYS.get(trap.kind, trap.kind)}: {trap.pattern}")
+            for trap in known.traps
+        ]
+        yield Finding(Code.TRAP, len(items), items=items)
+    if known.lies and known.run.complete:
+        items = [Item(f"{site}/", detail=why) for site, why in known.lies.items()]
+        yield Finding(Code.LASTMOD_LIES, len(items), items=items)
+    if known.robots_line and known.robots_names is False:
+        _, _, sitemap = known.robots_line.partition(" ")
+        item = Item(f"{origin(sitemap)}/robots.txt", detail=known.robots_line)
+        yield Finding(Code.ROBOTS_LINE, 1, items=[item])

@@ -1,0 +1,81 @@
+"""Who links to what: one pass over all edges of a run, in memory that grows by a few bytes a URL.
+
+Counts are an array by id; of URLs that may be findings the first pages that link to them are remembered, too. An
+inverse table in the state would cost a row for each link.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.model.rows import EdgeRow
+
+FIRST: Final = 8  # pages that link to a URL, by name
+LONGEST: Final = 20  # hops of a chain
+_NONE: Final = array("I", bytes(4 * FIRST))
+
+
+def numbers(size: int) -> "array[int]":
+    """So many zeros, four bytes each."""
+    return array("I", bytes(4 * size))
+
+
+class Inbound:
+    """Links, redirects and canonicals, seen from where they lead to."""
+
+    def __init__(self, kinds: bytearray, told: frozenset[int]) -> None:
+        """`kinds`: by id what each URL is, 0 for none of this run. `told`: those of which it is remembered who links."""
+        self._kinds, self._told = kinds, told
+        self._slot, self._sources = numbers(len(kinds)), array("I", _NONE)
+        self.count = numbers(len(kinds))  # pages that link to it, itself apart
+        self.target = numbers(len(kinds))  # where it redirects to, or its canonical
+        self.redirected = numbers(len(kinds))  # a URL that redirects to it
+        self.pages = 0  # that link anywhere
+        self.linking: Counter[int] = Counter()  # pages that link to a URL of that kind
+
+    def add(self, row: EdgeRow) -> None:
+        """All that leads away from one URL."""
+        met: set[int] = set()
+        kinds, count, told, size = self._kinds, self.count, self._told, len(self._kinds)
+        for link in row.links:
+            to = abs(link)
+            if to == row.id or to >= size:
+                continue
+            kind = kinds[to]
+            if kind in told:
+                met.add(kind)
+                if count[to] < FIRST:
+                    self._remember(to, row.id)
+            count[to] += 1
+        self.linking.update(met)
+        self.pages += bool(row.links)
+        self._lead(row)
+
+    def _lead(self, row: EdgeRow) -> None:
+        to = row.redirect or row.canonical
+        if 0 < to < len(self._kinds) and to != row.id:
+            self.target[row.id] = to
+            if row.redirect and not self.redirected[to]:
+                self.redirected[to] = row.id
+
+    def _remember(self, to: int, source: int) -> None:
+        slot = self._slot[to]
+        if not slot:
+            slot = self._slot[to] = len(self._sources)
+            self._sources.extend(_NONE)
+        self._sources[slot + self.count[to]] = source
+
+    def sources(self, number: int) -> Sequence[int]:
+        """The first pages that link to it, in the order in which they came."""
+        slot = self._slot[number]
+        return self._sources[slot : slot + min(FIRST, self.count[number])].tolist() if slot else []
+
+    def chain(self, number: int, longest: int = LONGEST) -> tuple[Sequence[int], bool]:
+        """Where it leads to, hop by hop, and whether that meets itself."""
+        hops: list[int] = []
+        at = self.target[number]
+        while at and at != number and at not in hops and len(hops) < longest:
+            hops.append(at)
+            at = self.target[at]
+        return hops, bool(at)

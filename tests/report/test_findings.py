@@ -1,0 +1,288 @@
+"""What is found in made states: one of each finding, what is new, what an unfinished run cannot tell, and flat memory."""
+
+import random
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.model.reasons import Cause, SeedKind, Why
+from crawler.model.rows import EdgeRow, PageRow
+from crawler.model.seed import Seed
+from crawler.parse.url import Url
+from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
+from crawler.report.findings import Findings
+from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
+from crawler.report.gathering import Gathering
+from crawler.report.groups import Groups
+from crawler.report.kinds import Kind, kind_of
+from tests.report.made import INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
+
+GOLDEN = {
+    "broken-link": ["/gone new 3", "/legal.html 15"],
+    "server-error": ["/down new 1"],
+    "unreachable": ["/slow 1"],
+    "redirect-loop": ["/loop new 0"],
+    "canonical-broken": ["/red 0"],
+    "sitemap-stale": ["/red 0"],
+    "canonical-chain": ["/blue new 0"],
+    "noindex-canonical": ["/thanks 1"],
+    "redirect-chain": ["/shop 1"],
+    "redirect-linked": ["/old-name new 1", "/shop 1"],
+    "orphan": ["/dated 0", "/workshop 0"],
+    "duplicate-content": ["/twin-1 0"],
+    "duplicate-title": ["/twin-1 0"],
+    "trap": ["/events/2031/05 0"],
+    "lastmod-lies": ["/ 0"],
+    "robots-line": ["/robots.txt 0"],
+    "robots-linked": ["/basket 1"],
+    "noindex-linked": ["/thanks 1"],
+    "no-lastmod": ["/workshop new 0"],
+}
+
+
+def told(state: MadeState) -> dict[str, list[str]]:
+    """By code: path, whether it is new, links."""
+    return {
+        finding.code.value: sorted(
+            f"{item.url.removeprefix(SITE)}{' new' if item.new else ''} {item.links}"
+            for item in finding.items
+        )
+        for finding in state.report().findings
+    }
+
+
+def test_a_site_with_one_of_each_finding() -> None:
+    assert told(planted()) == GOLDEN
+    assert list(GOLDEN) == [code.value for code in Code]
+
+
+def test_findings_are_told_the_worst_first() -> None:
+    order = list(Severity)
+    places = [order.index(code.severity) for code in Code]
+    assert places == sorted(places)
+
+
+def test_a_broken_link_is_told_with_the_pages_that_link_to_it() -> None:
+    finding = planted().report().finding(Code.BROKEN_LINK)
+    assert finding
+    legal, gone = finding.items
+    assert (legal.url, legal.site_wide, len(legal.sources)) == (f"{SITE}/legal.html", True, 8)
+    assert list(gone.sources) == [f"{SITE}/lanterns/{name}" for name in ("candle", "paper", "storm")]
+    assert (finding.count, finding.new, finding.links, finding.pages) == (2, 1, 18, 15)
+    assert "18 links on 15 pages" in finding.says
+
+
+def test_what_only_a_sitemap_names_is_told_with_the_sitemap() -> None:
+    state = MadeState()
+    state.page("/", seed=START)
+    state.page("/lost", "failed:not-found", status=404, seed=OLD_SITEMAP)
+    [item] = state.report().findings[0].items
+    assert list(item.sources) == [OLD_SITEMAP.name]
+
+
+def test_what_only_a_redirect_leads_to_is_told_with_the_redirect() -> None:
+    state = MadeState()
+    state.page("/", links=["/old"], seed=START)
+    state.page("/old", "moved", redirect="/lost")
+    state.page("/lost", "failed:not-found", status=404)
+    broken = state.report().finding(Code.BROKEN_LINK)
+    assert broken
+    assert [(item.url, list(item.sources)) for item in broken.items] == [(f"{SITE}/lost", [f"{SITE}/old"])]
+
+
+def test_a_redirect_is_told_hop_by_hop_and_a_round_is_a_loop() -> None:
+    state = MadeState()
+    state.page("/", seed=START)
+    for path, to in {"/1": "/2", "/2": "/3", "/3": "/4", "/a": "/b", "/b": "/a"}.items():
+        state.page(path, "moved", redirect=to)
+    state.page("/4", "unlisted:canonical", canonical="/")
+    report = state.report()
+    chains, loops = report.finding(Code.REDIRECT_CHAIN), report.finding(Code.REDIRECT_LOOP)
+    assert chains
+    assert loops
+    assert [item.detail.replace(SITE, "") for item in chains.items] == ["/2 → /3 → /4", "/3 → /4"]
+    assert [item.url.removeprefix(SITE) for item in loops.items] == ["/a", "/b"]
+
+
+def test_a_start_url_is_no_orphan_and_neither_is_what_a_redirect_leads_to() -> None:
+    state = MadeState()
+    state.page("/", links=["/old"], seed=START)
+    state.page("/old", "moved", redirect="/new")
+    state.page("/new", seed=OLD_SITEMAP)
+    state.page("/self", links=["/self"], seed=OLD_SITEMAP)
+    orphans = state.report().finding(Code.ORPHAN)
+    assert orphans
+    assert [item.url for item in orphans.items] == [f"{SITE}/self"]
+
+
+@pytest.mark.parametrize("status", ["crawling", "abandoned"])
+def test_an_unfinished_run_tells_nothing_that_needs_a_complete_one(status: str) -> None:
+    report = planted(status=status).report()
+    codes = {finding.code for finding in report.findings}
+    assert not codes & NEEDS_COMPLETE
+    assert {Code.BROKEN_LINK, Code.REDIRECT_CHAIN, Code.CANONICAL_BROKEN} <= codes
+    assert (report.changes.removed.count, report.changes.dated.count) == (0, 0)
+
+
+def test_nothing_is_new_in_a_first_run() -> None:
+    assert not [line for lines in told(planted(run=1)).values() for line in lines if "new" in line]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "was", "new"),
+    [
+        ("failed:not-found", "failed:forbidden", False),  # both are broken links
+        ("failed:not-found", "failed:timeout", True),
+        ("kept:server-error", "failed:server-error", False),
+        ("failed:dns", None, True),
+        ("failed:dns", "failed:tls", False),
+        ("moved", "moved", False),
+        ("moved", "listed", True),
+    ],
+)
+def test_new_is_what_was_not_so_in_the_run_before(outcome: str, was: str | None, new: bool) -> None:
+    state = MadeState(2)
+    state.page("/", links=["/x"], seed=START, was="listed")
+    state.page("/x", outcome, was=was)
+    [finding] = [f for f in state.report().findings if f.code is not Code.REDIRECT_CHAIN]
+    assert finding.items[0].new is new
+
+
+def test_every_outcome_has_a_kind_and_every_failure_is_found() -> None:
+    for cause in Cause:
+        state = MadeState()
+        state.page("/", links=["/x"], seed=START)
+        state.page("/x", f"failed:{cause.value}")
+        assert len(state.report().findings) == 1, cause
+        assert kind_of(f"kept:{cause.value}") is kind_of(f"failed:{cause.value}")
+    assert {kind_of(f"unlisted:{why.value}") for why in Why} <= set(Kind)
+    assert kind_of("listed") is Kind.LISTED
+    assert kind_of("") is Kind.OPEN
+
+
+@pytest.mark.parametrize(
+    "outcome", ["unlisted:offsite", "unlisted:excluded", "unlisted:type", "kept:timeout", "listed"]
+)
+def test_a_sitemap_may_name_what_is_listed_or_left_out_by_settings(outcome: str) -> None:
+    state = MadeState()
+    state.page("/", links=["/x"], seed=START)
+    state.page("/x", outcome, seed=OLD_SITEMAP)
+    assert state.report().finding(Code.SITEMAP_STALE) is None
+
+
+def test_items_are_cut_to_the_most_linked_and_the_rest_is_counted() -> None:
+    state = MadeState()
+    state.page("/", links=["/1", "/2", "/3"], seed=START)
+    state.page("/a", links=["/2", "/3"])
+    state.page("/b", links=["/3"])
+    for path in ("/1", "/2", "/3"):
+        state.page(path, "failed:not-found", status=404)
+    [cut] = state.report(most=2).findings
+    assert ([item.url[-1] for item in cut.items], cut.count, cut.more) == (["3", "2"], 3, 1)
+    [whole] = state.report(most=0).findings
+    assert whole.more == 0
+
+
+def test_the_largest_groups_are_shown_with_their_pages() -> None:
+    state = MadeState()
+    for title, pages in {"b": 2, "a": 2, "many": 20, "one": 1}.items():
+        for number in range(pages):
+            state.page(f"/{title}{number:02}", title=title, seed=START)
+    finding = state.report(most=2).finding(Code.DUPLICATE_TITLE)
+    assert finding
+    assert (finding.count, finding.pages, finding.more) == (3, 24, 1)
+    many, first = finding.items
+    assert (many.detail, many.size, len(many.sources), many.url[-2:]) == ("many", 20, 8, "00")
+    assert (first.detail, [url[-3:] for url in first.sources]) == ("a", ["a01"])
+
+
+def test_pages_of_two_hosts_are_no_duplicates() -> None:
+    state = MadeState()
+    state.page("/a", title="t", content="c", seed=START)
+    state.page("https://www.shop.example/a", title="t", content="c", seed=START)
+    assert state.report().findings == []
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=40))
+def test_groups_are_those_that_counting_finds(words: list[str]) -> None:
+    groups = Groups()
+    for word in words:
+        groups.add("site", word)
+    groups.close()
+    for word in "abcdef":
+        known = groups.group("site", word)
+        assert (known[1] if known else min(1, words.count(word))) == words.count(word)
+    assert groups.pages == sum(words.count(word) > 1 for word in words)
+
+
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_edges_changes_no_count(order: random.Random) -> None:
+    state = planted()
+    rows = list(state.leading())
+    order.shuffle(rows)
+    findings = Findings(state.run, complete=True)
+    for page in state.in_order():
+        findings.look(page)
+    findings.close()
+    for edges in rows:
+        findings.link(edges)
+    found = [one for page in state.in_order() for one in findings.found(page)]
+    by_path = {(one.code.value, one.page.url.removeprefix(SITE)): one.links for one in found}
+    assert by_path["broken-link", "/legal.html"] == 15
+    assert findings.pages_in(Code.BROKEN_LINK) == 15
+
+
+def test_ids_that_nobody_has_are_no_reason_to_fail() -> None:
+    findings = Findings(1, complete=True)
+    page = PageRow(1, Url(f"{SITE}/"), 1, "listed", seed=START)
+    findings.look(page)
+    findings.close()
+    findings.link(EdgeRow(1, page.url, [99_999, -99_999, 1], 99_999, 0))
+    assert [one.code for one in findings.found(page)] == [Code.NO_LASTMOD]
+
+
+# -- a site of 20,000 URLs -----------------------------------------------------------------------------------
+
+SIZE = 20_000
+
+
+def many_pages() -> Iterator[PageRow]:
+    seeds = (None, None, Seed(SeedKind.SITEMAP, f"{SITE}/sitemap.xml"), INPUT)
+    outcomes = ("listed", "failed:not-found", "moved", "unlisted:noindex", "listed", "unlisted:robots")
+    for number in range(1, SIZE + 1):
+        outcome = outcomes[number % 6]
+        yield PageRow(
+            number, Url(f"{SITE}/folder-{number % 997}/{number:07}"), 2, outcome, f"{SITE}/{number % 10}", 200, number % 7,
+            outcomes[number % 5], int(NIGHT), "header", None, f"{number // 2:016x}", seeds[number % 4],
+            f"Title {number // 3}", "text/html", number, number % 900,
+        )  # fmt: skip
+
+
+def many_edges() -> Iterator[EdgeRow]:
+    for number in range(1, SIZE + 1):
+        links = [(number * step) % SIZE + 1 for step in range(3, 19)]
+        yield EdgeRow(number, Url(f"{SITE}/{number}"), links, (number + 1) % SIZE if number % 6 == 2 else 0)
+
+
+@pytest.mark.slow
+def test_a_large_site_is_reported_in_little_memory() -> None:
+    state = MadeState(2)
+    gathering = Gathering(state.known())
+    for page in many_pages():
+        gathering.look(page)
+    tracemalloc.start()
+    gathering.close()
+    for edges in many_edges():
+        gathering.link(edges)
+    for page in many_pages():
+        gathering.pick(page)
+    report = gathering.report({number: f"{SITE}/{number}" for number in gathering.wanted()})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4_000_000 + 150 * SIZE, "bytes: what is shown, and little for each URL"
+    assert len(as_html.rendered(report)) < as_html.LARGEST
+    assert len(as_markdown.rendered(report)) < as_markdown.ROOM
+    assert all(len(form.rendered(report)) < 2_000_000 for form in (as_json, as_csv, as_text))

@@ -1,0 +1,388 @@
+"""The forms of a report: what they say of a planted site, and that nothing from a hostile one acts in any of them."""
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from crawler.report.catalogue import Code
+from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
+from crawler.report.report import Report
+from tests.report.made import HOSTILE, SITE, MadeState, hostile, planted
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
+STATES: dict[str, Callable[[], MadeState]] = {
+    "planted": planted,
+    "first": lambda: planted(run=1),
+    "unfinished": lambda: planted(status="crawling"),
+    "hostile": hostile,
+    "empty": MadeState,
+}
+UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+VOID = {"meta", "link", "br", "input", "img", "hr"}
+
+
+@pytest.fixture(params=STATES)
+def report(request: pytest.FixtureRequest) -> Report:
+    return STATES[request.param]().report()
+
+
+def checked(text: str) -> Any:
+    """A report in JSON, held to its schema and to the laws that a schema cannot say."""
+    said = json.loads(text)
+    jsonschema.validate(said, SCHEMA, cls=jsonschema.Draft202012Validator)
+    balance = said["balance"]
+    assert balance["discovered"] == balance["open"] + sum(balance["outcomes"].values())
+    for finding in said["findings"]:
+        assert finding["count"] == len(finding["items"]) + finding["more"]
+        assert finding["new"] >= sum(item["new"] for item in finding["items"])
+    return said
+
+
+# -- JSON, CSV, Markdown, text --------------------------------------------------------------------------------
+
+
+def test_json_is_as_the_schema_says(report: Report) -> None:
+    text = as_json.rendered(report)
+    checked(text)
+    assert text.isascii()
+    assert "s3cr3t" not in text
+
+
+def test_the_schema_knows_every_code_and_names_every_key() -> None:
+    finding = SCHEMA["properties"]["findings"]["items"]["properties"]
+    assert finding["code"]["enum"] == [code.value for code in Code]
+    assert set(SCHEMA["required"]) == set(json.loads(as_json.rendered(planted().report())))
+
+
+def test_csv_has_a_row_for_each_source() -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv.rendered(planted().report()))))
+    gone = [row for row in rows if row["url"] == f"{SITE}/gone" and row["code"] == "broken-link"]
+    assert [row["source"].rpartition("/")[2] for row in gone] == ["candle", "paper", "storm"]
+    assert {row["links"] for row in gone} == {"3"}
+
+
+def test_csv_always_has_a_header() -> None:
+    assert as_csv.rendered(MadeState().report()) == "severity,code,url,status,detail,links,source\r\n"
+
+
+def test_no_cell_of_a_csv_is_a_formula(report: Report) -> None:
+    cells = [cell for row in csv.reader(io.StringIO(as_csv.rendered(report))) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+
+
+@given(st.text())
+def test_a_cell_reads_back_as_text(text: str) -> None:
+    [[cell]] = csv.reader(io.StringIO(as_csv.line([text or "x"]), newline=""))
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown], ids=["text", "markdown"])
+def test_text_and_markdown_show_what_cannot_be_seen(form: ModuleType, report: Report) -> None:
+    text = form.rendered(report)
+    assert not UNSEEN.search(text)
+    assert "s3cr3t" not in text
+
+
+def test_text_says_what_a_person_asks_for() -> None:
+    text = as_text.rendered(planted().report())
+    assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
+    assert "15 listed · 4 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
+    assert "error    broken-link        2 URLs (1 new), 18 links on 15 pages\n" in text
+    assert "  404  /legal.html  linked from 15 pages, nearly all: the template\n" in text
+    assert "linked from 3 pages: /lanterns/candle, /lanterns/paper, and 1 more\n" in text
+    assert "  /shop → /store → /lanterns/\n" in text
+
+
+def test_an_unfinished_run_is_said_to_be_one() -> None:
+    report = planted(status="crawling").report()
+    assert "all of this is so far" in as_text.rendered(report)
+    assert "all of this is so far" in as_markdown.rendered(report)
+    assert "all of this is so far" in as_html.rendered(report)
+
+
+@pytest.mark.parametrize("text", ["a`b", "``", "`", "|", "", "a|b`` `c", "<b>", "*x*"])
+def test_a_code_span_holds_whatever_is_in_it(text: str) -> None:
+    span = as_markdown.code(text)
+    fence = re.match("`+", span)
+    assert fence
+    inner = span[len(fence[0]) : -len(fence[0])]
+    assert fence[0] not in re.findall("`+", inner)
+    assert "|" not in span
+
+
+def test_markdown_stays_small_enough_for_a_comment() -> None:
+    state = MadeState()
+    for number in range(600):
+        state.page("/" + "x" * 600 + f"{number}", "failed:dns", detail="y" * 900)
+        state.page("/" + "z" * 600 + f"{number}", "failed:not-found", links=[f"/{number}"], title="t")
+    assert len(as_markdown.rendered(state.report())) < as_markdown.ROOM
+
+
+# -- HTML, without a browser ------------------------------------------------------------------------------------
+
+
+class Outline(HTMLParser):
+    """Elements, attributes, and whether every element that is opened is closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: Counter[str] = Counter()
+        self.attributes: set[tuple[str, str]] = set()
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements[tag] += 1
+        self.attributes |= {(tag, name) for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements[tag] += 1
+        self.attributes |= {(tag, name) for name, _ in attrs}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_html_has_the_elements_of_its_template_and_no_others(report: Report) -> None:
+    page = Outline(as_html.rendered(report))
+    assert page.open == []
+    template = as_html._file("page.html.j2")
+    own = set(re.findall(r"<([a-z][a-z0-9]*)", template)) | {
+        "g",
+        "circle",
+        "polyline",
+        "text",
+        "rect",
+        "svg",
+        "title",
+    }
+    assert set(page.elements) <= own
+    assert (page.elements["script"], page.elements["style"], page.elements["h1"]) == (1, 1, 1)
+    assert page.elements["img"] == page.elements["link"] == page.elements["iframe"] == 0
+    assert not [
+        name for _, name in page.attributes if name.startswith("on") or name in {"style", "src", "action"}
+    ]
+
+
+def test_html_reaches_for_nothing(report: Report) -> None:
+    text = as_html.rendered(report)
+    for link in Outline(text).links:
+        assert link.startswith(("http://", "https://", "#")), link
+    assert "@import" not in text
+    assert "url(" not in text.partition("<body>")[0]
+
+
+def test_html_parses_to_the_same_tree_by_the_standard(report: Report) -> None:
+    tree = LexborHTMLParser(as_html.rendered(report))
+    outline = Outline(as_html.rendered(report))
+    for name in ("table", "tr", "td", "section", "h2", "h3", "details", "script", "a"):
+        assert len(tree.css(name)) == outline.elements[name], name
+    ids = [node.attributes["id"] for node in tree.css("[id]")]
+    assert len(ids) == len(set(ids))
+    targets = {(node.attributes["href"] or "")[1:] for node in tree.css("a[href^='#']")}
+    assert targets <= set(ids)
+
+
+def test_the_policy_of_the_file_lets_its_own_style_and_script_run_and_no_other() -> None:
+    text = as_html.rendered(planted().report())
+    tree = LexborHTMLParser(text)
+    [policy] = [node.attributes["content"] for node in tree.css("meta[http-equiv='Content-Security-Policy']")]
+    assert policy
+    assert policy.startswith("default-src 'none'; ")
+    for name in ("style", "script"):
+        inner = text.partition(f"<{name}>")[2].partition(f"</{name}>")[0]
+        digest = b64encode(hashlib.sha256(inner.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_html_shows_what_cannot_be_seen_and_no_secret() -> None:
+    text = as_html.rendered(hostile().report())
+    assert not UNSEEN.search(text)
+    assert "s3cr3t" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    for path in HOSTILE[:3]:
+        assert path not in text
+
+
+def test_html_is_marked_as_not_to_be_indexed_and_every_column_has_a_head() -> None:
+    tree = LexborHTMLParser(as_html.rendered(planted().report()))
+    names = {node.attributes["name"]: node.attributes["content"] for node in tree.css("meta[name]")}
+    assert (names["robots"], names["referrer"]) == ("noindex", "no-referrer")
+    assert all(node.attributes.get("scope") for node in tree.css("th"))
+    assert all("noreferrer" in (node.attributes["rel"] or "") for node in tree.css("a[href^='http']"))
+    assert all(
+        node.attributes.get("role") == "img" or node.attributes.get("aria-hidden") for node in tree.css("svg")
+    )
+    headings = [int((node.tag or "h9")[1]) for node in tree.css("h1, h2, h3")]
+    assert headings[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(headings))
+
+
+def test_html_of_a_site_of_long_urls_stays_small() -> None:
+    state = MadeState()
+    longs = [f"/{'l' * 1_900}{number}" for number in range(120)]
+    for number, path in enumerate(longs):
+        state.page(path, "failed:not-found", status=404, links=longs[number : number + 9], seed=None)
+        state.page(f"/{path[1:-1]}-{number}", links=longs[:9], title="t" * 900, content="c", lastmod=None)
+    for number in range(120):
+        state.page(f"/m{'m' * 1_900}{number}", "moved", redirect=longs[number])
+    assert len(as_html.rendered(state.report())) < as_html.LARGEST
+
+
+def test_the_script_is_small() -> None:
+    assert len(as_html._file("filter.js")) < 2_000
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_have_contrast(scheme: int) -> None:
+    block = re.findall(r":root \{(.*?)\}", as_html._file("style.css"), re.DOTALL)[scheme]
+    colours = dict(re.findall(r"--([a-z]+): (#[0-9a-f]+);", block))
+    for name in ("fg", "muted", "link", "bad", "warn"):
+        assert contrast(colours[name], colours["bg"]) >= 4.5, name
+    for name in ("link", "warn", "muted", "moved", "bad", "good"):
+        assert contrast(colours["on"], colours[name]) >= 4.5, name
+
+
+# -- charts -------------------------------------------------------------------------------------------------------
+
+SHARES = st.lists(st.integers(1, 1_000_000), min_size=1, max_size=60).map(
+    lambda values: sorted(values, reverse=True)
+)
+
+
+@given(SHARES)
+def test_a_treemap_fills_its_room_by_share(values: list[int]) -> None:
+    room = svg.Box(0, 0, 960, 320)
+    boxes = svg.squarified(values, room)
+    whole = sum(values)
+    for value, box in zip(values, boxes, strict=True):
+        assert box.width * box.height == pytest.approx(960 * 320 * value / whole, rel=1e-3, abs=1e-3)
+        assert box.x >= -1e-6
+        assert box.y >= -1e-6
+        assert box.x + box.width <= 960 + 1e-3
+        assert box.y + box.height <= 320 + 1e-3
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 10**9)), max_size=30), st.text(max_size=20))
+def test_charts_are_well_formed_whatever_they_show(values: list[int | None], label: str) -> None:
+    parts = [svg.Part(label, value or 0, "k-listed", label) for value in values]
+    for chart in (
+        svg.line(values, label),
+        svg.bars(parts, label),
+        svg.stacked(parts, label),
+        svg.treemap(parts, label),
+    ):
+        outline = Outline(chart)
+        assert outline.open == []
+        assert set(outline.elements) <= {"svg", "title", "g", "rect", "text", "polyline", "circle"}
+        assert not [name for _, name in outline.attributes if name == "style" or name.startswith("on")]
+
+
+# -- HTML, in a browser -------------------------------------------------------------------------------------------
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--virtual-time-budget=2000",
+)
+in_a_browser = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None and os.environ.get("CI") != "true",
+        reason="needs Debian's chromium, which .ci/run installs",
+    ),
+]
+
+
+def browsed(path: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    assert CHROMIUM, "chromium is not installed"
+    profile = f"--user-data-dir={path.parent / 'profile'}"
+    words = [CHROMIUM, *QUIET, profile, "--enable-logging=stderr", *flags, path.as_uri()]
+    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", ["planted", "hostile"])
+class TestInABrowser:
+    pytestmark = in_a_browser
+
+    def test_nothing_acts_and_nothing_is_refused(self, name: str, tmp_path: Path) -> None:
+        file = tmp_path / "report.html"
+        file.write_text(as_html.rendered(STATES[name]().report()))
+        done = browsed(file, "--dump-dom")
+        assert "CONSOLE" not in done.stderr
+        assert f"<title>{SITE}: report of run" in done.stdout
+
+    @pytest.mark.parametrize("width", [1100, 420])
+    def test_it_can_be_seen(self, name: str, width: int, tmp_path: Path) -> None:
+        file, picture = tmp_path / "report.html", tmp_path / "report.png"
+        file.write_text(as_html.rendered(STATES[name]().report()))
+        browsed(file, f"--screenshot={picture}", f"--window-size={width},2000")
+        blank = tmp_path / "blank.html"
+        blank.write_text("<!doctype html><title>blank</title>")
+        browsed(blank, f"--screenshot={tmp_path / 'blank.png'}", f"--window-size={width},2000")
+        assert picture.stat().st_size > 5 * (tmp_path / "blank.png").stat().st_size
+
+
+@pytest.mark.slow
+@in_a_browser[1]
+def test_filters_work_in_a_browser(tmp_path: Path) -> None:
+    state = planted()
+    for number in range(20):
+        state.page(
+            f"/lost-{number}", "failed:not-found", status=404, links=[f"/lost-{number - 1}"], seed=None
+        )
+    state.page("/", links=[f"/lost-{number}" for number in range(20)])
+    text = as_html.rendered(state.report())
+    driver = 'const b=document.querySelector("input[data-for=t-broken-link]");b.value="lost-7";b.dispatchEvent(new Event("input"));'
+    digest = b64encode(hashlib.sha256(driver.encode()).digest()).decode()
+    text = text.replace("script-src ", f"script-src 'sha256-{digest}' ").replace(
+        "</body>", f"<script>{driver}</script></body>"
+    )
+    file = tmp_path / "report.html"
+    file.write_text(text)
+    tree = LexborHTMLParser(browsed(file, "--dump-dom").stdout)
+    rows = tree.css("#t-broken-link tbody tr")
+    shown = [row for row in rows if "hidden" not in row.attributes]
+    assert 0 < len(shown) < len(rows) == 22
+    assert all("lost-7" in row.text() for row in shown)
