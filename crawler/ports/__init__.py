@@ -1,7 +1,7 @@
 """The seams of a crawl, as Protocols: the page to read first.
 
 `engine/crawl` knows these and nothing concrete; `app` puts the pieces in. To extend the program, wrap a `Fetcher`,
-implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Queue`, `Hosts`, `Runs`, `Record`.
+implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Queue`, `Hosts`, `Runs`, `Record`, `Rows`.
 """
 
 from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Turn
@@ -9,6 +9,7 @@ from crawler.ports.frontier import Frontier, History
 from crawler.ports.hosts import Hosts
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.record import Record
+from crawler.ports.rows import Rows
 from crawler.ports.runs import Run, Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
@@ -26,6 +27,7 @@ __all__ = [
     "Record",
     "Request",
     "Round",
+    "Rows",
     "Run",
     "Runs",
     "Sink",

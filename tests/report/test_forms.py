@@ -386,3 +386,14 @@ def test_filters_work_in_a_browser(tmp_path: Path) -> None:
     shown = [row for row in rows if "hidden" not in row.attributes]
     assert 0 < len(shown) < len(rows) == 22
     assert all("lost-7" in row.text() for row in shown)
+
+
+def test_the_document_explains_every_code() -> None:
+    text = (ROOT / "docs/report.md").read_text()
+    parts = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    assert [part.splitlines()[0] for part in parts] == [code.value for code in Code]
+    assert all(len(part) > 100 for part in parts)
+    for part in text.split("\n## ")[1:]:
+        severity = part.splitlines()[0].lower().removesuffix("s")
+        codes = [code.value for code in Code if code.severity.value == severity]
+        assert re.findall(r"^### (.+)", part, re.MULTILINE) == codes
