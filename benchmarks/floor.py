@@ -19,8 +19,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import nobody
-from crawler.fetch.httpx_transport import PoolTransport
 from crawler.fetch.pool import Place, Pool
+from crawler.fetch.routes import Proxies
+from crawler.fetch.transport import PoolTransport
+from crawler.settings.sections import Http
 
 HEADERS = {"user-agent": "floor", "accept-encoding": "gzip, deflate, br, zstd"}
 
@@ -30,7 +32,7 @@ async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
     parts = urlsplit(start)
     place = Place(parts.scheme, parts.hostname or "", parts.port or 80)
     pool = Pool(AddressGuard(allowed=["127.0.0.1"]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
-    transport = PoolTransport(pool)
+    transport = PoolTransport(pool, Proxies(Http()).place)
     seen, todo = {start}, [start]
     waiting, pages = 0, list[str]()
     more = asyncio.Condition()
@@ -51,8 +53,9 @@ async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
         pieces = []
         while piece := await answer.read():
             pieces.append(piece)
-        await answer.close()
-        return b"".join(pieces) if any(n == "content-type" and "html" in v for n, v in answer.fields) else b""
+        await answer.aclose()
+        is_html = any(n.lower() == b"content-type" and b"html" in v for n, v in answer.fields)
+        return b"".join(pieces) if is_html else b""
 
     async def work() -> None:
         nonlocal waiting

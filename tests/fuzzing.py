@@ -131,7 +131,7 @@ def answer(data: bytes) -> None:
             await reply.begin()
             while await reply.read():
                 pass
-            await reply.close()
+            await reply.aclose()
         except (BrokenAnswer, CutShort, TooMuchHead, TooMuchWire):
             reply.drop()
 

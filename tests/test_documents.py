@@ -232,7 +232,7 @@ def test_public_names_are_in_the_library_document() -> None:
 @pytest.mark.parametrize("source", [README, LIBRARY], ids=["README", "library"])
 @pytest.mark.slow
 def test_the_example_runs_unchanged(source: str, tmp_path: Path) -> None:
-    [code] = re.findall(r"```python\n(.*?)```", source, re.DOTALL)
+    code, *_ = re.findall(r"```python\n(.*?)```", source, re.DOTALL)
     site = Site()
     site.page("/", links=["/a"])
     site.page("/a")
@@ -249,6 +249,29 @@ def test_the_example_runs_unchanged(source: str, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == f"Sitemap: {origin}/sitemap.xml.gz"
     assert done.stdout.count("listed") == 2
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["around ours", "in its place"])
+@pytest.mark.slow
+def test_the_examples_of_transports_run_unchanged(number: int, tmp_path: Path) -> None:
+    code = re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[number]
+    site = Site()
+    site.page("/", links=["/about"])
+    site.page("/about")
+    with site.serve() as origin:
+        (tmp_path / "example.py").write_text(code.replace("https://example.com/", origin + "/"))
+        done = subprocess.run(
+            [sys.executable, "example.py"],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        *lines, last = done.stdout.splitlines()
+        assert last == "2 pages"
+        assert any(f" s 200 {origin}/about" in line for line in lines) == (number == 1)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.retry import Retrying
+from crawler.fetch.routes import Transport
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
@@ -44,12 +45,17 @@ def check_extras(settings: Settings) -> None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
 
 
-def open_fetcher(settings: Settings) -> HttpFetcher:
-    """Single exchanges, to be entered. Raises `ConfigError`."""
+def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:
+    """Single exchanges, to be entered. `transport`: see `open_job`. Raises `ConfigError`."""
+    if transport is not None and settings.pace.processes > 1:
+        raise ConfigError(
+            "processes must be 1 when a transport is passed in: it cannot be sent to a process."
+        )
     starts = starts_of(settings)
     guard = AddressGuard(starts, settings.http.allow_address, settings.scope.allow_host)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})
-    return HttpFetcher(settings.http, guard, identity, connections=settings.pace.concurrency + 2)
+    connections = settings.pace.concurrency + 2
+    return HttpFetcher(settings.http, guard, identity, connections=connections, transport=transport)
 
 
 @asynccontextmanager

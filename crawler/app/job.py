@@ -33,6 +33,7 @@ from crawler.engine.robots import Robots
 from crawler.errors import FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
+from crawler.fetch.routes import Transport
 from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
@@ -233,9 +234,16 @@ class _Stream:
 
 @asynccontextmanager
 async def open_job(
-    settings: Settings, *, clock: Callable[[], float] = time.monotonic, sinks: Sequence[Sink] = ()
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sinks: Sequence[Sink] = (),
+    transport: Transport | None = None,
 ) -> AsyncIterator[Job]:
     """Everything that one crawl needs, opened; closed again on the way out.
+
+    `transport`: any `httpx.AsyncBaseTransport` in the place of ours, or a function that is given ours and answers with
+    one around it (docs/library.md says what then still holds). It is closed with the job.
 
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """
@@ -256,9 +264,8 @@ async def open_job(
             lines.normalise = normaliser(settings, base=base)
         traps = Traps(settings.scope.allow_trap)
         turn = politeness.Politeness(time.time, anyio.sleep, far=far_of(settings))
-        plain = await stack.enter_async_context(
-            open_fetcher(settings)
-        )  # what is wrong shows before state is touched
+        # What is wrong shows before state is touched.
+        plain = await stack.enter_async_context(open_fetcher(settings, transport))
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))

@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 import anyio
+import httpx
 
 from crawler.fetch.bad_ports import BAD_PORTS
 from crawler.parse import url as urls
@@ -34,11 +35,11 @@ _INNER: Final = tuple(
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})  # before an IPv4 address, in any IPv6 network (RFC 5214)
 
 
-class AddressRefused(Exception):  # noqa: N818 - becomes Cause.ADDRESS where it is caught
+class AddressRefused(httpx.ConnectError):
     """The port, or every address of the host, is one that we may not connect to."""
 
 
-class NoAddress(Exception):  # noqa: N818 - becomes Cause.DNS where it is caught
+class NoAddress(httpx.ConnectError):
     """The name does not resolve. `passing` when the name server could not say."""
 
     def __init__(self, text: str, *, passing: bool) -> None:
@@ -152,7 +153,9 @@ class AddressGuard:
         return f"{host} is {listed}"
 
     def check_literal(self, host: str, port: int) -> None:
-        """Refuse what a proxy would connect to for us: a bad port, or an address. A name is the proxy's to resolve.
+        """Refuse what a proxy, or a transport of others, may not connect to for us: a bad port, or an address.
+
+        A name is theirs to resolve.
 
         Raises `AddressRefused`.
         """
@@ -162,10 +165,8 @@ class AddressGuard:
         try:
             address = ip_address(host.partition("%")[0])
         except ValueError:
-            if (
-                _name(host).rpartition(".")[2] == "localhost"
-            ):  # names of the proxy's own machine (RFC 6761 6.3)
-                raise AddressRefused(f"{host} is the proxy itself") from None
+            if _name(host).rpartition(".")[2] == "localhost":  # names of the machine itself (RFC 6761 6.3)
+                raise AddressRefused(f"{host} is the machine that makes the connection") from None
             return
         if not self._open_to_all(port, address):
             raise AddressRefused(self._refusal(host, port, [address]))

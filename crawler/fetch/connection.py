@@ -2,16 +2,17 @@
 
 The bytes are parsed by llhttp (`httptools`), strictly. What is ours is the hygiene: what comes after a complete
 body, or while nothing was asked, belongs to no answer (RFC 9112 9.2), and the connection is dropped. Not a pool, and
-without opinions on the body beyond where it ends.
+without opinions on the body beyond where it ends. What fails is one of httpx's exceptions, as `transport` needs them.
 """
 
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Self
 
 import anyio
 import anyio.lowlevel
+import httpx
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from crawler.fetch.readiness import readiness
@@ -22,24 +23,26 @@ MAX_FIELDS: Final = 1_000  # header fields
 MAX_TRAILER: Final = (
     65_536  # bytes of trailer fields, and of anything else that comes in a row and is no body
 )
+FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})  # fields that say where a body ends
+MAX_REASON: Final = 1_000  # bytes of a reason phrase that are kept
 DRAINED: Final = 65_536  # bytes of an unwanted body that are read to keep the connection
 DRAINING: Final = 1.0  # seconds for that
 BREATH: Final = 16  # reads in a row, after which others get their turn
 
 
-class BrokenAnswer(Exception):  # noqa: N818 - these become values where they are caught
+class BrokenAnswer(httpx.RemoteProtocolError):
     """What came is no valid HTTP."""
 
 
-class TooMuchHead(Exception):  # noqa: N818
+class TooMuchHead(httpx.RemoteProtocolError):
     """More header fields, or bytes of them, than any server needs."""
 
 
-class TooMuchWire(Exception):  # noqa: N818
+class TooMuchWire(httpx.ReadError):
     """More bytes came for one answer than it may have."""
 
 
-class CutShort(Exception):  # noqa: N818
+class CutShort(httpx.ReadError):
     """The connection ended in the middle of the answer."""
 
 
@@ -129,8 +132,8 @@ class Wire:
         self._socket.close()
 
 
-class Answer:
-    """One answer as it comes in: its head is there, its body is read piece by piece."""
+class Answer(httpx.AsyncByteStream):
+    """One answer as it comes in: its head is there, its body is read piece by piece, or iterated over."""
 
     __slots__ = (
         "_allowance",
@@ -150,6 +153,7 @@ class Answer:
         "_trailer",
         "_wire",
         "fields",
+        "reason",
         "status",
     )  # fmt: skip
 
@@ -160,8 +164,8 @@ class Answer:
 
         `first`: on this connection. Of a later one with bytes behind it, nobody can say which of the two it is.
         """
-        self.status = 0
-        self.fields: list[tuple[str, str]] = []
+        self.status, self.reason = 0, b""
+        self.fields: list[tuple[bytes, bytes]] = []  # as they came
         self._wire, self._allowance, self._done, self._first = wire, allowance, done, first
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._pieces: list[bytes] = []
@@ -189,7 +193,17 @@ class Answer:
         pieces, self._pieces = self._pieces, []
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def close(self) -> None:
+    def __aiter__(self) -> Self:
+        """The pieces of the body, as `read` gives them."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """See `read`."""
+        if piece := await self.read():
+            return piece
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
         """The body is read, or nobody wants it, or not the rest of it."""
         if self._parser is None:
             return
@@ -268,7 +282,12 @@ class Answer:
         if self._headed:
             self._trailer += len(name) + len(value)
         else:
-            self.fields.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+            self.fields.append((name, value))
+
+    def on_status(self, reason: bytes) -> None:
+        """The reason phrase, or a part of it."""
+        if not self._headed:
+            self.reason = (self.reason + reason)[:MAX_REASON]
 
     def on_headers_complete(self) -> None:
         """The head of the answer, or of an informational one before it (RFC 9110 15.2)."""
@@ -278,7 +297,7 @@ class Answer:
         self._informed = 100 <= status < 200
         if not self._informed:
             self._headed, self.status = True, status
-            self._framed = any(name in {"content-length", "transfer-encoding"} for name, _ in self.fields)
+            self._framed = any(name.lower() in FRAMING for name, _ in self.fields)
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body."""
@@ -288,7 +307,7 @@ class Answer:
     def on_message_complete(self) -> None:
         """The end, or that of an informational answer."""
         if self._informed:
-            self._informed = False
+            self._informed, self.reason = False, b""
             self.fields.clear()
         elif not self._complete and self._parser is not None:
             self._complete, self._keeps = True, self._parser.should_keep_alive()

@@ -1,30 +1,25 @@
-"""httpx beneath or above: any transport of httpx in the place of our own, and our own in the place of httpx's.
+"""httpx's own transport, and anybody's: for HTTP/2, for proxies that are not plain HTTP, and for what is handed in.
 
-The first serves HTTP/2, proxies that are not plain HTTP, and tests; the second lets `httpx.AsyncClient` stand on
-`Pool`. Both are thin: what an exchange may cost and what its bytes mean is decided in `exchange`. httpx takes bytes
-behind a body for the answer to the next request, so over HTTP/1.1 its connections serve one request each.
+httpx takes bytes behind a body for the answer to the next request, so over HTTP/1.1 its connections serve one request
+each. What an exchange may cost and what its bytes mean is decided in `exchange`.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import httpcore
 import httpx
 from httpcore._backends.anyio import AnyIOBackend  # no public way to it; the httpx 0.28 line keeps the name
 
 from crawler.errors import ConfigError
-from crawler.fetch.address_guard import AddressGuard, AddressRefused, NoAddress
-from crawler.fetch.connection import Answer, BrokenAnswer, CutShort, TooMuchHead, TooMuchWire, nobody
-from crawler.fetch.pool import NoConnection, Place, Pool
-from crawler.fetch.transport import Answering, Causes, Way
-from crawler.model.reasons import Cause
-from crawler.parse import url as urls
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.connection import nobody
+from crawler.fetch.pool import PORTS
+from crawler.fetch.transport import PROGRESS
 
 MOST_ORIGINS: Final = 10_000  # that are remembered
-MAX_WIRE = 100_000_000  # bytes of one answer, for whoever uses the pool through httpx
 
 
 class ChoseHttp1(Exception):  # noqa: N818 - caught here, and nobody's failure
@@ -86,112 +81,82 @@ class _Backend(AnyIOBackend):
         return _OnlyHttp2(stream) if self._http2 else stream
 
 
-# httpx's tree, flattened: the first that fits. A test fails when httpx gains one that none of these covers.
-CAUSES: Final[Causes] = (
-    (httpx.TimeoutException, Cause.TIMEOUT, True),
-    (httpx.ConnectError, Cause.CONNECT, True),
-    (httpx.ProxyError, Cause.CONNECT, True),
-    (httpx.NetworkError, Cause.TRUNCATED, True),
-    (httpx.RemoteProtocolError, Cause.PROTOCOL, True),
-    (httpx.TransportError, Cause.PROTOCOL, False),
-    (httpx.InvalidURL, Cause.PROTOCOL, False),
-    (httpx.StreamError, Cause.TRUNCATED, True),
-)
+class Foreign(httpx.AsyncBaseTransport):
+    """A transport that is not ours, and what can be promised over it: one request a connection, progress, no literals.
 
-
-class HttpxAnswer:
-    """An answer of httpx that reads as one of ours does."""
-
-    def __init__(self, answer: httpx.Response, heard: Callable[[int], None]) -> None:
-        self.status = answer.status_code
-        self.fields = [(name.lower(), value) for name, value in answer.headers.multi_items()]
-        self._answer, self._heard = answer, heard
-        self._pieces = cast("httpx.AsyncByteStream", answer.stream).__aiter__()  # as it came, coded
-
-    async def read(self) -> bytes:
-        """More of the body; nothing at its end."""
-        async for piece in self._pieces:
-            if piece:
-                self._heard(len(piece))
-                return piece
-        return b""
-
-    async def close(self) -> None:
-        """Let go of the answer."""
-        await self._answer.aclose()
-
-
-class OverHttpx:
-    """A `Way` over a transport of httpx, through its client."""
-
-    causes: Causes = CAUSES
+    The guard sees the ports and addresses that stand in a URL; what a name resolves to is the transport's to know.
+    """
 
     def __init__(
-        self,
-        transport: httpx.AsyncBaseTransport,
-        through: AddressGuard | None = None,
-        *,
-        http2: bool = False,
+        self, transport: httpx.AsyncBaseTransport, guard: AddressGuard | None, *, http2: bool = False
     ) -> None:
-        """`through`: the guard that is asked what a proxy may connect to for us. `http2`: nothing else is spoken."""
-        self._through, self._more = through, {} if http2 else {"connection": "close"}
-        self._client = httpx.AsyncClient(
-            transport=transport,
-            timeout=None,  # noqa: S113 - the exchange has its own
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none are kept
-            follow_redirects=False,
-            trust_env=False,
-        )
+        """`guard`: None, if the transport asks it for itself. `http2`: it speaks nothing else."""
+        self._transport, self._guard, self._http2 = transport, guard, http2
 
-    async def ask(
-        self, url: str, headers: Mapping[str, str], _allowance: int, heard: Callable[[int], None]
-    ) -> HttpxAnswer:
-        """Send a GET."""
-        if self._through:
-            self._through.check_literal(urls.host(url).strip("[]"), urls.port(url))
-        target = urls.target(url).encode("ascii")
-        question = self._client.build_request(
-            "GET", url, headers={**headers, **self._more}, extensions={"target": target}
-        )
-        answer = await self._client.send(question, stream=True)
-        heard(0)
-        return HttpxAnswer(answer, heard)
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """One exchange. Raises `AddressRefused`, and what the transport does."""
+        url = request.url
+        if self._guard:
+            port = PORTS[url.scheme] if url.port is None else url.port
+            self._guard.check_literal(url.raw_host.decode("ascii"), port)
+        if not self._http2:
+            request.headers["connection"] = "close"
+        response = await self._transport.handle_async_request(request)
+        progress = request.extensions.get(PROGRESS, nobody)
+        progress(0)
+        response.stream = _Counted(cast("httpx.AsyncByteStream", response.stream), progress)
+        return response
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
 
-class ByAlpn:
-    """A `Way` for HTTP/2: one `Way` where the server chooses it, another everywhere else.
+class _Counted(httpx.AsyncByteStream):
+    """A body as it came, coded, and each piece of it told."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, progress: Callable[[int], None]) -> None:
+        self._stream, self._progress = stream, progress
+        self._pieces = stream.__aiter__()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await self._pieces.__anext__()
+        self._progress(len(piece))
+        return piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class ByAlpn(httpx.AsyncBaseTransport):
+    """HTTP/2: one transport where the server chooses it, another everywhere else.
 
     The first handshake with an origin tells. HTTP/2 without TLS is spoken by nobody here.
     """
 
-    causes: Causes = CAUSES
-
-    def __init__(self, http2: OverHttpx, http1: Way) -> None:
+    def __init__(self, http2: httpx.AsyncBaseTransport, http1: httpx.AsyncBaseTransport) -> None:
         self._http2, self._http1 = http2, http1
-        self._plain: set[str] = set()  # origins that chose HTTP/1.1
+        self._plain: set[bytes] = set()  # hosts and ports that chose HTTP/1.1
 
-    async def ask(
-        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
-    ) -> Answering:
-        """Send a GET."""
-        site = urls.origin(url)
-        if site.startswith("https:") and site not in self._plain:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """One exchange."""
+        site = request.url.netloc
+        if request.url.scheme == "https" and site not in self._plain:
             try:
-                return await self._http2.ask(url, headers, allowance, heard)
+                return await self._http2.handle_async_request(request)
             except ChoseHttp1:
                 if len(self._plain) >= MOST_ORIGINS:
                     self._plain.clear()
                 self._plain.add(site)
-        return await self._http1.ask(url, headers, allowance, heard)
+        return await self._http1.handle_async_request(request)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close every connection."""
-        await self._http2.close()
-        await self._http1.close()
+        await self._http2.aclose()
+        await self._http1.aclose()
 
 
 def speaks_http2(transport: httpx.AsyncBaseTransport) -> bool:
@@ -201,7 +166,7 @@ def speaks_http2(transport: httpx.AsyncBaseTransport) -> bool:
 
 def stock(
     trust: ssl.SSLContext, guard: AddressGuard, connections: int, proxy: str | None, *, http2: bool
-) -> OverHttpx:
+) -> Foreign:
     """Httpx's own transport: for HTTP/2 alone, or for HTTP/1.1 through proxies that are not plain HTTP."""
     try:
         secured = {"ssl_context": trust} if proxy and proxy.startswith("https:") else {}
@@ -222,51 +187,4 @@ def stock(
         raise ConfigError("--proxy: is not a usable proxy URL.") from error
     # The pool's connector cannot be handed to httpx's transport; the attribute is the same in all of 0.28.
     transport._pool._network_backend = _Backend(guard, to_proxy=proxy is not None, http2=http2)  # noqa: SLF001
-    return OverHttpx(transport, guard if proxy else None, http2=http2)
-
-
-class PoolTransport(httpx.AsyncBaseTransport):
-    """`httpx.AsyncClient(transport=PoolTransport(pool))`: httpx's client on our connections."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange. Raises httpx's own exceptions."""
-        if request.method == "HEAD":
-            raise httpx.UnsupportedProtocol("only GET is supported", request=request)
-        url = request.url
-        port = url.port or (443 if url.scheme == "https" else 80)
-        body = await request.aread()
-        lines = [b"%s %s HTTP/1.1" % (request.method.encode(), url.raw_path)]
-        lines += [b"%s: %s" % field for field in request.headers.raw]
-        place = Place(url.scheme, url.host, port)
-        try:
-            answer = await self._pool.ask(place, b"\r\n".join([*lines, b"", body]), MAX_WIRE, nobody)
-        except (NoAddress, AddressRefused, NoConnection) as error:
-            raise httpx.ConnectError(str(error), request=request) from error
-        except (BrokenAnswer, TooMuchHead) as error:
-            raise httpx.RemoteProtocolError(str(error), request=request) from error
-        except (CutShort, TooMuchWire) as error:
-            raise httpx.ReadError(str(error), request=request) from error
-        fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.fields]
-        return httpx.Response(answer.status, headers=fields, stream=_Body(answer), request=request)
-
-    async def aclose(self) -> None:
-        """Close what is idle."""
-        self._pool.close()
-
-
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            while piece := await self._answer.read():
-                yield piece
-        except (BrokenAnswer, CutShort, TooMuchWire) as error:
-            raise httpx.ReadError(str(error)) from error
-
-    async def aclose(self) -> None:
-        await self._answer.close()
+    return Foreign(transport, guard if proxy else None, http2=http2)

@@ -1,7 +1,7 @@
 """Connections, kept alive by place: opened behind the address guard, through TLS or a proxy, and handed out again.
 
 The newest idle connection of a place is asked first, nothing is ever scanned, and one that the server closed in
-the meantime costs no try (RFC 9112 9.3.1). Not a transport with an API of its own: `exchange` asks it.
+the meantime costs no try (RFC 9112 9.3.1). It takes bytes and gives an `Answer`; httpx's types are for `transport`.
 """
 
 import base64
@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import anyio
+import httpx
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import Answer, BrokenAnswer, ClosedEarly, CutShort, Wire
@@ -25,8 +26,8 @@ CONNECTING: Final = 5.0  # seconds for one address, while there is another
 MAX_PROXY_WORDS: Final = 65_536  # bytes of a proxy's answer to CONNECT
 
 
-class NoConnection(Exception):  # noqa: N818 - becomes a value where it is caught
-    """No address of the host took a connection."""
+class NoConnection(httpx.ConnectError):
+    """No address of the host took a connection, or none that TLS is satisfied with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Pool:
         """Send a request, and read the head of the answer.
 
         `allowance`: bytes of answer; `heard` is called whenever bytes moved. Raises what `Answer.begin` does, and
-        `NoConnection`, `NoAddress`, `AddressRefused`, `ssl.SSLError`.
+        `NoConnection`, `NoAddress`, `AddressRefused`: all of them exceptions of httpx.
         """
         while (wire := self._take(place)) is not None:
             wire.heard = heard
@@ -83,7 +84,7 @@ class Pool:
                 continue  # it was closed while it was idle
             if answer.status != TIMED_OUT:
                 return answer
-            await answer.close()  # said of the idle time before our request (RFC 9110 15.5.9)
+            await answer.aclose()  # said of the idle time before our request (RFC 9110 15.5.9)
         return await self._exchange(await self._open(place, heard), place, head, allowance)
 
     async def _exchange(self, wire: Wire, place: Place, head: bytes, allowance: int) -> Answer:
@@ -152,6 +153,9 @@ class Pool:
                 await _tunnel(wire, place, place.proxy)
             if place.scheme == "https":
                 await wire.secure(self._trust(), place.host)
+        except ssl.SSLError as error:
+            wire.close()
+            raise NoConnection(str(error)) from error
         except BaseException:
             wire.close()
             raise

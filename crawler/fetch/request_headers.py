@@ -44,17 +44,22 @@ class Identity:
 
     def headers(self, url: str) -> dict[str, str]:
         """All that goes with a request for `url`."""
-        if urls.origin(url) not in self._origins:
-            return dict(self._common)
-        headers = dict(self._own)
-        if self._cookies is not None:
-            from urllib.request import Request  # noqa: PLC0415 - takes long to import, for those without cookies
+        cookie = self.cookie(url)
+        return {**self.of_origin(urls.origin(url)), **({"cookie": cookie} if cookie else {})}
 
-            request = Request(url)  # noqa: S310 - never opened, only asked for its cookies
-            self._cookies.add_cookie_header(request)
-            if cookie := request.get_header("Cookie"):
-                headers["cookie"] = cookie
-        return headers
+    def of_origin(self, origin: str) -> Mapping[str, str]:
+        """What goes with every request to `origin`."""
+        return self._own if origin in self._origins else self._common
+
+    def cookie(self, url: str) -> str | None:
+        """The Cookie header for `url`."""
+        if self._cookies is None or urls.origin(url) not in self._origins:
+            return None
+        from urllib.request import Request  # noqa: PLC0415 - takes long to import, for those without cookies
+
+        request = Request(url)  # noqa: S310 - never opened, only asked for its cookies
+        self._cookies.add_cookie_header(request)
+        return request.get_header("Cookie")
 
 
 def has_login(chosen: Http) -> bool:

@@ -1,76 +1,69 @@
-"""How a request gets out: over our own connections, directly or through a proxy, or over a transport of httpx.
+"""How a request gets out: the transport of httpx that the settings name, or the one that was handed in.
 
 What the settings say of proxies and certificates is read here. What may be asked, how long it may take and what the
 bytes mean is for `exchange`.
 """
 
 import ssl
-from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeAlias
 from urllib.parse import urlsplit
+
+import httpx
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.pool import PORTS, Place, Pool, Proxy
-from crawler.fetch.transport import Answering, Causes, Way
-from crawler.parse import url as urls
+from crawler.fetch.transport import PoolTransport
 from crawler.settings.sections import Http
 
-if TYPE_CHECKING:
-    import httpx
+Transport: TypeAlias = (
+    httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
+)
+"""A transport in the place of ours, or a function (or class) that is given ours and answers one around it."""
 
 
-def way_out(
-    chosen: Http, guard: AddressGuard, connections: int, transport: "httpx.AsyncBaseTransport | None" = None
-) -> Way:
-    """The way that the settings name; a `transport` of httpx goes before. Raises `ConfigError`."""
-    proxies, trust = Proxies(chosen), Trust(chosen)
-    if not transport and not chosen.http2 and not proxies.foreign:
-        return OverPool(Pool(guard, trust, connections), proxies)
-    from crawler.fetch import httpx_transport  # noqa: PLC0415 - takes a quarter of the time to start, and is seldom needed
+def transport_for(
+    chosen: Http, guard: AddressGuard, connections: int, given: Transport | None = None
+) -> httpx.AsyncBaseTransport:
+    """The transport for one crawl. Raises `ConfigError`."""
+    if isinstance(given, httpx.AsyncBaseTransport):
+        return _foreign(given, chosen, guard)
+    named = _named(chosen, guard, connections)
+    return given(named) if given else named
 
-    if transport:
-        if httpx_transport.speaks_http2(transport):
-            raise ConfigError("A transport with HTTP/2 enabled cannot be passed in: use the setting http2.")
-        return httpx_transport.OverHttpx(transport)
 
-    def stock(*, http2: bool) -> httpx_transport.OverHttpx:
+def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard) -> httpx.AsyncBaseTransport:
+    from crawler.fetch import httpx_transport  # noqa: PLC0415 - brings httpcore, which is seldom needed
+
+    if httpx_transport.speaks_http2(given):
+        raise ConfigError("A transport with HTTP/2 enabled cannot be passed in: use the setting http2.")
+    if chosen.http2 or chosen.proxy:
+        raise ConfigError(
+            "http2 and proxy have no effect on a transport that is passed in: leave them unset."
+        )
+    return httpx_transport.Foreign(given, guard)
+
+
+def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBaseTransport:
+    """The one that the settings name."""
+    proxies = Proxies(chosen)
+
+    def pooled() -> httpx.AsyncBaseTransport:
+        return PoolTransport(Pool(guard, Trust(chosen), connections), proxies.place)
+
+    if not chosen.http2 and not proxies.foreign:
+        return pooled()
+    from crawler.fetch import httpx_transport  # noqa: PLC0415 - as above
+
+    def stock(*, http2: bool) -> httpx.AsyncBaseTransport:
         # Each with certificates of its own: httpx writes into them which protocols it speaks.
         proxy = proxies.foreign or proxies.any
         return httpx_transport.stock(Trust(chosen)(), guard, connections, proxy, http2=http2)
 
-    http1 = stock(http2=False) if proxies.foreign else OverPool(Pool(guard, trust, connections), proxies)
+    http1 = stock(http2=False) if proxies.foreign else pooled()
     return httpx_transport.ByAlpn(stock(http2=True), http1) if chosen.http2 else http1
-
-
-class OverPool:
-    """Requests over `Pool`, each written in one piece."""
-
-    causes: Causes = ()
-
-    def __init__(self, pool: Pool, proxies: "Proxies") -> None:
-        self._pool = pool
-        self._place = lru_cache(1_000)(proxies.place)
-
-    async def ask(
-        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
-    ) -> Answering:
-        """Send a GET."""
-        site = urls.origin(url)
-        place = self._place(site)
-        # The path exactly as the URL Standard spells it. Through a proxy, an http URL is named whole (RFC 9112 3.2.2).
-        target = url if place.proxy and place.scheme == "http" else urls.target(url)
-        lines = [f"GET {target} HTTP/1.1\r\nHost: {urls.netloc(site)}\r\n"]
-        lines += [f"{name}: {value}\r\n" for name, value in headers.items()]
-        if place.proxy and place.proxy.authorization and place.scheme == "http":
-            lines.append(f"Proxy-Authorization: {place.proxy.authorization}\r\n")
-        head = "".join([*lines, "\r\n"]).encode("latin-1", "replace")
-        return await self._pool.ask(place, head, allowance, heard)
-
-    async def close(self) -> None:
-        """Close what is idle."""
-        self._pool.close()
 
 
 class Proxies:

@@ -1,44 +1,70 @@
-"""What a way out of the program is: it sends a GET and gives the answer as it comes.
+"""The default transport of httpx: one exchange of httpx's types over our own connections.
 
-Which ways there are, and which of them a crawl takes, is for `routes`.
+Which transport a crawl uses is for `routes`; what an answer may cost and what its bytes mean, for `exchange`. What an
+exchange needs beyond httpx travels in `Request.extensions`, under the names below. A transport that does not know
+them may leave them unread: the limits of `exchange` hold all the same.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
 
-from crawler.model.reasons import Cause
+import httpx
 
+from crawler.fetch.connection import Answer, nobody
+from crawler.fetch.pool import Place, Pool
 
-class Answering(Protocol):
-    """An answer whose head is there: ours, or one of httpx."""
-
-    status: int
-    fields: list[tuple[str, str]]
-
-    async def read(self) -> bytes:
-        """More of the body; nothing at its end."""
-        ...
-
-    async def close(self) -> None:
-        """The rest is not wanted."""
-        ...
+WIRE_LIMIT: Final = "wire_limit"  # int: bytes of one answer, as they come over the network
+PROGRESS: Final = "progress"  # Callable[[int], None]: told whenever bytes moved, and how many of them came
+MAX_WIRE: Final = 100_000_000  # bytes of one answer, where the request says nothing
 
 
-Causes: TypeAlias = tuple[tuple[type[Exception], Cause, bool], ...]
-"""What may be raised, what it means, and whether it may pass."""
+class PoolTransport(httpx.AsyncBaseTransport):
+    """`httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded, GET only. It raises httpx's exceptions.
+
+    `Response.extensions`: `http_version` and `reason_phrase`, as httpx's own transport has them.
+    """
+
+    def __init__(self, pool: Pool, place: Callable[[str], Place]) -> None:
+        """`place`: where a request to an origin goes."""
+        self._pool, self._place = pool, lru_cache(1_000)(place)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """One exchange; the stream of the response is an `Answer`."""
+        if request.method != "GET":
+            raise httpx.UnsupportedProtocol("only GET is supported", request=request)
+        place = self._place(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
+        said = request.extensions
+        answer = await self._pool.ask(
+            place,
+            _head(request, place),
+            said.get(WIRE_LIMIT, MAX_WIRE),
+            said.get(PROGRESS, nobody),
+        )
+        return _response(answer, request)
+
+    async def aclose(self) -> None:
+        """Close what is idle."""
+        self._pool.close()
 
 
-class Way(Protocol):
-    """Sends a GET."""
+def _head(request: httpx.Request, place: Place) -> bytes:
+    """Request line and fields. Raises `httpx.LocalProtocolError` for a line break in one of them."""
+    target = request.url.raw_path
+    lines = []
+    if place.proxy and place.scheme == "http":  # which is told the whole URL (RFC 9112 3.2.2)
+        target = b"http://" + request.url.netloc + target
+        if place.proxy.authorization:
+            lines.append(b"Proxy-Authorization: " + place.proxy.authorization.encode("ascii"))
+    lines += [b"%s: %s" % field for field in request.headers.raw]
+    head = b"GET %s HTTP/1.1\r\n%s\r\n\r\n" % (target, b"\r\n".join(lines))
+    if head.count(b"\n") != len(lines) + 2:
+        raise httpx.LocalProtocolError("line break in a request line or header field", request=request)
+    return head
 
-    causes: Causes  # what it may raise beside what `connection`, `pool` and `guard` do
 
-    async def ask(
-        self, url: str, headers: Mapping[str, str], allowance: int, heard: Callable[[int], None]
-    ) -> Answering:
-        """Send it, and wait for the head of the answer. `allowance`: bytes that may come; `heard` is told of each."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of every connection."""
-        ...
+def _response(answer: Answer, request: httpx.Request) -> httpx.Response:
+    extensions = {"http_version": b"HTTP/1.1", "reason_phrase": answer.reason}
+    return httpx.Response(
+        answer.status, headers=answer.fields, stream=answer, extensions=extensions, request=request
+    )

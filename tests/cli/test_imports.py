@@ -22,7 +22,7 @@ ASK = """
 import sys
 from crawler.cli.main import run
 code = run(sys.argv[1:])
-print(code, *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+print(code, *{name.partition(".")[0] for name, module in sys.modules.items() if module}, file=sys.stderr)
 """
 
 
@@ -60,3 +60,12 @@ def test_help_and_config_load_no_loop_either(words: list[str]) -> None:
     code, modules = loaded(*words)
     assert code == 0
     assert not modules & (HEAVY | LOOP)
+
+
+def test_a_crawl_loads_httpx_without_its_command_line() -> None:
+    """Which brings rich and Pygments, into each worker process, too."""
+    ask = "import sys, crawler.app.worker; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    modules = set(done.stdout.split())
+    assert "httpx" in modules
+    assert not modules & {"rich", "pygments", "httpcore", "h2"}

@@ -23,8 +23,7 @@ import trustme
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import Answer, ClosedEarly, CutShort, Wire, nobody
-from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.httpx_transport import CAUSES, PoolTransport
+from crawler.fetch.exchange import CAUSES, HttpFetcher
 from crawler.fetch.pool import Place, Pool
 from crawler.fetch.request_headers import Identity
 from crawler.model.facts import Validators
@@ -738,23 +737,9 @@ async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
             place = Place("http", "localhost", int(url.rpartition(":")[2].strip("/")))
             answer = await pool.ask(place, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 10_000, nobody)
             assert await answer.read() == b"a"
-            await answer.close()
+            await answer.aclose()
         assert len(pool._order) == 2
         pool.close()
-
-
-async def test_httpx_can_stand_on_our_connections() -> None:
-    serve, seen = talks(whole(b"a"), whole(b"b"), OK + b"Content-Length: 9\r\n\r\nshort", b"nonsense")
-    with wire(serve) as url:
-        pool = Pool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
-        async with httpx.AsyncClient(transport=PoolTransport(pool), timeout=5) as client:
-            assert (await client.get(url)).content == b"a"
-            assert (await client.post(url, content=b"data")).content == b"b"
-            with pytest.raises(httpx.UnsupportedProtocol):
-                await client.head(url)
-            with pytest.raises(httpx.ConnectError):
-                await client.get("http://10.0.0.1/")
-    assert seen == [[b"GET / HTTP/1.1", b"POST / HTTP/1.1"]]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -40,7 +40,7 @@ async def bodies(
     urls: list[str], transport: httpx.AsyncBaseTransport | None = None, **chosen: Any
 ) -> list[bytes | Broken]:
     settings = Http(**chosen)
-    guard = AddressGuard(allowed=["127.0.0.1"])
+    guard = AddressGuard(urls if transport else (), allowed=["127.0.0.1"])
     found: list[bytes | Broken] = []
     async with HttpFetcher(
         settings, guard, Identity(settings, []), connections=1, transport=transport
@@ -77,6 +77,22 @@ async def test_bytes_after_a_body_belong_to_no_answer_of_a_transport_handed_in(s
     assert [len(lines) for lines in seen] == [1, 1], "one request a connection"
 
 
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1/", "http://[::1]/", "http://app.localhost/", "http://a.example:22/"]
+)
+async def test_a_transport_handed_in_is_not_asked_for_addresses_that_are_not_public(url: str) -> None:
+    def respond(_: httpx.Request) -> httpx.Response:
+        raise AssertionError("it was asked")
+
+    settings = Http()
+    async with HttpFetcher(
+        settings, AddressGuard(), Identity(settings, []), transport=httpx.MockTransport(respond)
+    ) as fetcher:
+        reply = await fetcher.fetch(Request(Url(url)))
+    assert isinstance(reply, Broken)
+    assert (reply.cause, reply.transient) == (Cause.ADDRESS, False)
+
+
 async def test_bytes_after_a_body_belong_to_no_answer_through_socks() -> None:
     pytest.importorskip("socksio")
     serve, seen = talks(whole(b"a") + FORGED, whole(b"b"))
@@ -107,7 +123,7 @@ async def test_many_requests_that_wait_for_one_connection_are_not_given_a_used_o
     with wire(serve) as url:
         async with HttpFetcher(
             settings,
-            AddressGuard(),
+            AddressGuard([url]),
             Identity(settings, []),
             transport=httpx.AsyncHTTPTransport(limits=limits),
         ) as fetcher:

@@ -1,0 +1,80 @@
+"""GET requests as httpx's type, cheaply: what all requests to an origin have in common is made once.
+
+`httpx.URL` takes as long to make as half an exchange, and says of a URL of ours, which Ada has parsed, what is known
+already: so it is made when somebody asks for it. Sending is for a transport.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import httpx
+
+from crawler.fetch.request_headers import Identity
+from crawler.fetch.transport import PROGRESS, WIRE_LIMIT
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+
+_NOTHING: Final = httpx.ByteStream(b"")
+
+
+class ExactUrl(httpx.URL):
+    """An `httpx.URL` whose request target is spelled as ours is, and which httpx parses when it is asked for more."""
+
+    def __init__(self, url: Url) -> None:  # without super(): see __getattr__
+        self._ours = url
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever httpx keeps in its URLs: called when it is not there yet."""
+        if "_ours" not in vars(self):
+            raise AttributeError(name)
+        parsed = vars(httpx.URL(self._ours))
+        if name not in parsed:
+            raise AttributeError(name)
+        vars(self).update(parsed)
+        return parsed[name]
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`."""
+        return self._ours[: self._ours.index(":")]
+
+    @property
+    def netloc(self) -> bytes:
+        """Host, and port where it is not that of the scheme."""
+        return urls.netloc(self._ours).encode("ascii")
+
+    @property
+    def raw_path(self) -> bytes:
+        """Path and query."""
+        return urls.target(self._ours).encode("ascii")
+
+
+class RequestBuilder:
+    """Makes the requests."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._of_origin = lru_cache(1_000)(self._made)
+
+    def build(
+        self, url: Url, conditions: Mapping[str, str], limit: int, progress: Callable[[int], None]
+    ) -> httpx.Request:
+        """A GET. `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`."""
+        site, headers = self._of_origin(urls.origin(url))
+        if cookie := self._identity.cookie(url):
+            conditions = {"cookie": cookie, **conditions}
+        if conditions:
+            headers = httpx.Headers([*headers.raw, *_raw(conditions)])
+        extensions = {WIRE_LIMIT: limit, PROGRESS: progress}
+        request = httpx.Request("GET", site, headers=headers, stream=_NOTHING, extensions=extensions)
+        request.url = ExactUrl(url)
+        return request
+
+    def _made(self, site: str) -> tuple[httpx.URL, httpx.Headers]:
+        headers = {"host": urls.netloc(site), **self._identity.of_origin(site)}
+        return httpx.URL(site), httpx.Headers(_raw(headers))
+
+
+def _raw(fields: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in fields.items()]

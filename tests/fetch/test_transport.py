@@ -1,0 +1,138 @@
+"""Our connections as a transport of httpx, under httpx's own client; and the requests that we hand to any transport."""
+
+import copy
+import pickle
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import trustme
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.connection import nobody
+from crawler.fetch.pool import Pool
+from crawler.fetch.request_builder import ExactUrl, RequestBuilder
+from crawler.fetch.request_headers import Identity
+from crawler.fetch.routes import Proxies
+from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, PoolTransport
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.settings.sections import Http
+from tests.fetch.test_exchange import OK, says, talks, whole, wire
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    pool = Pool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
+    transport = PoolTransport(pool, Proxies(Http()).place)
+    async with httpx.AsyncClient(transport=transport, timeout=5) as opened:
+        yield opened
+
+
+async def test_the_client_of_httpx_can_stand_on_our_connections() -> None:
+    serve, seen = talks(whole(b"a"), whole(b"b"))
+    with wire(serve) as url:
+        async with client() as asking:
+            first = await asking.get(url)
+            assert (first.content, first.reason_phrase, first.http_version) == (b"a", "OK", "HTTP/1.1")
+            assert (await asking.get(url + "?b|c")).content == b"b"
+            with pytest.raises(httpx.UnsupportedProtocol):
+                await asking.post(url, content=b"data")
+    assert seen == [[b"GET / HTTP/1.1", b"GET /?b|c HTTP/1.1"]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"nonsense", httpx.RemoteProtocolError),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000, httpx.RemoteProtocolError),
+        (OK + b"Content-Length: 9\r\n\r\nshort", httpx.ReadError),
+        (b"", httpx.ReadError),
+        (whole(b"x" * 400_000), httpx.ReadError),  # more than the wire limit
+    ],
+)
+async def test_what_goes_wrong_is_an_exception_of_httpx(answer: bytes, error: type[Exception]) -> None:
+    with wire(says(answer)) as url:
+        async with client() as asking:
+            with pytest.raises(error):
+                await asking.get(url, extensions={WIRE_LIMIT: 300_000})
+
+
+async def test_no_connection_is_an_exception_of_httpx() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("localhost").configure_cert(context)
+    with wire(says(OK), context) as url:
+        async with client() as asking:
+            for refused in ("http://10.0.0.1/", url, url.replace("https", "http")):
+                with pytest.raises(httpx.TransportError):
+                    await asking.get(refused)
+
+
+async def test_progress_hears_of_all_bytes() -> None:
+    moved: list[int] = []
+    answer = whole(b"x" * 5_000)
+    with wire(says(answer)) as url:
+        async with client() as asking:
+            await asking.get(url, extensions={PROGRESS: moved.append})
+    assert sum(moved) == len(answer)
+
+
+async def test_a_line_break_cannot_be_smuggled_into_a_request() -> None:
+    serve, seen = talks(whole(b"a"))
+    with wire(serve) as url:
+        async with client() as asking:
+            with pytest.raises(httpx.LocalProtocolError):
+                await asking.get(url, headers={"x": "y\r\nz: w"})
+    assert seen == []
+
+
+# -- requests --------------------------------------------------------------------------------------------
+
+
+def built(url: str, conditions: dict[str, str] | None = None) -> httpx.Request:
+    return RequestBuilder(Identity(Http(), [])).build(Url(url), conditions or {}, 10, nobody)
+
+
+def test_a_request_holds_what_goes_out() -> None:
+    request = built("http://a.example:8080/b?c", {"if-none-match": '"é"'})
+    assert (request.method, request.content if request.read() else b"") == ("GET", b"")
+    assert request.headers.raw[0] == (b"host", b"a.example:8080")
+    assert (b"if-none-match", b'"\xe9"') in request.headers.raw
+    assert str(request.url) == "http://a.example:8080/b?c"
+    assert (request.url.host, request.url.port, request.url.path) == ("a.example", 8080, "/b")
+
+
+def test_requests_share_no_headers() -> None:
+    builder = RequestBuilder(Identity(Http(), []))
+    first, second = (builder.build(Url("http://a.example/"), {}, 10, nobody) for _ in range(2))
+    first.headers["x"] = "y"
+    assert "x" not in second.headers
+
+
+@given(st.text(max_size=30), st.sampled_from(["http://a.example", "https://[::1]:8443", "http://1.2.3.4"]))
+def test_a_url_is_what_httpx_reads_in_it_but_for_the_spelling_of_its_target(text: str, site: str) -> None:
+    url = Normaliser(strip=())(text, site + "/")
+    if url is None:
+        return
+    exact, known = ExactUrl(url), httpx.URL(url)
+    assert (exact.scheme, exact.netloc) == (known.scheme, known.netloc)
+    assert exact.raw_path == url.partition(exact.netloc.decode())[2].encode()
+    assert (exact.host, exact.port, exact.path, str(exact)) == (
+        known.host,
+        known.port,
+        known.path,
+        str(known),
+    )
+    assert exact == known
+
+
+def test_a_url_can_be_copied_and_has_nothing_that_it_has_not() -> None:
+    exact = ExactUrl(Url("http://a.example/b"))
+    assert copy.copy(exact) == copy.deepcopy(exact) == pickle.loads(pickle.dumps(exact)) == exact
+    assert not hasattr(exact, "nonsense")
