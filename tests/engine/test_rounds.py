@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -218,6 +219,56 @@ async def test_a_depth_limit_is_exact_where_redirects_and_patterns_meet(tmp_path
             result = await crawl(origin, tmp_path, concurrency=tasks, max_depth=2)
             seen.add((tuple(result.listed), tuple(asked(site))))
     assert [paths for paths, _ in seen] == [("/", "/far", "/q?a=1", "/q?a=2", "/x", "/y")]
+
+
+def late(path: str, *links: str) -> dict[str, Page]:
+    """A chain of pages at whose end there are links: found late, however slow or quick others are."""
+    steps = [f"{path}/{step}" for step in range(6)]
+    pages = {here: start(there) for here, there in pairwise(steps)}
+    return {**pages, steps[-1]: start(*links)}
+
+
+def moved(to: str) -> Page:
+    return lambda *_: Site.answer(302, b"", [("Location", to)])
+
+
+CHAIN: dict[str, Page] = {f"/r{step}": moved(f"/r{step + 1}") for step in range(1, 7)}
+
+
+@pytest.mark.parametrize(
+    ("linked", "ends"),
+    [
+        ((), False),
+        (("/r3",), False),  # from there it is one too many still
+        (("/r4",), True),
+        (("/r2", "/r5"), True),
+        (("/r2", "/r3", "/r4"), True),
+    ],
+)
+@pytest.mark.parametrize("seeded", [False, True])
+async def test_a_chain_of_redirects_counts_from_the_nearest_link(
+    tmp_path: Path, linked: tuple[str, ...], ends: bool, seeded: bool
+) -> None:
+    """Its end is found by more redirects than are followed, and by fewer from a link into its middle, or a sitemap."""
+    pages: dict[str, Page] = {**CHAIN, "/r7": start("/behind"), "/behind": start("/")}
+    for path in linked:
+        pages |= late(f"/to{path}", path)
+    pages["/"] = start("/r1", *(f"/to{path}/0" for path in linked if not seeded))
+    seen = set()
+    for delay, tasks in [(0.0, 1), (0.02, 1), (0.02, 16)]:
+        with served(pages, delay=delay) as (_, origin):
+            (tmp_path / "map.txt").write_text("".join(f"{origin}{path}\n" for path in linked))
+            seeds: dict[str, object] = {"seed_sitemaps": str(tmp_path / "map.txt")} if seeded else {}
+            result = await crawl(origin, tmp_path, concurrency=tasks, max_redirects=3, **seeds)
+            seen.add((tuple(result.listed), tuple(sorted(result.outcomes.items()))))
+    with served(pages) as (_, origin):
+        (tmp_path / "map.txt").write_text("".join(f"{origin}{path}\n" for path in linked))
+        chosen = seeds | {"state": str(tmp_path / "s.db"), "max_redirects": 3, "max_pages": 4}
+        while (part := await crawl(origin, tmp_path, **chosen)).ending is not Ending.COMPLETE:
+            pass
+    assert len(seen) == 1
+    assert part.listed == result.listed
+    assert ("/behind" in result.listed) is ends
 
 
 # -- what others leave on a site ----------------------------------------------------------------------------

@@ -134,7 +134,10 @@ class Ledger(SeedLedger):
         due = [row for row in rows if row.state == schema.QUEUED]
         self._insert([row for row in rows if row.state != schema.QUEUED], number)
         new = self._insert(due, number)
-        return new + (self.name_known(rows, seed, number) if seed and number else 0)
+        if seed and number:
+            new += self.name_known(rows, seed, number)
+            self._fewer([(row.url, 0, 0) for row in rows])
+        return new
 
     def _news(self, visits: Iterable[Visit]) -> list[Visit]:
         """Those that are not known already."""
@@ -148,6 +151,12 @@ class Ledger(SeedLedger):
             return
         given = {"rows": json.dumps([self._row(visit) for visit in visits]), "run": self.run}
         self._db.execute(schema.NEARER, given)
+        self._fewer([(visit.url, visit.hops, 0) for visit in visits])
+
+    def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
+        """URLs that may be known already, but not by so few redirects. For `ways` see `schema.FEWER`."""
+        if ways:
+            self._db.execute(schema.FEWER, {"ways": json.dumps(ways), "run": self.run})
 
     def _row(self, visit: Visit) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
@@ -196,6 +205,7 @@ class Ledger(SeedLedger):
         self._db.execute("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self.run))
         if new < len(rows):
             self._db.execute(schema.LINKED, given)
+            self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
             if self.one(schema.ANY_NOFOLLOW)[0]:
                 new += self._db.execute(schema.UPGRADE, given).rowcount
         self._remember([Url(row.url) for row in rows])
@@ -285,7 +295,8 @@ class Ledger(SeedLedger):
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
         for s in live:
-            self._known.add(s.lease.visit.url, s.lease.id, filtered=s.lease.visit.via is None)
+            visit = s.lease.visit
+            self._known.add(visit.url, s.lease.id, filtered=visit.via is None or visit.hops > 0)
         new = self.add(chain.from_iterable(s.found for s in live))
         self._lead_elsewhere(live)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
@@ -293,6 +304,9 @@ class Ledger(SeedLedger):
         if done:
             rows = json.dumps([settled_row(s, self._link_ids(s), self._patience(s)) for s in done])
             self._db.execute(schema.SETTLE, {"rows": rows, "run": self.run, "now": self._clock()})
+            # Fewer redirects may have been found while they were asked for.
+            redirected = [s.lease.visit for s in done if s.lease.visit.hops]
+            self._fewer([(visit.url, visit.hops, visit.hops) for visit in redirected])
             self.rounds.count([s.lease.id for s in done])
             self._ease(done)
         if late:
@@ -493,10 +507,12 @@ def _strained(gap: float, strain: float) -> float:
 
 
 def _once(found: Iterable[Visit]) -> list[Visit]:
-    """Each URL as it was found first, but a followed link beats one with nofollow."""
+    """Each URL as it was found first, by the fewest redirects; but a followed link beats one with nofollow."""
     visits: dict[Url, Visit] = {}
     for visit in found:
         known = visits.get(visit.url)
         if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
             visits[visit.url] = visit
+        elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
+            visits[visit.url] = known._replace(hops=visit.hops)
     return list(visits.values())

@@ -244,7 +244,7 @@ AND r.outcome IS NOT 'unlisted:nofollow'
 
 # A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
 NEARER = f"""
-UPDATE url SET depth = r.depth, hops = r.hops, via = r.via,
+UPDATE url SET depth = r.depth, hops = min(url.hops, r.hops), via = r.via,
     state = iif(url.state = 3, r.state, url.state), host = coalesce(url.host, r.host),
     outcome = iif(url.state = 3, r.outcome, url.outcome), detail = iif(url.state = 3, r.detail, url.detail),
     trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
@@ -285,9 +285,34 @@ WHERE url.url = r.url AND url.run = :run AND r.outcome IS NULL AND (
 """
 
 RAISE = f"""
-UPDATE url SET depth = 0, hops = 0
-WHERE url IN (SELECT url FROM {FOUND}) AND run = :run AND (depth > 0 OR hops > 0)
+UPDATE url SET depth = 0 WHERE url IN (SELECT url FROM {FOUND}) AND run = :run AND depth > 0
 """
+
+# Ways to known URLs by fewer redirects, and so to where these redirect. A URL that failed as the end of too many is due again.
+# A way is [URL, redirects, redirects by which the URL was known when it was asked for].
+FEWER = """
+WITH RECURSIVE fewer (id, hops) AS (
+    SELECT u.id, min(w.value ->> 1, u.hops) FROM json_each(:ways) AS w JOIN url AS u ON u.url = w.value ->> 0
+    WHERE u.run = :run AND (w.value ->> 1 < u.hops OR w.value ->> 2 > u.hops)
+    UNION ALL
+    SELECT t.id, f.hops + 1 FROM fewer AS f JOIN url AS s ON s.id = f.id JOIN url AS t ON t.url = s.detail
+    WHERE s.state = 3 AND s.outcome = 'moved' AND t.run = :run AND t.hops > f.hops + 1
+)
+UPDATE url SET hops = f.hops, {reopened}
+FROM (SELECT id, min(hops) AS hops FROM fewer GROUP BY id) AS f
+WHERE url.id = f.id
+""".format(
+    reopened=", ".join(
+        f"{column} = iif(url.state = 3 AND url.outcome = 'failed:redirects', {value}, url.{column})"
+        for column, value in {
+            "state": "0",
+            "outcome": "NULL",
+            "detail": "NULL",
+            "settled": "NULL",
+            "attempts": "0",
+        }.items()
+    )
+)
 
 # The first page that links to what a seed named, itself apart.
 LINKED = f"""
@@ -297,9 +322,11 @@ WHERE url.url = r.url AND url.run = :run AND url.via IS NULL AND url.id <> r.via
 AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
-# Whether another way to a URL would be news: it is known from nofollow links only, or from a seed only.
+# Whether another way to a URL would be news: it is known from nofollow links only, from a seed only, or by redirects only.
 KNOWN = """
-SELECT json_group_array(json_array(u.url, u.id, u.via IS NULL OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')))
+SELECT json_group_array(json_array(
+    u.url, u.id, u.via IS NULL OR u.hops > 0 OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')
+))
 FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
 """
 
