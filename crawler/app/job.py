@@ -15,18 +15,11 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler.app.compose import check_extras, open_fetcher, open_visitor
+from crawler.app.history import doubts_of, home_of, in_published_order
 from crawler.app.resume import fingerprint, reading
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
-from crawler.app.state import (
-    MEMORY,
-    doubts_of,
-    far_of,
-    home_of,
-    in_published_order,
-    open_frontier,
-    state_path,
-)
+from crawler.app.state import MEMORY, far_of, open_frontier, state_path
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, Sparing, counted
 from crawler.engine.robots import Robots
@@ -35,11 +28,12 @@ from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
 from crawler.fetch.routes import Transport
 from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE
+from crawler.model.run import Run
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Frontier, Politeness, Run, Runs, Sink, Visitor
+from crawler.ports import Fetcher, Frontier, Politeness, Runs, Sink, Visitor
 from crawler.report.stats import Stats
 from crawler.rules.candidates import Candidates
 from crawler.rules.doubts import Doubts

@@ -97,10 +97,9 @@ def demo(serve: int | None, **params: Any) -> int:
 )
 def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Show the progress of a crawl, from the saved state. Give the URL that was crawled, or --state."""
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.status import show_status  # noqa: PLC0415
 
-    return run(lambda: show_status(_settings(params, (url,) if url else ()), alive))
+    return show_status(_settings(params, (url,) if url else ()), alive)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(

@@ -9,17 +9,19 @@ from typing import Final
 
 import click
 
-from crawler.app.state import open_frontier, published_as
+from crawler.app.history import published_as
+from crawler.app.state import open_frontier
 from crawler.cli.phrases import counted, pending
 from crawler.cli.reading import place_named, reading_places
 from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
 from crawler.model.protocol import MAX_BYTES
+from crawler.model.run import Run
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Record, Run
+from crawler.ports import Record
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.diff import NEW, OLD, Change, Comparison

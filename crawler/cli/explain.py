@@ -10,18 +10,20 @@ from typing import Any
 
 import click
 
+from crawler.app.history import output_folder, published_as
 from crawler.app.starts import normaliser, product_token, start_url
-from crawler.app.state import open_frontier, output_folder, published_as
+from crawler.app.state import open_frontier
 from crawler.cli.answers import show_lines, wants_json
 from crawler.cli.phrases import counted, pending, stamp
 from crawler.cli.states import with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
 from crawler.model.outcome import Failed, Kept, Moved, code, says
+from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Hosts, Record, Run
+from crawler.ports import Hosts, Record
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of

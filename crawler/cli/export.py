@@ -3,8 +3,9 @@
 import time
 from dataclasses import replace
 
+from crawler.app.history import doubts_of, in_published_order, published_as
 from crawler.app.starts import normaliser, start_url
-from crawler.app.state import doubts_of, in_published_order, open_frontier, published_as
+from crawler.app.state import open_frontier
 from crawler.cli.crawl import _closing, configure_log, say
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError

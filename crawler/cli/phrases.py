@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from crawler.model.outcome import code
+from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
-from crawler.ports import Run
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -5,7 +5,7 @@ import json
 import click
 
 from crawler.app.starts import normaliser, start_url
-from crawler.app.state import open_frontier, silent_for, state_path
+from crawler.app.state import overview, silent_for, state_path
 from crawler.cli.answers import show_lines, wants_json
 from crawler.cli.phrases import stamp
 from crawler.cli.states import with_state
@@ -15,20 +15,17 @@ from crawler.report.log import duration
 from crawler.settings.sections import Settings
 
 
-async def show_status(settings: Settings, alive: float | None = None) -> Exit:
+def show_status(settings: Settings, alive: float | None = None) -> Exit:
     """Prints the counts of the newest run. Exit 3 if there is no state.
 
     `alive`: exit 8 if the run is unfinished and has made no progress for so many seconds.
     """
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)
-    frontier = open_frontier(settings, start, read_only=True)
-    try:
-        run, balance = await frontier.run(), await frontier.balance()
-    finally:
-        await frontier.close()
-    if run is None:
+    known = overview(settings, start)
+    if known is None:
         raise FrontierError("The state is empty: no crawl has started yet.")
+    run, balance = known
     silent = silent_for(settings, start)
     dead = alive is not None and not run.complete and (silent is None or silent > alive)
     if wants_json(settings):

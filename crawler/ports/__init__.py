@@ -10,7 +10,7 @@ from crawler.ports.hosts import Hosts
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.record import Record
 from crawler.ports.rows import Rows
-from crawler.ports.runs import Run, Runs
+from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Request",
     "Round",
     "Rows",
-    "Run",
     "Runs",
     "Sink",
     "Turn",

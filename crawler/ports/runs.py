@@ -1,21 +1,11 @@
 """The third role of the frontier: the life of a run."""
 
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from crawler.model.note import Note
+from crawler.model.run import Run
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A generation: one crawl of the site from start to end."""
-
-    number: int
-    started: float  # seconds since the epoch
-    resumed: bool = False
-    complete: bool = False  # crawled to its end already, though not published
 
 
 class Runs(Protocol):

@@ -4,8 +4,6 @@ An unknown key or an invalid value is a `ConfigError` of one sentence that names
 """
 
 import dataclasses
-import difflib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -134,6 +132,8 @@ def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[Given]:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - takes long, and most runs have no file
+
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -151,6 +151,8 @@ def _elsewhere(name: str, section: str, sections: Mapping[str, Mapping[str, Key]
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """The end of a sentence: `; did you mean X?` if one of `names` is similar."""
+    import difflib  # noqa: PLC0415 - takes long, and only errors need it
+
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else "."
 

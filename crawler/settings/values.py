@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import translate
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from math import nan
@@ -221,6 +220,8 @@ def CHOICE(*words: str) -> Kind[str]:  # noqa: N802
 
     def read(value: object) -> str:
         if value not in words:
+            from difflib import get_close_matches  # noqa: PLC0415 - for errors only
+
             near = get_close_matches(str(value), words, 1)
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise ValueError(f"needs one of {', '.join(words)}{hint}")

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from crawler.errors import FrontierError
-from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite import overview, schema
 from crawler.frontier.sqlite.ledger import FAR, ROBOTS_DAY, Ledger
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import Lock, failure, open_state
@@ -28,6 +28,7 @@ from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
+from crawler.model.run import Run
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
@@ -35,7 +36,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Round, Run
+from crawler.ports import Batch, Round
 from crawler.rules.traps import TOLD
 
 P = ParamSpec("P")
@@ -343,12 +344,7 @@ class SqliteFrontier:
 
     async def run(self) -> Run | None:
         """The newest run, whatever became of it."""
-        row = await self._call(
-            self._ledger.one_or_none,
-            "SELECT number, started, status FROM run WHERE number = ?",
-            (self._ledger.run,),
-        )
-        return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
+        return await self._call(overview.run_of, self._db, self._ledger.run)
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 
 from crawler.frontier.seen_cache import SeenCache
-from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite import overview, schema
 from crawler.frontier.sqlite.rounds import Rounds
 from crawler.frontier.sqlite.rows import FACT_COLUMNS, DueRow, FoundRow, settled_row
 from crawler.frontier.sqlite.seeds import SeedLedger
@@ -22,6 +22,7 @@ from crawler.model.note import Note
 from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.robots import RobotsFile
+from crawler.model.run import Run
 from crawler.model.seed import Seed
 from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of
 from crawler.model.settlement import Settlement
@@ -29,7 +30,7 @@ from crawler.model.survey import Balance
 from crawler.model.url_record import InPattern, UrlRecord
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
-from crawler.ports import Batch, Run
+from crawler.ports import Batch
 from crawler.rules import keep_failing as keeping
 
 LEASE_SECONDS: Final = 900.0  # then a visit is offered again: its taker is dead
@@ -442,15 +443,7 @@ class Ledger(SeedLedger):
 
     def balance(self) -> Balance:
         """See `ports.Record.balance`."""
-        row = self.one_or_none("SELECT discovered FROM run WHERE number = ?", (self.run,))
-        counts = self.all(
-            "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2",
-            (self.run,),
-        )
-        outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
-        for outcome in outcomes:
-            outcome_of(outcome, "", None)  # raises for a code that is none
-        return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
+        return overview.balance_of(self._db, self.run)
 
     def record(self, url: Url) -> UrlRecord | None:
         """See `ports.Record.record`."""

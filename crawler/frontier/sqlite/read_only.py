@@ -4,11 +4,9 @@ SQLite wants to write beside a database even to read it, since its log has an in
 without a log is read as one that cannot change, and one with a log is copied, so that what is in the log is seen.
 """
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from crawler.errors import FrontierError
@@ -56,6 +54,9 @@ def _unwritable(path: Path) -> sqlite3.Connection:
     logs = [log for log in (log_of(path), journal_of(path)) if log.exists() and log.stat().st_size]
     if not logs:
         return connect(path.absolute().as_uri() + "?mode=ro&immutable=1", uri=True)
+    import shutil  # noqa: PLC0415 - seldom needed, and `status` runs each minute
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - the same
+
     try:
         with TemporaryDirectory(prefix="sitemap-state-") as folder:
             for file in (path, *logs):
