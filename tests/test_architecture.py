@@ -1,4 +1,4 @@
-"""The plan of the house: imports only go down, pure packages stay pure, and every module says what it is."""
+"""The architecture: imports only go to lower layers, pure packages stay pure, and every module has a docstring."""
 
 import ast
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "crawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# The table of `docs/architecture.md`. A package imports only from lower floors, never from another of its own floor.
-FLOORS = {
+# The table of `docs/architecture.md`. A package imports only from lower layers, never from another of its own layer.
+LAYERS = {
     "parse": 0,
     "model": 1,
     "errors": 1,
@@ -44,7 +44,7 @@ def name(path: Path) -> str:
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """The packages of ours that a module imports, wherever the import stands."""
+    """The packages of this project that a module imports, also inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "crawler":
             yield from (alias.name for alias in node.names)
@@ -52,27 +52,27 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield (node.module or "").split(".")[1]
 
 
-HOUSED = [path for path in MODULES if package(path) not in {"__init__", "__main__"}]
+PACKAGED = [path for path in MODULES if package(path) not in {"__init__", "__main__"}]
 
 
 def test_entries_of_the_package_root() -> None:
     entries = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
-    assert {entry.removesuffix(".py") for entry in entries} == {*FLOORS, "__init__", "__main__", "py.typed"}
+    assert {entry.removesuffix(".py") for entry in entries} == {*LAYERS, "__init__", "__main__", "py.typed"}
     assert len(entries - {"py.typed"}) <= 16
 
 
 def test_the_document_shows_the_same_layers() -> None:
-    table = (ROOT / "docs/architecture.md").read_text().partition("| floor |")[2].partition("\n\n")[0]
-    for entry, floor in FLOORS.items():
-        row = next(row for row in table.splitlines() if row.startswith(f"| {floor} |"))
+    table = (ROOT / "docs/architecture.md").read_text().partition("| layer |")[2].partition("\n\n")[0]
+    for entry, layer in LAYERS.items():
+        row = next(row for row in table.splitlines() if row.startswith(f"| {layer} |"))
         assert f"`{entry}`" in row or f"`{entry}/`" in row or f"`{entry}.py`" in row, entry
 
 
-@pytest.mark.parametrize("path", HOUSED, ids=name)
+@pytest.mark.parametrize("path", PACKAGED, ids=name)
 def test_imports_only_go_to_lower_layers(path: Path) -> None:
     own = package(path)
     for other in imports(ast.parse(path.read_text())):
-        assert other == own or FLOORS[other] < FLOORS[own], f"{own} imports {other}"
+        assert other == own or LAYERS[other] < LAYERS[own], f"{own} imports {other}"
 
 
 BACKENDS = {entry.name for entry in (PACKAGE / "frontier").iterdir() if (entry / "__init__.py").exists()}
@@ -93,7 +93,7 @@ def test_only_app_state_names_a_backend_of_the_frontier(path: Path) -> None:
         assert not BACKENDS & set(named)
 
 
-@pytest.mark.parametrize("path", [path for path in HOUSED if package(path) in PURE], ids=name)
+@pytest.mark.parametrize("path", [path for path in PACKAGED if package(path) in PURE], ids=name)
 def test_pure_packages_do_not_await_read_clocks_or_open_files(path: Path) -> None:
     tree = ast.parse(path.read_text())
     waits = [node for node in ast.walk(tree) if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)]
