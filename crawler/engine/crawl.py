@@ -254,6 +254,7 @@ class Crawl:
             return
         if self.checks_starts:
             await self._check_starts()
+        await self._look_again()
         await self._seed(give, done)
         if self._ending:
             return
@@ -264,6 +265,19 @@ class Crawl:
             await self._rounds(give, done, depth=depth)
             if self._ending or not (await self.frontier.balance()).open:
                 return
+
+    async def _look_again(self) -> None:
+        """What was set aside before a start URL redirected to another host may lie on the site."""
+        if len(self.starts) == len(self.candidates.scope.starts):
+            return
+        after = ""
+        while aside := await self.frontier.set_aside(after):
+            after = aside[-1].url
+            await self.aliases.ask(visit.url for visit in aside)
+            ours = [visit._replace(url=self.candidates.scope.ours(visit.url)) for visit in aside]
+            visits = [self.candidates.visit(*visit[:4]) for visit in ours]
+            self.stats.found(await self.frontier.add([visit for visit in visits if visit.filtered is None]))
+            self.stats.found(await self.frontier.take_up(visits))
 
     async def _rounds(
         self,

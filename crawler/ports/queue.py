@@ -78,6 +78,14 @@ class Queue(Pacer, Protocol):
         """Pages of this run that failed, to be asked for again, after all others."""
         ...
 
+    async def set_aside(self, after: str = "") -> Sequence[Visit]:
+        """URLs of this run that were set aside as no part of the site, the next ones behind `after` in their order."""
+        ...
+
+    async def take_up(self, visits: Sequence[Visit]) -> int:
+        """URLs that were set aside, and are to be asked for after all. How many of them are due."""
+        ...
+
     async def advance(self, depth: int | None = None) -> Round:
         """Release the next visits of patterns that may be crawler traps (not deeper than `depth`).
 

@@ -268,6 +268,51 @@ async def test_an_alias_that_fails_for_a_night_is_what_it_was(tmp_path: Path) ->
     assert second.listed == first.listed == ["/", *PATHS]
 
 
+ELSEWHERE = "https://other.site.test"
+WWW = "https://www.site.test"
+
+
+def moving(site: str, target: str) -> Answer:
+    """A start page that links to where another one redirects to; nothing else does."""
+    if target == "/robots.txt":
+        return Site.answer(404)
+    if site == ELSEWHERE:
+        return page(f"{WWW}/x", f"{WWW}/q?a=1", "http://www.site.test/y", f"{HTTPS}/z", "http://site.test/w")
+    if site == WWW:
+        return page()
+    return (
+        to(("https" if "www" in site else "http") + "://www.site.test" + target)
+        if site != HTTPS
+        else to(WWW + target)
+    )
+
+
+@pytest.mark.parametrize(
+    "more", [{"concurrency": 1}, {"max_pages": 1}, {"concurrency": 16}, {"max_depth": 1}]
+)
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_was_found_before_a_start_moved_belongs_as_what_is_found_later(
+    tmp_path: Path, more: dict[str, object], first: bool
+) -> None:
+    starts = (ELSEWHERE + "/", HTTPS + "/") if first else (HTTPS + "/", ELSEWHERE + "/")
+    with serving(moving, tmp_path) as (hosts, chosen):
+        result = await crawled(hosts, chosen, *starts, state=str(tmp_path / "s.db"), **more)
+    ends = [url.rpartition(".test")[2] for url in result.listed]
+    assert sorted(ends) == ["/", "/", "/q?a=1", "/w", "/x", "/y", "/z"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_folder_that_a_start_moved_to_belongs(tmp_path: Path, first: bool) -> None:
+    def respond(_: str, target: str) -> Answer:
+        pages = {"/a/": page("/new/x"), "/b/": to("/new/"), "/new/": page(), "/new/x": page()}
+        return pages.get(target, Site.answer(404))
+
+    starts = (f"{HTTP}/a/", f"{HTTP}/b/") if first else (f"{HTTP}/b/", f"{HTTP}/a/")
+    with serving(respond, tmp_path) as (hosts, chosen):
+        result = await crawled(hosts, chosen, *starts, scope="path", concurrency=1)
+    assert result.counts == {"listed": 3, "moved": 1}
+
+
 async def publish(hosts: Hosts, chosen: dict[str, object], start: str, **more: object) -> None:
     given = chosen | more
     folder = given.pop("folder")

@@ -133,6 +133,16 @@ class SqliteFrontier:
         """See `ports.Queue.settle`."""
         return await self._call(self._ledger.settle, settlements)
 
+    async def set_aside(self, after: str = "") -> Sequence[Visit]:
+        """See `ports.Queue.set_aside`."""
+        given = {"run": self._ledger.run, "after": after, "limit": CHUNK}
+        rows = await self._call(self._ledger.all, schema.SET_ASIDE, given)
+        return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
+
+    async def take_up(self, visits: Sequence[Visit]) -> int:
+        """See `ports.Queue.take_up`."""
+        return await self._call(self._ledger.take_up, visits)
+
     async def advance(self, depth: int | None = None) -> Round:
         """See `ports.Queue.advance`."""
         return await self._call(self._ledger.rounds.advance, ANY_DEPTH if depth is None else depth)

@@ -181,6 +181,13 @@ class Ledger(SeedLedger):
             place.sample if place else None,
         )
 
+    def take_up(self, visits: Iterable[Visit]) -> int:
+        """See `ports.Queue.take_up`."""
+        rows = [self._row(visit) for visit in visits if visit.filtered is None]
+        given = {"rows": json.dumps(rows), "run": self.run, "round": self.rounds.round}
+        self._db.execute(schema.ADMIT, given)
+        return sum(row.state == schema.QUEUED for row in rows)
+
     def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
         """Those that may be news, as far as is remembered."""
         visits = list(visits)

@@ -269,6 +269,19 @@ WHERE url IN (SELECT url FROM {FOUND}) AND run = :run
 AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:kind, :seed))
 """
 
+# The site has grown: what lies on it now is asked for.
+SET_ASIDE = """
+SELECT u.url, u.depth, v.url, u.hops FROM url AS u INDEXED BY sqlite_autoindex_url_1 LEFT JOIN url AS v ON v.id = u.via
+WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
+AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded') ORDER BY u.url LIMIT :limit
+"""
+ADMIT = f"""
+UPDATE url SET state = r.state, host = r.host, outcome = r.outcome, detail = r.detail, settled = r.settled,
+    trap = r.trap, sample = r.sample, found = :round
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.host IS NULL
+"""
+
 # What was not to be asked for because of where it was linked is asked for when a seed names it, too; and what was held for a
 # round, or barred with its pattern, is no longer.
 TAKE_UP = f"""
