@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crawler.errors import ConfigError
+from crawler.frontier.pace import FAR
 from crawler.frontier.sqlite.overview import read_overview
 from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.frontier.sqlite.state_file import remove_state, silence
@@ -80,7 +81,5 @@ def _file_of(settings: Settings, start: Url | None) -> str:
 
 def far_of(settings: Settings) -> float:
     """Seconds: what is booked farther ahead was booked by another clock."""
-    from crawler.frontier.sqlite.ledger import FAR  # noqa: PLC0415 - see above
-
     pace = settings.pace
     return max(FAR, 2 * pace.max_wait, 2 / pace.rate if pace.rate else 0.0)

@@ -63,7 +63,7 @@ async def test_pages_are_visited_while_sitemaps_are_read(tmp_path: Path, rate: f
 async def test_where_slots_are_rare_pages_and_sitemaps_take_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.frontier.sqlite.ledger.HORIZON", 0.001)  # as far ahead as leases book slots
+    monkeypatch.setattr("crawler.frontier.pace.HORIZON", 0.001)  # as far ahead as leases book slots
     site = site_of_sitemaps(6, 1)
     site.page("/", links=[f"/p{number}" for number in range(12)])
     for number in range(12):

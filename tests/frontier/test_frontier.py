@@ -13,7 +13,7 @@ import pytest
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.seen_cache import WEIGHT, SeenCache
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.frontier.sqlite.rounds import sample
+from crawler.frontier.sqlite.patterns import sample
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
@@ -574,12 +574,12 @@ async def test_a_full_disk_is_one_sentence_and_what_was_settled_stays(path: Path
     frontier = SqliteFrontier(str(path), clock=clock)
     bench = Bench(frontier, clock, lambda: frontier)
     await bench.ready()
-    pages = frontier._db.execute("PRAGMA page_count").fetchone()[0]
-    frontier._db.execute(f"PRAGMA max_page_count = {pages}")
+    pages = frontier._connection.execute("PRAGMA page_count").fetchone()[0]
+    frontier._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(FrontierError, match="full"):
         await frontier.add([page(f"/{n}" + "x" * 500) for n in range(1000)])
     assert (await frontier.balance()).discovered == 1
-    frontier._db.execute("PRAGMA max_page_count = 1000000")
+    frontier._connection.execute("PRAGMA max_page_count = 1000000")
     assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a rolled back URL is not taken for known"
     await frontier.close()
 
@@ -602,9 +602,9 @@ async def test_what_fell_out_of_memory_is_known_all_the_same(path: Path) -> None
     first, second = (await frontier.lease(9)).leases
     found = (page("/x", filtered=Why.NOFOLLOW), page("/y"))
     await frontier.settle([Settlement(first, Verdict(Listed()), found)])
-    frontier._ledger._known.clear()
+    frontier._discovery._known.clear()
     assert await frontier.add(found) == 0, "known, and not counted again"
-    frontier._ledger._known.clear()
+    frontier._discovery._known.clear()
     followed = (page("/x"), page("/y", filtered=Why.NOFOLLOW))
     await frontier.settle([Settlement(second, Verdict(Listed()), followed)])
     leases = (await frontier.lease(9)).leases

@@ -11,6 +11,7 @@ import pytest
 
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.migrations import MIGRATIONS
 from crawler.frontier.sqlite.state_file import open_state
 
 DUMP = Path(__file__).parents[1] / "data" / "state" / "version-4.sql"
@@ -86,4 +87,4 @@ def test_a_migrated_state_has_the_form_of_a_new_one(state: str) -> None:
 
 
 def test_each_version_leads_to_the_next() -> None:
-    assert list(schema.MIGRATIONS) == list(range(min(schema.MIGRATIONS), schema.VERSION))
+    assert list(MIGRATIONS) == list(range(min(MIGRATIONS), schema.VERSION))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.frontier.sqlite import schema
-from crawler.frontier.sqlite.state_file import teach
+from crawler.frontier.sqlite.duplicates import SORT_ORDERS, teach
 from crawler.model.outcome import Unlisted
 from crawler.model.reasons import Why
 from crawler.parse.url import Url
@@ -101,7 +101,7 @@ def test_equal_pages_are_not_compared_pairwise() -> None:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(schema.TABLES)
         teach(db)
-        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {schema.SORT_ORDERS}", {"run": 1})]
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SORT_ORDERS}", {"run": 1})]
     assert [step for step in plan if "SEARCH b" in step] == [
         "SEARCH b USING INDEX sqlite_autoindex_url_1 (url=?)"
     ]

@@ -1,12 +1,14 @@
 """How far a run has come: what `status` reads from a state each minute.
 
-Needs neither an event loop nor the verbs of a crawl (`ledger`), which take long to import.
+Needs neither an event loop nor the verbs of a crawl, which take long to import.
 """
 
 import sqlite3
+import time
 from contextlib import closing
 
 from crawler.errors import FrontierError
+from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import failure, open_state
 from crawler.model.run import Run
@@ -18,28 +20,28 @@ def read_overview(path: str) -> tuple[Run, Balance] | None:
     """The newest run of the state at `path`, and where its URLs stand; None before the first. Raises `FrontierError`."""
     path = str(check_usable(path))
     try:
-        with closing(open_state(path, read_only=True)) as db:
-            db.execute("BEGIN")
-            (number,) = db.execute("SELECT max(number) FROM run").fetchone()
-            run = run_of(db, number)
-            return (run, balance_of(db, number)) if run else None
+        with closing(open_state(path, read_only=True)) as connection:
+            connection.execute("BEGIN")
+            db = Database(connection, time.time)
+            newest = run(db)
+            return (newest, balance(db)) if newest else None
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: words in the file that none of us wrote.
         raise FrontierError(failure(path, error)) from error
 
 
-def run_of(db: sqlite3.Connection, number: int) -> Run | None:
+def run(db: Database) -> Run | None:
     """See `ports.Runs.run`."""
-    row = db.execute("SELECT number, started, status FROM run WHERE number = ?", (number,)).fetchone()
+    row = db.one_or_none("SELECT number, started, status FROM run WHERE number = ?", (db.run,))
     return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
 
 
-def balance_of(db: sqlite3.Connection, run: int) -> Balance:
+def balance(db: Database) -> Balance:
     """See `ports.Record.balance`."""
-    row = db.execute("SELECT discovered FROM run WHERE number = ?", (run,)).fetchone()
-    counts = db.execute(
-        "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2", (run,)
-    ).fetchall()
+    row = db.one_or_none("SELECT discovered FROM run WHERE number = ?", (db.run,))
+    counts = db.all(
+        "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2", (db.run,)
+    )
     outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
     for outcome in outcomes:
         outcome_of(outcome, "", None)  # raises for a code that is none

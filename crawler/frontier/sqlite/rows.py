@@ -1,6 +1,7 @@
 """The rows that go into the statements of the SQLite frontier and come out of them, as JSON arrays.
 
-Each shape is declared here once: the list of columns in a statement is made from it, so that no statement counts
+A statement works on a whole group: one step of SQLite, not one for each row, and so one release of the interpreter
+lock, not hundreds. Each shape is declared here once: the list of columns in a statement is made from it, so that no statement counts
 positions. Which facts there are, and how they are written, is for `model.serialise`.
 """
 
@@ -38,6 +39,10 @@ class FoundRow(NamedTuple):
     detail: str | None
     trap: int | None
     sample: int | None
+
+
+FOUND: Final = f"(SELECT {named(FoundRow._fields)} FROM json_each(:rows))"
+"""A group of these, as a table in a statement."""
 
 
 class DueRow(NamedTuple):

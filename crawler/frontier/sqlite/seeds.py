@@ -1,54 +1,124 @@
-"""The part of the ledger that keeps seeds: which are to be read, what became of each, and what they named.
+"""The seeds of the SQLite frontier: which are to be read, what became of each, and what they named.
 
-Plain and blocking, within the transaction of `sqlite`, as the rest of the ledger. What a sitemap says is for `seeding`.
+What a sitemap says is for `app/seeding`; how its URLs become known is for `discovery`.
 """
 
 import json
-import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from crawler.frontier.sqlite import schema
-from crawler.frontier.sqlite.rows import FoundRow
+from crawler.frontier.sqlite.database import Database
+from crawler.frontier.sqlite.publications import last_publication
+from crawler.frontier.sqlite.rows import FOUND, FoundRow
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.parse.url import Url
 
+NAME = """
+INSERT INTO seed (kind, name, run, parent, depth)
+SELECT value ->> 0, value ->> 1, :run, :parent, value ->> 2 FROM json_each(:seeds) AS j
+WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
+GROUP BY value ->> 0, value ->> 1 ORDER BY min(j.key) LIMIT :room
+ON CONFLICT (kind, name) DO UPDATE SET
+    run = excluded.run, parent = excluded.parent, depth = excluded.depth,
+    settled = NULL, outcome = NULL, detail = NULL, entries = 0, passed = 0
+"""
 
-class SeedLedger:
-    """The verbs on seeds; a base of `Ledger`."""
+UNNAMED = """
+SELECT count(DISTINCT json_array(value ->> 0, value ->> 1)) FROM json_each(:seeds) AS j
+WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
+"""
 
-    _db: sqlite3.Connection
-    _clock: Callable[[], float]
-    _keep_failing: float
-    run: int
+NEXT_SEED = """
+SELECT kind, name, depth FROM seed WHERE run = :run AND kind > 0 AND settled IS NULL ORDER BY kind, depth, id LIMIT 1
+"""
+
+SETTLE_SEED = """
+UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed,
+    failing = CASE WHEN :may_pass THEN coalesce(min(failing, :now), :now) WHEN NOT :read THEN failing END,
+    may_pass = :may_pass
+WHERE id = :id
+"""
+
+BELOW = """
+SELECT kind, name, depth FROM seed WHERE parent = :id AND run < :run
+AND :keep > coalesce((SELECT :now - failing FROM seed WHERE id = :id), 0) ORDER BY id
+"""
+
+NAMED_BEFORE = """
+SELECT s.kind, s.name, s.depth, json_group_array(u.url) FROM url AS u JOIN seed AS s ON s.id = u.seed
+WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND :now - s.failing < :keep
+GROUP BY s.id ORDER BY s.id
+"""
+
+# A seed names what was found before. The first seed by kind and id counts, whichever was read first.
+SEEDED = f"""
+UPDATE url SET seed = :seed
+WHERE url IN (SELECT url FROM {FOUND}) AND run = :run
+AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:kind, :seed))
+"""
+
+# What was not to be asked for because of where it was linked is asked for when a seed names it, too; and what was held for a
+# round, or barred with its pattern, is no longer.
+TAKE_UP = f"""
+UPDATE url SET state = 0, host = r.host, detail = NULL, settled = NULL,
+    outcome = iif(url.state = -1, url.outcome, NULL), trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample),
+    via = CASE WHEN url.state = -1 OR url.outcome <> 'unlisted:nofollow' THEN url.via END
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND r.outcome IS NULL AND (
+    url.state = -1
+    OR (url.state = 3 AND url.host IS NULL
+        AND url.outcome IN ('unlisted:nofollow', 'unlisted:depth', 'unlisted:not-named', 'unlisted:trap'))
+    OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.attempts = 0)
+)
+"""
+
+RAISE = f"""
+UPDATE url SET depth = 0 WHERE url IN (SELECT url FROM {FOUND}) AND run = :run AND depth > 0
+"""
+
+SITEMAPS = """
+SELECT coalesce(outcome, 'open'), count(*), total(passed) FROM seed WHERE run = :run AND kind = 2 GROUP BY 1
+"""
+
+ORPHANS = """
+SELECT s.name, count(*) FROM url AS u JOIN seed AS s ON s.id = u.seed
+WHERE u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.outcome LIKE 'kept:%') AND u.via IS NULL AND s.kind = 2
+GROUP BY s.id ORDER BY 2 DESC, 1
+"""
+
+
+class SeedTable:
+    """The rows of seeds. `keep_failing`: seconds for which what a seed named is remembered while it fails."""
+
+    def __init__(self, db: Database, keep_failing: float) -> None:
+        self._db, self._keep_failing = db, keep_failing
 
     def name_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
         """See `ports.Queue.name_seeds`."""
         if not seeds:
             return 0
         rows = json.dumps([[seed.kind.value, seed.name, seed.depth] for seed in seeds])
-        given = {"seeds": rows, "run": self.run, "parent": parent}
-        used = self._count(
+        given = {"seeds": rows, "run": self._db.run, "parent": parent}
+        used = self._db.count(
             "SELECT count(*) FROM seed WHERE run = :run AND kind = :kind AND depth = :depth",
-            {"run": self.run, "kind": seeds[0].kind.value, "depth": seeds[0].depth},
+            {"run": self._db.run, "kind": seeds[0].kind.value, "depth": seeds[0].depth},
         )
-        self._db.execute(schema.NAME, given | {"room": max(0, room - used)})
-        return self._count(schema.UNNAMED, given)
+        self._db.do(NAME, given | {"room": max(0, room - used)})
+        return self._db.count(UNNAMED, given)
 
     def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
-        row = self._db.execute(schema.NEXT_SEED, {"run": self.run}).fetchone()
+        row = self._db.one_or_none(NEXT_SEED, {"run": self._db.run})
         return Seed(SeedKind(row[0]), row[1], row[2]) if row else None
 
     def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
-        number = self.seed_id(read.seed)
+        number = self.id(read.seed)
         passed = self.name_seeds([*read.below, *self._below(number, read)], room, number)
-        self._db.execute(
-            schema.SETTLE_SEED,
+        self._db.do(
+            SETTLE_SEED,
             {
-                "id": number, "now": self._clock(), "outcome": read.outcome.value, "detail": read.detail,
+                "id": number, "now": self._db.now(), "outcome": read.outcome.value, "detail": read.detail,
                 "entries": read.entries, "passed": passed, "may_pass": read.may_pass,
                 "read": read.outcome is SeedOutcome.READ,
             },
@@ -59,53 +129,52 @@ class SeedLedger:
         """What an index named in runs before: read all the same while the index fails for now."""
         if not read.may_pass:
             return []
-        given = {"id": number, "run": self.run, "now": self._clock(), "keep": self._keep_failing}
-        return [
-            Seed(SeedKind(kind), name, depth) for kind, name, depth in self._db.execute(schema.BELOW, given)
-        ]
+        given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
+        return [Seed(SeedKind(kind), name, depth) for kind, name, depth in self._db.all(BELOW, given)]
 
     def unnamed(self) -> list[tuple[Seed, list[Url]]]:
         """See `ports.Queue.unnamed`."""
-        last = self._db.execute(schema.LAST, {"run": self.run}).fetchone()
+        last = last_publication(self._db)
         given = {
-            "run": self.run,
-            "now": self._clock(),
+            "run": self._db.run,
+            "now": self._db.now(),
             "keep": self._keep_failing,
-            "last": last[0] if last else 0,
+            "last": last or 0,
         }
-        rows = self._db.execute(schema.NAMED_BEFORE, given) if last else ()
+        rows = self._db.all(NAMED_BEFORE, given) if last else []
         return [
             (Seed(SeedKind(kind), name, depth), [Url(url) for url in json.loads(urls)])
             for kind, name, depth, urls in rows
         ]
 
-    def reopen_seeds(self) -> None:
+    def reopen(self) -> None:
         """What a robots.txt that could not be read had kept back is to be read after all."""
-        self._db.execute(
+        self._db.do(
             "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = ? AND outcome = ?",
-            (self.run, SeedOutcome.ROBOTS_DOWN.value),
+            (self._db.run, SeedOutcome.ROBOTS_DOWN.value),
         )
 
     def sitemaps(self) -> Mapping[str, int]:
         """See `ports.Record.sitemaps`."""
-        rows = self._db.execute(schema.SITEMAPS, {"run": self.run}).fetchall()
+        rows = self._db.all(SITEMAPS, {"run": self._db.run})
         passed = int(sum(row[2] for row in rows))
         return {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
 
-    def seed_id(self, seed: Seed) -> int:
+    def id(self, seed: Seed) -> int:
         """The number of a seed, which this run knows from now on."""
-        given = {"kind": seed.kind.value, "name": seed.name, "run": self.run}
-        self._db.execute(
-            schema.NAME, given | {"seeds": json.dumps([[seed.kind.value, seed.name, seed.depth]]), "room": 1, "parent": None}
+        given = {"kind": seed.kind.value, "name": seed.name, "run": self._db.run}
+        self._db.do(
+            NAME, given | {"seeds": json.dumps([[seed.kind.value, seed.name, seed.depth]]), "room": 1, "parent": None}
         )  # fmt: skip
-        return self._count("SELECT id FROM seed WHERE kind = :kind AND name = :name", given)
+        return self._db.count("SELECT id FROM seed WHERE kind = :kind AND name = :name", given)
 
-    def name_known(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
+    def take_up(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
         """What a seed names though it was found before; how many of these are visits now."""
-        given = {"rows": json.dumps(rows), "run": self.run, "seed": number}
-        self._db.execute(schema.SEEDED, given | {"kind": seed.kind.value})
-        self._db.execute(schema.RAISE, given)
-        return self._db.execute(schema.TAKE_UP, given).rowcount
+        given = {"rows": json.dumps(rows), "run": self._db.run, "seed": number}
+        self._db.do(SEEDED, given | {"kind": seed.kind.value})
+        self._db.do(RAISE, given)
+        return self._db.do(TAKE_UP, given)
 
-    def _count(self, sql: str, given: Mapping[str, Any]) -> int:
-        return int(self._db.execute(sql, given).fetchone()[0])
+    def orphans(self) -> Mapping[str, int]:
+        """See `ports.Record.orphans`."""
+        return dict(self._db.all(ORPHANS, {"run": self._db.run}))

@@ -5,7 +5,6 @@ system takes it back when its holder is killed. The time of that file is the run
 """
 
 import itertools
-import json
 import os
 import sqlite3
 import time
@@ -16,10 +15,11 @@ from typing import Final
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.duplicates import teach
+from crawler.frontier.sqlite.migrations import MIGRATIONS
 from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, located, owner_of
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
-from crawler.rules import duplicates
 
 PULSE: Final = 5.0  # seconds between two beats
 
@@ -143,7 +143,7 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
             f"The state {path} was written by a newer sitemap-crawler (version {version} of the state, "
             f"{schema.VERSION} here): upgrade sitemap-crawler, or name another file with --state."
         )
-    if version not in {schema.VERSION, *schema.MIGRATIONS}:
+    if version not in {schema.VERSION, *MIGRATIONS}:
         raise FrontierError(
             f"The state {path} is of version {version}, which cannot be migrated: start over with --fresh."
         )
@@ -151,15 +151,9 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
 
 def _migrate(db: sqlite3.Connection) -> None:
     """Make a state of an earlier version one of ours."""
-    steps = "; ".join(schema.MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
+    steps = "; ".join(MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
     with failpoint("migration"):
         db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
-
-
-def teach(db: sqlite3.Connection) -> None:
-    """The functions that statements use."""
-    db.create_function("resource", 2, duplicates.resource, deterministic=True)
-    db.create_function("unsorted", 1, lambda url: json.dumps(duplicates.unsorted(url)), deterministic=True)
 
 
 def _prepare(db: sqlite3.Connection) -> None:

@@ -1,0 +1,290 @@
+"""URLs become known in the SQLite frontier: each once, however many pages and seeds name it.
+
+Whether a URL is worth a visit was decided by then (`rules`); when it is asked for is for `leases` and `rounds`.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from crawler.frontier.seen_cache import SeenCache
+from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.database import CHUNK, Database
+from crawler.frontier.sqlite.hosts import HostTable
+from crawler.frontier.sqlite.patterns import PatternTable
+from crawler.frontier.sqlite.rows import FOUND, FoundRow
+from crawler.frontier.sqlite.seeds import SeedTable
+from crawler.model.reasons import Why
+from crawler.model.seed import Seed
+from crawler.model.visit import Visit
+from crawler.parse.url import Url, origin
+
+ADD = f"""
+INSERT INTO url ({", ".join(FoundRow._fields)}, run, seed, found)
+SELECT {", ".join(FoundRow._fields)}, :run, :seed, :round
+FROM {FOUND} WHERE true
+ON CONFLICT (url) DO UPDATE SET
+    run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
+    hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, tail = 0,
+    trap = excluded.trap, sample = excluded.sample, found = excluded.found, round = NULL,
+    detail = CASE WHEN excluded.outcome IS NULL THEN detail ELSE excluded.detail END,
+    was = outcome, was_lastmod = lastmod,
+    outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
+    learned = CASE WHEN excluded.outcome IS NULL THEN learned END,
+    -- What the run before saw counts from now on, if it was published. Content without a date leaves what is known
+    -- of the content before: the site may have been ill, and that may come back. A page that fails next has the date
+    -- that was published, whatever a refused run said.
+    seen = CASE WHEN PUBLISHED THEN content ELSE seen END,
+    kept = CASE WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN content ELSE kept END,
+    dated = CASE WHEN PUBLISHED THEN coalesce(lastmod, dated) ELSE dated END,
+    lastmod = CASE WHEN url.run IN CONCLUDED OR seen IS NULL THEN lastmod WHEN seen = kept THEN dated END,
+    kept_header = CASE
+        WHEN PUBLISHED AND content = kept THEN coalesce(header, kept_header)
+        WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN header
+        ELSE kept_header END
+WHERE url.run < excluded.run
+""".replace("PUBLISHED", "(outcome = 'listed' AND content IS NOT NULL AND url.run IN CONCLUDED)").replace(
+    "CONCLUDED", "(SELECT number FROM run WHERE status = 'concluded')"
+)
+
+UPGRADE = f"""
+UPDATE url SET
+    state = r.state, host = r.host, depth = r.depth, hops = r.hops, via = r.via, outcome = r.outcome, detail = r.detail,
+    trap = r.trap, sample = r.sample, found = :round
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'unlisted:nofollow'
+AND r.outcome IS NOT 'unlisted:nofollow'
+"""
+
+# A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
+NEARER = f"""
+UPDATE url SET depth = r.depth, hops = min(url.hops, r.hops), via = r.via,
+    state = iif(url.state = 3, r.state, url.state), host = coalesce(url.host, r.host),
+    outcome = iif(url.state = 3, r.outcome, url.outcome), detail = iif(url.state = 3, r.detail, url.detail),
+    trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND r.depth < url.depth
+AND (url.state IN (-1, 0) OR (url.state = 3 AND url.outcome = 'unlisted:depth'))
+"""
+
+# Ways to known URLs by fewer redirects, and so to where these redirect. A URL that failed as the end of too many is due again.
+# A way is [URL, redirects, redirects by which the URL was known when it was asked for].
+FEWER = """
+WITH RECURSIVE fewer (id, hops) AS (
+    SELECT u.id, min(w.value ->> 1, u.hops) FROM json_each(:ways) AS w JOIN url AS u ON u.url = w.value ->> 0
+    WHERE u.run = :run AND (w.value ->> 1 < u.hops OR w.value ->> 2 > u.hops)
+    UNION ALL
+    SELECT t.id, f.hops + 1 FROM fewer AS f JOIN url AS s ON s.id = f.id JOIN url AS t ON t.url = s.detail
+    WHERE s.state = 3 AND s.outcome = 'moved' AND t.run = :run AND t.hops > f.hops + 1
+)
+UPDATE url SET hops = f.hops, {reopened}
+FROM (SELECT id, min(hops) AS hops FROM fewer GROUP BY id) AS f
+WHERE url.id = f.id
+""".format(
+    reopened=", ".join(
+        f"{column} = iif(url.state = 3 AND url.outcome = 'failed:redirects', {value}, url.{column})"
+        for column, value in {
+            "state": "0",
+            "outcome": "NULL",
+            "detail": "NULL",
+            "settled": "NULL",
+            "attempts": "0",
+        }.items()
+    )
+)
+
+# A URL that another page names as canonical, or redirects to, and that was not asked for yet: it waits among its like.
+NAMED = f"""
+UPDATE url SET trap = r.trap, sample = r.sample, state = r.state,
+    outcome = coalesce(r.outcome, iif(url.state = 3, NULL, url.outcome)), detail = r.detail
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND url.trap IS NOT NULL AND url.trap <> r.trap
+AND (url.state = -1 OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.attempts = 0))
+"""
+
+# The site has grown: what lies on it now is asked for.
+SET_ASIDE = """
+SELECT u.url, u.depth, v.url, u.hops FROM url AS u INDEXED BY sqlite_autoindex_url_1 LEFT JOIN url AS v ON v.id = u.via
+WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
+AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded') ORDER BY u.url LIMIT :limit
+"""
+
+ADMIT = f"""
+UPDATE url SET state = r.state, host = r.host, outcome = r.outcome, detail = r.detail, settled = r.settled,
+    trap = r.trap, sample = r.sample, found = :round
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.host IS NULL
+"""
+
+# The first page that links to what a seed named, itself apart.
+LINKED = f"""
+UPDATE url SET via = r.via
+FROM {FOUND} AS r
+WHERE url.url = r.url AND url.run = :run AND url.via IS NULL AND url.id <> r.via
+AND r.outcome IS NOT 'unlisted:nofollow'
+"""
+
+# Whether another way to a URL would be news: it is known from nofollow links only, from a seed only, or by redirects only.
+KNOWN = """
+SELECT json_group_array(json_array(
+    u.url, u.id, u.via IS NULL OR u.hops > 0 OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')
+))
+FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
+"""
+
+ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofollow')"
+
+
+class Discovery:
+    """Adds URLs, and remembers which ones are known."""
+
+    def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
+        self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
+        self._known = SeenCache()
+        db.on_forget(self._known.clear)
+
+    def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
+        """How many visits were new; what is set aside or held is kept, but not counted here."""
+        named = _once(visits) if seed else self._news(visits)
+        number = self._seeds.id(seed) if seed else None
+        rows = [self._row(visit) for visit in named]
+        due = [row for row in rows if row.state == schema.QUEUED]
+        self._insert([row for row in rows if row.state != schema.QUEUED], number)
+        new = self._insert(due, number)
+        if seed and number:
+            new += self._seeds.take_up(rows, seed, number)
+            self._fewer([(row.url, 0, 0) for row in rows])
+        return new
+
+    def _news(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Those that are not known already."""
+        maybe = _once(self._telling(visits))
+        self._remember([visit.url for visit in maybe])
+        return self._telling(maybe)
+
+    def _nearer(self, visits: Sequence[Visit]) -> None:
+        """URLs that may be known already, but not that they lie so near."""
+        if not visits:
+            return
+        given = {"rows": json.dumps([self._row(visit) for visit in visits]), "run": self._db.run}
+        self._db.do(NEARER, given)
+        self._fewer([(visit.url, visit.hops, 0) for visit in visits])
+
+    def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
+        """URLs that may be known already, but not by so few redirects. For `ways` see `FEWER`."""
+        if ways:
+            self._db.do(FEWER, {"ways": json.dumps(ways), "run": self._db.run})
+
+    def _row(self, visit: Visit) -> FoundRow:
+        filtered, pattern = visit.filtered, visit.pattern
+        state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
+        place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
+        if place and pattern and visit.via is not None:
+            state = schema.HELD
+            if place.closed:
+                state, filtered, detail = schema.SETTLED, Why.TRAP, pattern.text
+        return FoundRow(
+            visit.url,
+            state,
+            self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
+            visit.depth,
+            visit.hops,
+            self._id(visit.via),
+            None if filtered is None else f"unlisted:{filtered.value}",
+            None if filtered is None else self._db.now(),
+            detail,
+            place.trap if place else None,
+            place.sample if place else None,
+        )
+
+    def set_aside(self, after: str) -> Sequence[Visit]:
+        """See `ports.Queue.set_aside`."""
+        rows = self._db.all(SET_ASIDE, {"run": self._db.run, "after": after, "limit": CHUNK})
+        return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
+
+    def take_up(self, visits: Iterable[Visit]) -> int:
+        """See `ports.Queue.take_up`."""
+        rows = [self._row(visit) for visit in visits if visit.filtered is None]
+        given = {"rows": json.dumps(rows), "run": self._db.run, "round": self._patterns.round}
+        self._db.do(ADMIT, given)
+        return sum(row.state == schema.QUEUED for row in rows)
+
+    def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Those that may be news, as far as is remembered."""
+        visits = list(visits)
+        numbers = self._known.numbers(visit.url for visit in visits)
+        return [
+            visit
+            for visit, number in zip(visits, numbers, strict=True)
+            if number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
+        ]
+
+    def _remember(self, urls: list[Url]) -> None:
+        """What is known of URLs in this run, but was forgotten: cheaper than to add them once more."""
+        if urls:
+            given = {"urls": json.dumps(urls), "run": self._db.run}
+            for url, number, filtered in json.loads(self._db.one(KNOWN, given)[0]):
+                self._known.add(Url(url), number, filtered=bool(filtered))
+
+    def _insert(self, rows: list[FoundRow], seed: int | None) -> int:
+        if not rows:
+            return 0
+        given = {"rows": json.dumps(rows), "run": self._db.run, "seed": seed, "round": self._patterns.round}
+        new = self._db.do(ADD, given)
+        self._db.do("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self._db.run))
+        if new < len(rows):
+            self._db.do(LINKED, given)
+            self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
+            if self._db.one(ANY_NOFOLLOW)[0]:
+                new += self._db.do(UPGRADE, given)
+        self._remember([Url(row.url) for row in rows])
+        return new
+
+    def _id(self, url: Url | None) -> int | None:
+        if url is None:
+            return None
+        known = abs(self._known.number(url))
+        if not known:
+            row = self._db.one_or_none("SELECT id FROM url WHERE url = ?", (url,))
+            return row[0] if row else None
+        return known
+
+    def lead_elsewhere(self, found: Sequence[Visit]) -> None:
+        """A redirect may make its target nearer; what a page names instead of itself waits among its like."""
+        self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
+        named = [visit for visit in found if visit.pattern and visit.pattern.named]
+        if named:
+            given = {"rows": json.dumps([self._row(visit) for visit in named]), "run": self._db.run}
+            self._db.do(NAMED, given)
+
+    def remember(self, visit: Visit, number: int) -> None:
+        """Remember the record number of a visit that is being settled."""
+        self._known.add(visit.url, number, filtered=visit.via is None or visit.hops > 0)
+
+    def settled(self, visits: Sequence[Visit]) -> None:
+        """Visits were settled; fewer redirects may have been found while they were asked for."""
+        self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
+
+    def link_ids(self, visits: Sequence[Visit]) -> list[int]:
+        """The record numbers of what a page links to, below zero for nofollow."""
+        urls = [visit.url for visit in visits]
+        numbers = self._known.numbers(urls)
+        if 0 in numbers:
+            self._remember([url for url, number in zip(urls, numbers, strict=True) if not number])
+            numbers = self._known.numbers(urls)
+        return [
+            -abs(number) if visit.filtered is Why.NOFOLLOW else abs(number)
+            for number, visit in zip(numbers, visits, strict=True)
+            if number
+        ]
+
+
+def _once(found: Iterable[Visit]) -> list[Visit]:
+    """Each URL as it was found first, by the fewest redirects; but a followed link beats one with nofollow."""
+    visits: dict[Url, Visit] = {}
+    for visit in found:
+        known = visits.get(visit.url)
+        if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
+            visits[visit.url] = visit
+        elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
+            visits[visit.url] = known._replace(hops=visit.hops)
+    return list(visits.values())

@@ -1,0 +1,58 @@
+"""The steps that make a state of an earlier version one of this version."""
+
+from typing import Final
+
+from crawler.frontier.sqlite.schema import PATTERNS
+
+# By version: what makes a state of it into one of the next. A test holds the result to `schema.TABLES`.
+MIGRATIONS: Final = {
+    2: "ALTER TABLE run ADD COLUMN reading TEXT NOT NULL DEFAULT ''",
+    3: "ALTER TABLE host ADD COLUMN strained REAL NOT NULL DEFAULT 0",
+    4: "ALTER TABLE url ADD COLUMN unordered TEXT; ALTER TABLE url ADD COLUMN variant TEXT",
+    5: """
+        ALTER TABLE url ADD COLUMN failing REAL;
+        ALTER TABLE url ADD COLUMN published INTEGER;
+        ALTER TABLE url ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE publication (
+            number INTEGER PRIMARY KEY, run INTEGER NOT NULL, fingerprint TEXT NOT NULL, at REAL NOT NULL, urls INTEGER NOT NULL
+        );
+        DROP INDEX due;
+        CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
+    """,
+    6: """
+CREATE TABLE seed (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    parent INTEGER,
+    depth INTEGER NOT NULL,
+    settled REAL,
+    outcome TEXT,
+    detail TEXT,
+    entries INTEGER NOT NULL DEFAULT 0,
+    passed INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (kind, name)
+);
+ALTER TABLE url ADD COLUMN seed INTEGER;
+""",
+    7: """
+        ALTER TABLE url ADD COLUMN seen TEXT; ALTER TABLE url ADD COLUMN kept TEXT;
+        ALTER TABLE url ADD COLUMN kept_header INTEGER; ALTER TABLE url ADD COLUMN dated INTEGER;
+        UPDATE url SET seen = content, kept = content, kept_header = header,
+            dated = CASE WHEN outcome = 'listed' THEN coalesce(lastmod, moved) ELSE moved END
+        WHERE content IS NOT NULL;
+        ALTER TABLE url DROP COLUMN moved; ALTER TABLE url DROP COLUMN slid;
+    """,
+    8: "ALTER TABLE url ADD COLUMN look TEXT",
+    9: "ALTER TABLE seed ADD COLUMN failing REAL; ALTER TABLE seed ADD COLUMN may_pass INTEGER",
+    10: """
+        ALTER TABLE run ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE url ADD COLUMN trap INTEGER;
+        ALTER TABLE url ADD COLUMN sample INTEGER;
+        ALTER TABLE url ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE url ADD COLUMN round INTEGER;
+        DROP INDEX open;
+    """
+    + PATTERNS,
+}

@@ -1,0 +1,60 @@
+"""The publications of the SQLite frontier: what was published last, and which failing pages stay listed since."""
+
+import json
+from collections.abc import Mapping
+
+from crawler.frontier.sqlite.database import Database
+from crawler.rules import keep_failing as keeping
+
+# The last publication under the settings of this run; or of any settings, if there is none yet.
+LAST = """
+SELECT number, urls FROM publication
+ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC, number DESC LIMIT 1
+"""
+
+KEEP = """
+UPDATE url SET outcome = CASE WHEN published >= :last AND :now - failing < k.seconds THEN k.kept ELSE k.failed END
+FROM (
+    SELECT value ->> 0 AS failed, value ->> 1 AS kept, value ->> 2 AS seconds FROM json_each(:patience)
+) AS k
+WHERE url.run = :run AND url.state = 3 AND url.outcome IN (k.failed, k.kept)
+"""
+
+MARK_PUBLISHED = """
+UPDATE url SET published = :number
+WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')
+"""
+
+CHANGED = """
+SELECT CASE WHEN run = :run AND state = 3 THEN outcome ELSE '' END, count(*) FROM url WHERE published >= :last GROUP BY 1
+"""
+
+
+def last_publication(db: Database) -> int | None:
+    """The number of the publication that this run is compared with."""
+    row = db.one_or_none(LAST, {"run": db.run})
+    return row[0] if row else None
+
+
+def mark_published(db: Database, urls: int) -> None:
+    """See `ports.Runs.mark_published`."""
+    number = db.insert(
+        "INSERT INTO publication (run, fingerprint, at, urls) SELECT number, fingerprint, ?, ? FROM run WHERE number = ?",
+        (db.now(), urls, db.run),
+    )
+    db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
+
+
+def keep(db: Database, keep_failing: float) -> None:
+    """See `ports.Record.keep`. `keep_failing`: seconds."""
+    last = last_publication(db)
+    if last is not None:
+        seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(keep_failing).items()]
+        given = {"run": db.run, "last": last, "now": db.now(), "patience": json.dumps(seconds)}
+        db.do(KEEP, given)
+
+
+def changed(db: Database) -> Mapping[str, int]:
+    """See `ports.Record.changed`."""
+    last = last_publication(db)
+    return {} if last is None else dict(db.all(CHANGED, {"run": db.run, "last": last}))

@@ -1,0 +1,106 @@
+"""The runs of the SQLite frontier: how they begin, resume and end, and the notes that are kept with them."""
+
+from typing import TypeVar
+
+from crawler.frontier.sqlite.database import Database
+from crawler.frontier.sqlite.seeds import SeedTable
+from crawler.model.note import Note
+from crawler.model.run import Run
+from crawler.parse.url import Url
+
+T = TypeVar("T")
+
+REOPEN_UNASKED = """
+UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
+WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND host IS NOT NULL
+"""
+
+RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
+
+RECALL_PUBLISHED = """
+SELECT value FROM word WHERE key = :key
+AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
+"""
+
+
+class RunTable:
+    """The rows of runs. `keep_runs`: how many are remembered."""
+
+    def __init__(self, db: Database, seeds: SeedTable, keep_runs: int) -> None:
+        self._db, self._seeds, self._keep_runs = db, seeds, keep_runs
+
+    def begin(self, fingerprint: str, reading: str) -> Run:
+        """See `ports.Runs.begin`."""
+        self._db.forget()
+        self._db.do("UPDATE host SET asked = 0, next = min(next, ?)", (self._db.now() + 3600,))
+        # A failure is remembered while this process works, and tried again by the next.
+        self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
+        last = self._db.one_or_none(
+            "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
+        )
+        if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
+            # The lock says that nobody else works here: whoever held a lease is dead.
+            self._db.do("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
+            if last[2] == "crawling":
+                self._db.do(REOPEN_UNASKED, {"run": self._db.run})
+                self._seeds.reopen()
+            self._db.since = self._trusted_since(reading)
+            return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
+        if last:
+            self._db.do("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
+            self._db.do("UPDATE url SET state = 3, token = NULL, due = NULL WHERE state < 3")
+        self._db.run = (last[0] if last else 0) + 1
+        self._prune(self._db.run - self._keep_runs)
+        started = self._db.now()
+        self._db.do(
+            "INSERT INTO run (number, fingerprint, reading, started, status) VALUES (?, ?, ?, ?, 'crawling')",
+            (self._db.run, fingerprint, reading, started),
+        )
+        self._db.since = self._trusted_since(reading)
+        return Run(self._db.run, started)
+
+    def _prune(self, last: int) -> None:
+        """Forget runs up to `last`, and the URLs that none found since."""
+        for statement in (
+            "run WHERE number <= ?",
+            "word WHERE run <= ?",
+            "trap WHERE run <= ?",
+            "url WHERE run <= ?",
+            "seed WHERE run <= ?",
+        ):
+            self._db.do(f"DELETE FROM {statement}", (last,))
+
+    def conclude(self, *, refused: bool) -> None:
+        """See `ports.Runs.conclude`."""
+        status = "refused" if refused else "concluded"
+        self._db.do("UPDATE run SET status = ? WHERE number = ?", (status, self._db.run))
+
+    def remember(self, note: Note[T], value: T) -> None:
+        """See `ports.Runs.remember`."""
+        self._db.do(
+            "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._db.run, note.key, note.write(value))
+        )
+
+    def recall(self, note: Note[T], *, published: bool = False) -> T:
+        """See `ports.Runs.recall`."""
+        statement = RECALL_PUBLISHED if published else RECALL
+        row = self._db.one_or_none(statement, {"run": self._db.run, "key": note.key})
+        return note.read(row[0]) if row else note.absent
+
+    def _trusted_since(self, reading: str) -> int:
+        """The first run after the last one that read pages in another way."""
+        other = self._db.one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
+        return (other or 0) + 1
+
+    def first(self) -> Url | None:
+        """See `ports.Record.first`."""
+        row = self._db.one_or_none(
+            "SELECT url FROM url WHERE run = ? AND depth = 0 "
+            "ORDER BY seed IS NOT (SELECT id FROM seed WHERE kind = 0), id LIMIT 1",
+            (self._db.run,),
+        )
+        return Url(row[0]) if row else None
+
+    def finish(self) -> None:
+        """See `ports.Runs.finish`."""
+        self._db.do("UPDATE run SET status = 'complete' WHERE number = ?", (self._db.run,))

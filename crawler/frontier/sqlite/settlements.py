@@ -1,0 +1,123 @@
+"""Settlements in the SQLite frontier: leases closed, with the facts of each page and the links that it has."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+from crawler.frontier.sqlite.database import Database
+from crawler.frontier.sqlite.discovery import Discovery
+from crawler.frontier.sqlite.hosts import HostTable
+from crawler.frontier.sqlite.patterns import PatternTable
+from crawler.frontier.sqlite.rows import FACT_COLUMNS, SettledRow, named, settled_row
+from crawler.model.lease import Lease
+from crawler.model.outcome import Failed, Kept, Later
+from crawler.model.settlement import Settlement
+from crawler.model.visit import Link
+from crawler.parse.url import Url, origin
+from crawler.rules import keep_failing as keeping
+
+VALID = """
+SELECT json_group_array(u.id) FROM json_each(:leases) AS j
+JOIN url AS u ON u.id = j.value ->> 0 AND u.token = j.value ->> 1 AND u.state = 2
+"""
+
+# A failure that may pass leaves what the page said when it was answered last, but not the answer itself.
+ANSWER: Final = ("status", "etag", "modified")
+_KEPT = ",\n    ".join(
+    f"{fact} = CASE WHEN s.stays THEN url.{fact} ELSE s.{fact} END"
+    for fact in FACT_COLUMNS
+    if fact not in ANSWER
+)
+
+SETTLE = f"""
+UPDATE url SET
+    state = 3, token = NULL, due = NULL, settled = :now,
+    outcome = s.outcome, detail = s.detail,
+    links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
+    learned = CASE WHEN s.stays THEN learned ELSE :run END,
+    {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)},
+    {_KEPT},
+    failing = CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
+    published = CASE WHEN s.listable THEN published END
+FROM (
+    SELECT r.*, r.patience > 0 AND :now - coalesce(u.failing, :now) < r.patience AS stays
+    FROM (SELECT {named((*SettledRow._fields, *FACT_COLUMNS))} FROM json_each(:rows)) AS r JOIN url AS u ON u.id = r.id
+) AS s
+WHERE url.id = s.id
+"""
+
+POSTPONE = """
+UPDATE url SET state = 1, token = NULL, due = s.v ->> 1
+FROM (SELECT value AS v FROM json_each(:rows)) AS s
+WHERE url.id = s.v ->> 0
+"""
+
+LINKS = """
+SELECT json_group_array(json_array(u.url, j.value < 0))
+FROM url AS p, json_each(p.links) AS j JOIN url AS u ON u.id = abs(j.value)
+WHERE p.id = :id AND p.learned >= :since
+"""
+
+
+class Settlements:
+    """Takes in what visits brought. `keep_failing`: seconds for which a published page that fails stays listed."""
+
+    def __init__(
+        self,
+        db: Database,
+        discovery: Discovery,
+        hosts: HostTable,
+        patterns: PatternTable,
+        keep_failing: float,
+    ) -> None:
+        self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
+        self._keep_failing = keep_failing
+
+    def settle(self, settlements: Sequence[Settlement]) -> int:
+        """See `ports.Queue.settle`."""
+        valid = self._valid([s.lease for s in settlements])
+        live = [s for s in settlements if s.lease.id in valid]
+        for s in live:
+            self._discovery.remember(s.lease.visit, s.lease.id)
+        new = self._discovery.add(chain.from_iterable(s.found for s in live))
+        self._discovery.lead_elsewhere([visit for s in live for visit in s.found])
+        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
+        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
+        if done:
+            rows = json.dumps([settled_row(s, self._link_ids(s), self._patience(s)) for s in done])
+            self._db.do(SETTLE, {"rows": rows, "run": self._db.run, "now": self._db.now()})
+            self._discovery.settled([s.lease.visit for s in done])
+            self._patterns.count([s.lease.id for s in done])
+            self._hosts.ease(_good(done))
+        if late:
+            self._db.do(POSTPONE, {"rows": json.dumps(late)})
+        return new
+
+    def links(self, lease: Lease) -> Sequence[Link]:
+        """See `ports.Record.links`."""
+        row = self._db.one(LINKS, {"id": lease.id, "since": self._db.since})
+        return [Link(Url(url), bool(nofollow)) for url, nofollow in json.loads(row[0])]
+
+    def _patience(self, settlement: Settlement) -> float:
+        return keeping.patience(settlement.verdict.outcome, self._keep_failing)
+
+    def _valid(self, leases: Sequence[Lease]) -> set[int]:
+        pairs = json.dumps([[lease.id, lease.token] for lease in leases])
+        return set(json.loads(self._db.one(VALID, {"leases": pairs})[0]))
+
+    def _link_ids(self, settlement: Settlement) -> list[int] | None:
+        """The ids of what a page links to; None leaves the remembered ones."""
+        if settlement.verdict.unchanged or not settlement.found or self._patience(settlement):
+            return None
+        return self._discovery.link_ids(settlement.found)
+
+
+def _good(done: Sequence[Settlement]) -> Mapping[str, int]:
+    """Good answers by origin; what was not asked for says nothing of a host."""
+    return Counter(
+        origin(s.lease.visit.url)
+        for s in done
+        if s.verdict.facts and not isinstance(s.verdict.outcome, Failed | Kept)
+    )
