@@ -1,4 +1,4 @@
-"""Crawl real sites that nobody here wrote, and hold the sitemap against an independent reading of their files.
+"""Crawls real documentation sites, and compares the sitemap with an independent reading of their files.
 
     sudo apt-get install --no-install-recommends nginx-light postgresql-doc-15 openjdk-17-doc
     .venv/bin/python benchmarks/real_sites.py            # both sites; `pg` or `jdk` for one

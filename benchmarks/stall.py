@@ -1,4 +1,4 @@
-"""How long the event loop stands still at worst, while a hostile site is crawled in the same process.
+"""The longest time for which the event loop is blocked while a hostile site is crawled in the same process.
 
     .venv/bin/python -m benchmarks.stall
 

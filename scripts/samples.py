@@ -1,4 +1,4 @@
-"""Runs the commands that documents show, against the website of the demo, and writes what they answer below each.
+"""Runs the commands shown in documents against the website of the demo, and writes their output below each.
 
 .venv/bin/python scripts/samples.py
 
@@ -26,7 +26,7 @@ LOG_LINE: Final = re.compile(r"^\d\d:\d\d:\d\d .*\n", re.MULTILINE)
 
 
 def filled(document: str, port: int = PORT, *, rate: int = 5) -> str:
-    """The document with what its commands answer now, when the website is served on that port (0: any)."""
+    """The document with the current output of its commands. `port`: of the website (0: any)."""
     with demo_site().serve(port=port) as origin, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for text in FILE.findall(document):

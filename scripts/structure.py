@@ -47,7 +47,7 @@ def of(path: Path) -> str:
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The packages of ours that a module imports."""
+    """The packages of this project that a module imports."""
     modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {part for module in modules for root, part in pairwise(module.split(".")) if root == "crawler"}
 

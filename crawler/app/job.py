@@ -1,4 +1,4 @@
-"""The composition root: settings in, a crawl that is ready to run out. The only room that names concrete classes.
+"""The composition root: makes a crawl that is ready to run from settings. Only this package names concrete classes.
 
 `open_job` is what the command line and library users stand on. A `Job` holds the frontier of one site, crawls,
 and publishes.
@@ -56,7 +56,7 @@ def _reading_log(settings: Settings, start: Url) -> Path | None:
 
 
 async def _deaths(runs: Runs, reading: ReadingLog) -> Mapping[str, int]:
-    """How many processes of this run died while they read a page, by its URL."""
+    """The number of processes of this run that died while parsing a page, by its URL."""
     known = await runs.recall(DEATHS)
     if died := reading.died():
         known = counted(known, died)
@@ -128,11 +128,11 @@ class Job:
 
     @property
     def stalled(self) -> bool:
-        """Whether the crawl ended unfinished, and no page more had answered than the last time it did."""
+        """Whether the crawl ended unfinished again, without any further page."""
         return self._crawl is not None and self._crawl.stalled
 
     def stop(self, why: str) -> None:
-        """Let what is in flight end; `crawl` then returns. The state can be resumed."""
+        """Finishes requests in flight; `crawl` then returns. The run can be resumed."""
         self._stopped = why
         if self._crawl:
             self._crawl.stop(why)
@@ -213,7 +213,7 @@ class Job:
 
 
 class _Stream:
-    """A `Sink` that hands settlements to whoever iterates; a reader that left is no reason to stop."""
+    """A `Sink` that passes settlements to an iterator; it does not matter if the consumer stops."""
 
     def __init__(self, send: MemoryObjectSendStream[Settlement]) -> None:
         self._send = send
@@ -234,10 +234,10 @@ async def open_job(
     sinks: Sequence[Sink] = (),
     transport: Transport | None = None,
 ) -> AsyncIterator[Job]:
-    """Everything that one crawl needs, opened; closed again on the way out.
+    """Opens everything that a crawl needs, and closes it at the end.
 
-    `transport`: any `httpx.AsyncBaseTransport` in the place of ours, or a function that is given ours and answers with
-    one around it (docs/library.md says what then still holds). It is closed with the job.
+    `transport`: any `httpx.AsyncBaseTransport` in place of the default one, or a function that takes the default one and
+    returns one that wraps it (see docs/library.md for what is then still guaranteed). It is closed with the job.
 
     Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
     """

@@ -91,7 +91,7 @@ async def _visit_all(
 
 
 async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
-    """What nobody took up yet."""
+    """The leases that no task has taken yet."""
     with suppress(anyio.WouldBlock):
         while True:
             number, _ = todo.receive_nowait()

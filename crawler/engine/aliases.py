@@ -67,7 +67,7 @@ class Aliases:
         self.candidates.scope = scope.with_aliases(here)  # at once: threads may look at it
 
     async def ask(self, urls: Iterable[Url]) -> None:
-        """Make sure that for each of `urls` it is known whether it lies on an alias of the site."""
+        """Checks the origins of `urls` that may be aliases of the site and were not checked yet."""
         if not self._open:
             return
         for url in urls:
@@ -78,7 +78,7 @@ class Aliases:
                         await self._ask(site)
 
     def _end(self, site: str) -> tuple[str, str]:
-        """Where an alias leads, by way of others: to one that was not asked yet, the site, or a stranger.
+        """Where an alias redirects, possibly through others: to one not checked yet, the site, or another site.
 
         And the same again if all of them redirect page by page.
         """

@@ -59,41 +59,41 @@ log = logging.getLogger("crawler.crawl")
 
 
 class Ending(Enum):
-    """How a crawl came to rest."""
+    """How a crawl ended."""
 
     COMPLETE = "complete"
     LIMIT = "limit"  # --max-pages or --max-time
-    STOPPED = "stopped"  # somebody asked
+    STOPPED = "stopped"  # by a signal or `stop`
     FAILING = "failing"  # the host only fails
 
 
 class Counters(Protocol):
-    """What the engine tells whoever watches, as it happens (`report.tally`)."""
+    """Receives the progress of the engine (`report.stats`)."""
 
     phase: str
     stopping: str | None
     exchanges: int  # begun
 
     def found(self, new: int) -> None:
-        """URLs became known."""
+        """Counts newly discovered URLs."""
         ...
 
     def asked(self) -> None:
-        """An exchange began."""
+        """Counts the start of an exchange."""
         ...
 
     def answered(self) -> None:
-        """It ended."""
+        """Counts the end of an exchange."""
         ...
 
     def pace(self, gap: float) -> None:
-        """The slowest host is asked every `gap` seconds."""
+        """Sets the interval between requests to the slowest host."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far, how fast. Times in seconds."""
+    """The limits of a crawl. Times in seconds."""
 
     concurrency: int = 16
     gap: float = 0.0  # from slot to slot of one host
@@ -146,7 +146,7 @@ class Crawl:
     _leased: anyio.Event | None = field(init=False, default=None)  # told when pages were
 
     def __post_init__(self) -> None:
-        """Every start URL is visited first, and may move house."""
+        """Start URLs are visited first and may redirect to another host."""
         self.starts = list(self.candidates.scope.starts)
         self._home = self.starts[0]
         limits = self.limits
@@ -165,7 +165,7 @@ class Crawl:
         self._flying = anyio.CapacityLimiter(self.limits.concurrency)
 
     def stop(self, why: str) -> None:
-        """Lease nothing more, let what is in flight end, settle it, and return from `run`. Call again: no effect."""
+        """Stops leasing, finishes and settles requests in flight, and returns from `run`. Further calls have no effect."""
         self._end(Ending.STOPPED, why)
 
     async def run(self) -> Ending:
@@ -199,7 +199,7 @@ class Crawl:
         return self._ending or Ending.COMPLETE
 
     async def _has_progressed(self) -> bool:
-        """Whether more pages answered than when this run ended unfinished the last time."""
+        """Whether more pages have answered than when this run was last interrupted."""
         outcomes = (await self.frontier.balance()).outcomes
         answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
         before = await self.frontier.recall(ANSWERED)
@@ -207,7 +207,7 @@ class Crawl:
         return answered > before
 
     async def _peek(self, url: Url) -> Reply | None:
-        """Ask for a page that is no visit, if that is allowed."""
+        """Fetches a page outside the queue, if robots.txt allows it."""
         if not (await self.meeting.permit(url)).allowed:
             return None
         await self.turn(origin(url), await self.frontier.slot(origin(url)))
@@ -232,7 +232,7 @@ class Crawl:
             pool.cancel_scope.cancel()
 
     async def _check_starts(self) -> None:
-        """A run that found no site is over: the next one begins anew."""
+        """Ends a run that found no site: the next start begins a new one."""
         try:
             await start_check.check(self.frontier, self.frontier, self.candidates.scope.starts)
         except (StartUnreachable, StartForbidden):
@@ -244,7 +244,7 @@ class Crawl:
     ) -> None:
         """Starts first, then seeds, then everything; with a depth limit, one level after the other.
 
-        What lies in a pattern that may be a crawler trap comes in rounds, each once the one before is settled whole.
+        URLs in patterns that may be crawler traps come in rounds, each after the previous one is completely settled.
         """
         self.stats.phase = "arriving"
         starts = [Visit(url) for url in self.candidates.scope.starts]
@@ -259,7 +259,7 @@ class Crawl:
         if self._ending:
             return
         self.stats.phase = "crawling"
-        # A level is finished before the next begins: what lies within the limit must not depend on timing.
+        # A level is finished before the next begins: which URLs are within the limit must not depend on timing.
         deepest = self.candidates.scope.max_depth
         for depth in (None,) if deepest is None else range(deepest + 1):
             await self._rounds(give, done, depth=depth)
@@ -304,7 +304,7 @@ class Crawl:
         *,
         depth: int | None,
     ) -> None:
-        """Lease and settle until nothing is due and nothing out."""
+        """Leases and settles until nothing is due or leased."""
         group: list[Returned] = []
         stopped_at: float | None = None
         while True:
@@ -348,7 +348,7 @@ class Crawl:
         with anyio.move_on_after(max(0.0, pause)) as self._nap:
             group.append(await done.receive())
             if give.statistics().current_buffer_used >= self.limits.concurrency:
-                await anyio.sleep(LINGER)  # nobody runs out of work while more comes back
+                await anyio.sleep(LINGER)  # more results arrive meanwhile, and no task runs out of work
         self._nap = None
         weight = sum(map(_weight, group))
         with suppress(anyio.WouldBlock):
@@ -370,7 +370,7 @@ class Crawl:
             self._out.pop(item.lease.id, None)
 
     async def _hand_back(self, unvisited: Sequence[Unvisited]) -> None:
-        """Whatever the reason, the URL is leased anew: in this crawl, or by who goes on with the run once it ended."""
+        """Releases an unused lease: the URL is leased again, in this crawl or when the run is resumed."""
         if unvisited:
             fields = Counter(item.why.value for item in unvisited)
             log.debug("not visited now; leased again later", extra={"fields": fields})
@@ -471,7 +471,7 @@ class Crawl:
             await anyio.sleep_forever()
 
     async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
-        """Those of them that lie on a host of the site, in whatever folder."""
+        """The URLs that are on a host of the site, in any folder."""
         await self.aliases.ask(urls)
         return [url for url in urls if self.candidates.scope.on_site(url)]
 
@@ -484,7 +484,7 @@ class Crawl:
     # -- arriving -----------------------------------------------------------------------------------------
 
     async def _recall(self) -> None:
-        """What this run learned before it was interrupted."""
+        """Restores what this run knew before it was interrupted."""
         for start, to in await self.frontier.recall(MOVED):
             self._admit(start, to)
         await self.aliases.recall()
@@ -512,7 +512,7 @@ class Crawl:
                 back.send_nowait(await self._visit(lease))  # there is room for all that is out
 
     async def _visit(self, lease: Lease) -> Returned:
-        """The walk of one URL."""
+        """All steps for one URL."""
         url = lease.visit.url
         if self._ending:
             return Unvisited(lease, WhyUnvisited.ENDING)
@@ -554,7 +554,7 @@ class Crawl:
         return self._flying if self.meeting.slowest and self.visitor.prefetch > 1 else nullcontext()
 
     async def _go(self, lease: Lease) -> Verdict | Unvisited:
-        """What the page says, unless the crawl ended before it was asked for."""
+        """The result of the visit, unless the crawl ended before the request."""
         self.stats.asked()
         try:
             seen = await self.visitor.visit(lease)

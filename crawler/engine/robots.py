@@ -1,4 +1,4 @@
-"""The first word with an origin: its robots.txt is read before anything else is asked for, and says how slow to be.
+"""Reads robots.txt before the first request to an origin, and sets its crawl delay.
 
 What the file means is for `robots`, when a slot comes for the frontier; here is the order of things, and what becomes of
 a file that fails.
@@ -32,7 +32,7 @@ log = logging.getLogger("crawler.crawl")
 
 @dataclass
 class Meeting:
-    """What one crawl does when it comes to an origin. Times in seconds."""
+    """Prepares an origin for its first request. Times in seconds."""
 
     hosts: Hosts
     permits: Permits
@@ -54,7 +54,7 @@ class Meeting:
         return True
 
     async def permit(self, url: Url) -> Permit:
-        """Whether robots.txt lets us ask for a URL that is no visit (a sitemap)."""
+        """Whether robots.txt allows a URL outside the queue, such as a sitemap."""
         site = origin(url)
         if not self.permits.knows(site) and not await self._recalled(site):
             await self.turn(site, await self.hosts.slot(site))
@@ -103,7 +103,7 @@ LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
 
 @dataclass(frozen=True, slots=True)
 class OriginRules:
-    """What the robots.txt of one origin means for our product token. It decides, and asks nobody."""
+    """The rules in the robots.txt of one origin for our product token, without network access."""
 
     rules: Rules | None  # None: down
     detail: str
@@ -258,7 +258,7 @@ def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
 
 
 def _meaning(reply: Reply) -> tuple[str, bytes, str]:
-    """The status, text and detail of a `RobotsFile`. A 429 asks for patience, as a 5xx does."""
+    """The status, text and detail of a `RobotsFile`. A 429 counts as a server error."""
     if isinstance(reply, Broken):
         return "unreachable", b"", f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
     if 200 <= reply.status < 300:
@@ -268,7 +268,7 @@ def _meaning(reply: Reply) -> tuple[str, bytes, str]:
 
 
 def _rules(reply: Response) -> tuple[str, bytes, str]:
-    """Some servers hand out a gzip file without saying so. Half of one is no file."""
+    """Decompresses a file that is gzip without Content-Encoding, as some servers send. A truncated one is invalid."""
     if not reply.body.startswith(content_coding.MAGIC):
         return "rules", reply.body[:KEPT], ""
     undone, text = content_coding.decoder(["gzip"], KEPT + content_coding.PIECE), bytearray()

@@ -1,4 +1,4 @@
-"""One visit: ask for the page, read it, judge it. What a worker process does all day, and a crawl of one process itself.
+"""One visit: fetches, parses and judges a page. Used by worker processes, and by a crawl without them.
 
 Whether a URL may be asked for, and when, was decided before; what becomes of what it brought is the engine's.
 """
@@ -22,7 +22,7 @@ MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: eac
 
 
 def nobody(_: Url) -> AbstractContextManager[None]:
-    """Writes nothing down."""
+    """Does nothing."""
     return nullcontext()
 
 

@@ -60,7 +60,7 @@ class Wire:
     __slots__ = ("_readiness", "_reads", "_socket", "heard", "served")
 
     def __init__(self, connected: socket.socket, heard: Callable[[int], None] = nobody) -> None:
-        """`heard` is told whenever bytes moved, and how many came."""
+        """`heard` is called on each transfer, with the number of bytes received."""
         self._socket, self.heard, self._reads = connected, heard, 0
         self._readiness = readiness(connected.fileno())
         self.served = 0  # answers
@@ -204,7 +204,7 @@ class Answer(httpx.AsyncByteStream):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """The body is read, or nobody wants it, or not the rest of it."""
+        """Ends the body: it was read, or the rest is not needed."""
         if self._parser is None:
             return
         if not self._complete and not self._begun:
@@ -213,7 +213,7 @@ class Answer(httpx.AsyncByteStream):
         self._done(self._wire, self._complete and self._keeps and not self._surplus)
 
     async def _drain(self) -> None:
-        """Read a short body that nobody wants, so that the connection can be kept."""
+        """Reads the rest of a short body that is not needed, so that the connection can be kept."""
         end = self._received + DRAINED
         try:
             with anyio.move_on_after(DRAINING):
@@ -274,7 +274,7 @@ class Answer(httpx.AsyncByteStream):
     # -- what llhttp calls ---------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """A second message: nobody asked for it."""
+        """A second message, which was not requested."""
         self._surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:

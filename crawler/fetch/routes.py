@@ -21,7 +21,7 @@ from crawler.settings.sections import Http
 Transport: TypeAlias = (
     httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
 )
-"""A transport in the place of ours, or a function (or class) that is given ours and answers one around it."""
+"""A transport in place of the default one, or a function (or class) that takes the default one and returns a wrapper."""
 
 
 def transport_for(
@@ -102,7 +102,7 @@ class Proxies:
 
 
 class Trust:
-    """The certificates we believe, read when the first is to be checked. A bad file is told at once."""
+    """The trusted certificates, loaded on first use. An invalid file is reported at once."""
 
     def __init__(self, chosen: Http) -> None:
         self._insecure, self._file = chosen.insecure, chosen.ca_file

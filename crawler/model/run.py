@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A generation: one crawl of the site from start to end."""
+    """One crawl of the site from start to end, possibly over several starts of the program."""
 
     number: int
     started: float  # seconds since the epoch
     resumed: bool = False
-    complete: bool = False  # crawled to its end already, though not published
+    complete: bool = False  # completely crawled, but not published

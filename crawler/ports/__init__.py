@@ -1,7 +1,7 @@
-"""The seams of a crawl, as Protocols: the page to read first.
+"""The interfaces of a crawl, as Protocols: the module to read first.
 
-`engine/crawl` knows these and nothing concrete; `app` puts the pieces in. To extend the program, wrap a `Fetcher`,
-implement a `Frontier`, or add a `Sink`. The frontier is known by its roles: `Queue`, `Hosts`, `Runs`, `Record`, `Rows`.
+`engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a `Fetcher`,
+implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`, `Runs`, `Record`, `Rows`.
 """
 
 from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Turn

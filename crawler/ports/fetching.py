@@ -1,4 +1,4 @@
-"""How a page is asked for: the fetcher, robots.txt and politeness."""
+"""How a page is fetched: the fetcher, robots.txt and politeness."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, TypeAlias
@@ -21,10 +21,10 @@ class Request(NamedTuple):
 
 
 class Fetcher(Protocol):
-    """One exchange. A 404 is an answer; no complete answer is a `Broken`; redirects are not followed."""
+    """Makes one exchange. A 404 is a response; an incomplete response is a `Broken`; redirects are not followed."""
 
     async def fetch(self, request: Request) -> Reply:
-        """Ask once. Never raises for what the network or the server does."""
+        """Sends one request. Never raises for errors of the network or server."""
         ...
 
 
@@ -32,53 +32,53 @@ class Permits(Protocol):
     """What robots.txt allows (RFC 9309)."""
 
     def knows(self, origin: str) -> bool:
-        """Whether the rules of `origin` were learned."""
+        """Whether the rules of `origin` are known."""
         ...
 
     async def ask(self, origin: str) -> RobotsFile:
-        """Read /robots.txt over the network."""
+        """Fetches /robots.txt."""
         ...
 
     async def learn(self, origin: str, file: RobotsFile) -> None:
-        """Remember the rules in `file`."""
+        """Stores the rules in `file`."""
         ...
 
     def permit(self, url: Url) -> Permit:
-        """Whether `url`, of a known origin, may be asked for."""
+        """Whether `url`, of a known origin, may be fetched."""
         ...
 
     def delay(self, origin: str) -> float | None:
-        """The Crawl-delay for us, in seconds."""
+        """The Crawl-delay for this crawler, in seconds."""
         ...
 
     def sitemaps(self, origin: str) -> list[Url]:
-        """The sitemaps that the robots.txt of a known origin names."""
+        """The sitemaps in the robots.txt of a known origin."""
         ...
 
 
 Turn: TypeAlias = Callable[[str, float], Awaitable[None]]
-"""Waits until a slot of an origin has come (seconds since the epoch)."""
+"""Waits until the slot of an origin (seconds since the epoch)."""
 
 
 class Politeness(Protocol):
-    """The `Turn` of each request, and how far apart they are."""
+    """The `Turn` of each request, and the delay between requests."""
 
     async def __call__(self, origin: str, at: float) -> None:
-        """Wait until a slot of an origin has come (seconds since the epoch)."""
+        """Waits until the slot of an origin (seconds since the epoch)."""
         ...
 
     def pace(self, origin: str, gap: float) -> None:
-        """Requests to `origin` are to be `gap` seconds apart, however late one of them goes."""
+        """Keeps requests to `origin` `gap` seconds apart, even if one of them is late."""
         ...
 
     def slow(self, origin: str, until: float) -> None:
-        """No request to `origin` before `until` (seconds since the epoch)."""
+        """Sends no request to `origin` before `until` (seconds since the epoch)."""
         ...
 
     def is_stale(self, origin: str, at: float) -> bool:
-        """Whether the slot `at` was booked before `origin` had enough: it is not to be taken any more."""
+        """Whether the slot `at` is void, because `origin` was paused after it was booked."""
         ...
 
     def end(self) -> None:
-        """The crawl ends: what is in hand and was not asked for is not to be asked for any more."""
+        """Ends the crawl: leased pages that were not requested yet are not requested any more."""
         ...

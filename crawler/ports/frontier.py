@@ -9,16 +9,16 @@ from crawler.ports.runs import Runs
 
 
 class History(Runs, Record, Protocol):
-    """A run and what became of its pages: for the dates, for publication and for the command line."""
+    """A run and the outcomes of its pages: for dates, publication and the command line."""
 
 
 class Frontier(Queue, Hosts, History, Protocol):
-    """The one record per URL: dedupe, queue, lease, facts. What a backend implements, in one place or in several.
+    """The store of all URLs: deduplication, queue, leases, facts. Implemented by a backend.
 
-    Every verb is atomic and durable when it returns. Out of its scope: fetching, judging, and what a site is.
-    Whoever uses a frontier names the role that it needs; this union is for those who put the pieces together.
+    Every method is atomic and durable when it returns. Fetching, judging and scope are not its concern. Functions take
+    the role that they need; only `app` and backends use this union.
     """
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Closes files and connections."""
         ...

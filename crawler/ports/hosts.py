@@ -1,4 +1,4 @@
-"""The second role of the frontier: what is known of an origin."""
+"""The second role of the frontier: what is known about an origin."""
 
 from typing import Protocol
 
@@ -7,12 +7,12 @@ from crawler.ports.queue import Pacer
 
 
 class Hosts(Pacer, Protocol):
-    """What is known of an origin: its robots.txt and its pace."""
+    """What is known about an origin: its robots.txt and its pace."""
 
     async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
-        """Remember an origin's robots.txt and its pace, `gap` seconds from slot to slot."""
+        """Stores an origin's robots.txt and its pace, `gap` seconds between slots."""
         ...
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """The remembered robots.txt, unless it is a day old; `stale`: also then, if this run read it or began with it."""
+        """The stored robots.txt, unless it is a day old; `stale`: also then, if this run fetched it or began with it."""
         ...

@@ -13,69 +13,69 @@ from crawler.parse.url import Url
 
 
 class Pacer(Protocol):
-    """When a host may be asked next. All waiting for a host's sake goes through here."""
+    """Schedules the requests to a host: all politeness delays come from here."""
 
     async def slot(self, origin: str) -> float:
-        """Book the next slot of `origin`: the moment (seconds since the epoch) to ask at."""
+        """Books the next slot of `origin`: the time of the request (seconds since the epoch)."""
         ...
 
     async def slow(self, origin: str, until: float) -> None:
-        """The host showed strain: no slots before `until`, and longer gaps for a while."""
+        """Throttles an overloaded host: no slots before `until`, and longer delays for a while."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The answer to `lease`."""
+    """The result of `lease`."""
 
     leases: Sequence[Lease] = ()
-    finished: bool = False  # nothing due, nothing waiting, nothing out: the crawl is complete
-    is_idle: bool = False  # no visit waits for a slot
-    wait: float | None = None  # seconds until something may be due; None: when something settles
+    finished: bool = False  # nothing is due, waiting or leased: the crawl is complete
+    is_idle: bool = False  # no visit is waiting for a slot
+    wait: float | None = None  # seconds until something may be due; None: once something is settled
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The answer to `advance`."""
+    """The result of `advance`."""
 
     released: int  # visits that are due now
-    closed: Sequence[Trap] = ()  # patterns that brought too little: their URLs are not asked for
+    closed: Sequence[Trap] = ()  # patterns without enough news: their URLs are not fetched
 
 
 class Queue(Pacer, Protocol):
-    """The open work: what is known, what is due, who has it, and when its host may be asked.
+    """The open work: known URLs, due visits, leases and slots.
 
-    "This run" is the one that `Runs.begin` answered.
+    "This run" is the one that `Runs.begin` returned.
     """
 
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
-        """Make URLs known; those known in this run already are left alone. How many visits were new.
+        """Adds URLs; those already known in this run are unchanged. Returns the number of new visits.
 
-        What a `seed` names is asked for, though links alone would not have been reason enough (nofollow, too deep,
-        a trap), and remembers which seed it was: the first by kind and order of naming, whichever was read first.
+        URLs in a `seed` are fetched even if links alone would not be sufficient (nofollow, too deep, a trap). Their seed is
+        stored: the first by kind and order of naming, whichever was read first.
         """
         ...
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
-        """Up to `limit` due visits (not deeper than `depth`), each host's slots booked.
+        """Leases up to `limit` due visits (not deeper than `depth`), with their slots booked.
 
-        Of an origin whose robots.txt is unknown or a day old, one visit at a time, marked `stranger`.
+        For an origin whose robots.txt is unknown or a day old, one visit at a time, marked `robots_first`.
         """
         ...
 
     async def settle(self, settlements: Sequence[Settlement]) -> int:
-        """Close leases, keep facts, add what was found: one transaction. Stale leases are dropped.
+        """Closes leases, stores facts and adds discovered URLs in one transaction. Stale leases are ignored.
 
-        How many visits were new; what is set aside or held is not counted.
+        Returns the number of new visits, without filtered and held ones.
         """
         ...
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Hand leases back unused."""
+        """Returns unused leases."""
         ...
 
     async def reopen(self, pages: Sequence[Url]) -> None:
-        """Pages of this run that failed, to be asked for again, after all others."""
+        """Reopens failed pages of this run, to be fetched again after all others."""
         ...
 
     async def set_aside(self, after: str = "") -> Sequence[Visit]:
@@ -87,36 +87,35 @@ class Queue(Pacer, Protocol):
         ...
 
     async def advance(self, depth: int | None = None) -> Round:
-        """Release the next visits of patterns that may be crawler traps (not deeper than `depth`).
+        """Releases the next visits of patterns that may be crawler traps (not deeper than `depth`).
 
-        To be called when `lease` says finished, until nothing is released: what was found in a pattern (a `Visit` with
-        one, and `via` a page) is held until then. What is released depends on what was found and settled by then, and
-        not on the order in which that happened.
+        Called when `lease` returns finished, until nothing is released: visits with a pattern that were found by links
+        are held until then. What is released depends on the URLs found and settled so far, but not on their order.
         """
         ...
 
     async def tell(self, traps: Sequence[Trap]) -> None:
-        """Keep crawler traps that show by the text of a URL, for the length of this run."""
+        """Stores crawler traps that were obvious from a URL, for this run."""
         ...
 
     async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
-        """Make seeds known that are to be read in this run; those known already are left alone.
+        """Adds seeds to be read in this run; those already known are unchanged.
 
-        No more than `room` in all of their depth; how many were passed over for that.
+        At most `room` in total at their depth. Returns how many were skipped because of that limit.
         """
         ...
 
     async def next_seed(self) -> Seed | None:
-        """A seed that is still to be read in this run: the first by kind, depth and order of naming."""
+        """The next seed to be read in this run, by kind, depth and order of naming."""
         ...
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """A seed was read, and what it names was added. It is not read again in this run.
+        """Closes a seed whose URLs were added; it is not read again in this run.
 
-        The sitemaps `below` it become known as by `name_seeds`, in the same transaction.
+        The sitemaps `below` it are added as by `name_seeds`, in the same transaction.
         """
         ...
 
     async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """Pages of the last publication that this run has not found, and that sitemaps named which fail for now."""
+        """Pages of the last publication not found in this run, from sitemaps that are failing temporarily."""
         ...

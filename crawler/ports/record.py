@@ -1,4 +1,4 @@
-"""The fourth role of the frontier: what became of the pages."""
+"""The fourth role of the frontier: the outcomes of the pages."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
@@ -14,31 +14,31 @@ from crawler.parse.url import Url
 
 
 class Record(Protocol):
-    """What became of the pages of a run: what is listed, with which date, and why.
+    """The outcomes of the pages of a run: which are listed, with which date, and why.
 
-    For the rules over the set of all pages, for the sitemap, and for who asks about a run or a URL.
+    For the rules over all pages, for the sitemap, and for questions about a run or a URL.
     """
 
     async def links(self, lease: Lease) -> Sequence[Link]:
-        """What the page linked to when it was read last under these settings."""
+        """The links of the page when it was last parsed with these settings."""
         ...
 
     async def evidence(self) -> Sequence[Evidence]:
-        """What this run's answers say of the dates in the headers of each origin."""
+        """Counts for each origin that show whether its Last-Modified headers are reliable."""
         ...
 
     async def builds(self, window: int, older: int) -> Sequence[Build]:
-        """Of each origin the `window` seconds in which the most Last-Modified headers of listed pages lie.
+        """For each origin, the `window` seconds with most Last-Modified headers of listed pages.
 
-        A page states an older date if that lies more than `older` seconds before its header.
+        A page states an older date if that is more than `older` seconds before its header.
         """
         ...
 
     async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
-        """Give every listed page its lastmod by the first rung of `ladder` that holds.
+        """Gives every listed page its lastmod from the first source in `ladder` that has one.
 
-        No rung are what `doubts` names, and headers that moved while the content did not. Content that was dated
-        before keeps its date, also when it comes back.
+        Sources in `doubts`, and headers that changed while the content did not, are ignored. Content that was dated
+        before keeps its date, also when it reappears.
         """
         ...
 
@@ -47,77 +47,77 @@ class Record(Protocol):
         ...
 
     async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
-        """Listed pages of this run that are not to be listed after all."""
+        """Unlists listed pages of this run."""
         ...
 
     async def unlist_duplicates(self) -> None:
-        """Of the listed pages that `duplicates` takes for one page, list one; the others are duplicates of it."""
+        """Lists one of the pages that are the same by `rules.duplicates`; the others become duplicates of it."""
         ...
 
     async def unlist_repeats(self) -> int:
-        """Of the pages of closed patterns, list those only that show something of their own. How many are not."""
+        """Unlists pages of closed patterns without content of their own. Returns how many."""
         ...
 
     async def keep(self) -> None:
-        """Decide which failed pages of this run stay listed, by `keep_failing`. Decided anew each time it is called."""
+        """Decides which failed pages of this run stay listed, by `keep_failing`. May be called again."""
         ...
 
     async def answered(self, origin: str) -> Url | None:
-        """The page of an origin that answered last of those that are listed in this run."""
+        """The listed page of an origin that answered last in this run."""
         ...
 
     def entries(self, first: str = "", below: str = "\x7f") -> AsyncIterator[Sequence[Entry]]:
-        """What this run lists, from `first` on and below `below`, in order of the URL's text, in chunks."""
+        """The entries of this run from `first` up to, but not including, `below`, sorted by URL, in chunks."""
         ...
 
     def known(self) -> AsyncIterator[Sequence[Url]]:
-        """The URLs of the site that this run knows, whatever became of them, in chunks."""
+        """All known URLs of the site in this run, with any outcome, in chunks."""
         ...
 
     async def balance(self) -> Balance:
-        """Where every URL of this run stands."""
+        """The counts of all URLs of this run."""
         ...
 
     async def filtered(self) -> int:
-        """How many URLs of this run are known and not to be asked for."""
+        """The number of filtered URLs of this run."""
         ...
 
     async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
-        """A few URLs of this run with that outcome, the same ones whichever was found first."""
+        """A few URLs of this run with that outcome, independent of the order of discovery."""
         ...
 
     async def dated(self) -> Mapping[str, int]:
-        """How many of the listed pages have a lastmod, by its source."""
+        """The number of listed pages with a lastmod, by its source."""
         ...
 
     async def changed(self) -> Mapping[str, int]:
-        """What this run says of the pages in the last publication: how many by outcome code; "" for no outcome yet."""
+        """The outcomes in this run of the pages of the last publication: counts by code; "" for none yet."""
         ...
 
     async def traps(self) -> Sequence[Trap]:
-        """The crawler traps of this run: those that were told, and the patterns that were closed."""
+        """The crawler traps of this run: those stored by `tell`, and closed patterns."""
         ...
 
     async def sitemaps(self) -> Mapping[str, int]:
-        """How many sitemaps of this run came to which `SeedOutcome` (by its code), are "open", or were "passed"."""
+        """The number of sitemaps of this run by the code of their `SeedOutcome`, or "open", or "passed" (skipped)."""
         ...
 
     async def orphans(self) -> Mapping[str, int]:
-        """Listed pages that a sitemap names, and no page links to; by sitemap, the largest number first."""
+        """The number of listed pages in a sitemap that no page links to, by sitemap, largest first."""
         ...
 
     async def survey(self, site: str) -> Survey:
-        """What this run knows of the site whose origin is `site`. Looks at all of its URLs."""
+        """Counts over all URLs of the site with origin `site`. Reads all of them."""
         ...
 
     async def first(self) -> Url | None:
-        """The URL that this run began with."""
+        """The first start URL of this run."""
         ...
 
     async def record(self, url: Url) -> UrlRecord | None:
-        """The story of one URL."""
+        """All that is known about one URL."""
         ...
 
     async def linking(self, url: Url) -> int:
-        """How many pages of this run link to a URL. Looks at all of them: for a person's question only."""
+        """The number of pages of this run that link to a URL. Slow, as it reads all of them."""
         ...

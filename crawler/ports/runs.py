@@ -1,4 +1,4 @@
-"""The third role of the frontier: the life of a run."""
+"""The third role of the frontier: start and end of a run."""
 
 from typing import Protocol, TypeVar
 
@@ -9,40 +9,40 @@ T = TypeVar("T")
 
 
 class Runs(Protocol):
-    """The life of a run, and the notes that are kept with it."""
+    """Start and end of a run, and its notes."""
 
     async def begin(self, fingerprint: str, reading: str = "") -> Run:
-        """Go on with an unfinished run, or begin a new one.
+        """Resumes an unfinished run, or begins a new one.
 
-        `fingerprint` stands for the settings that decide what is found and listed: an unfinished run of another
-        is given up. `reading` stands for those that decide what is read from a page: what was learned under
-        another is not asked "changed since?".
+        `fingerprint` stands for the settings that affect what is found and listed: an unfinished run with another one is
+        abandoned. `reading` stands for those that affect what is extracted from a page: pages parsed with another one are
+        not fetched conditionally.
         """
         ...
 
     async def run(self) -> Run | None:
-        """The newest run, whatever became of it; None before the first."""
+        """The newest run in any state; None before the first."""
         ...
 
     async def finish(self) -> None:
-        """Every URL is settled: the run is complete."""
+        """Marks the run as complete: every URL is settled."""
         ...
 
     async def mark_published(self, urls: int) -> None:
-        """What this run lists, `urls` of them, is published."""
+        """Records that the listed pages of this run, `urls` in number, are published."""
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:
-        """The complete run was published (or `refused` for good): the next `begin` starts a new one.
+        """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one.
 
-        Only what a published run saw counts as known when a later one asks what changed.
+        Later runs detect changes only against published runs.
         """
         ...
 
     async def remember(self, note: Note[T], value: T) -> None:
-        """Keep a note for the length of this run."""
+        """Stores a note for this run."""
         ...
 
     async def recall(self, note: Note[T], *, published: bool = False) -> T:
-        """A note kept in this run; or in the last one before it that was `published`. `note.absent` if there is none."""
+        """A note of this run, or of the last `published` one before it; `note.absent` if there is none."""
         ...

@@ -1,4 +1,4 @@
-"""How a visit is made, how risky markup is read, and who is told of outcomes."""
+"""How a visit is made, how risky HTML is parsed, and who receives outcomes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -15,10 +15,10 @@ class Visitor(Protocol):
     """One visit, from the request to the verdict, in this process or in another."""
 
     prefetch: int
-    """Visits that it wants in hand for each request in flight. Above 1, it keeps to the limit of these itself."""
+    """Leases that it prefetches for each request in flight. Above 1, it limits the requests in flight itself."""
 
     async def visit(self, lease: Lease) -> Seen | Unvisited:
-        """Ask for the page and judge it. Never raises for what the page, or the process that reads it, does.
+        """Fetches and judges the page. Never raises because of the page, or of a crash of its worker.
 
         `Unvisited` when the crawl ended before the page was asked for.
         """
@@ -26,16 +26,16 @@ class Visitor(Protocol):
 
 
 class Reader(Protocol):
-    """Reads the markup that may hurt whoever reads it."""
+    """Parses HTML that may crash or stall the parser."""
 
     async def read(self, markup: "PageSource") -> "Page | Broken":
-        """What the page says, or why that cannot be told. Never raises for what the page does."""
+        """The parsed page, or why it could not be parsed. Never raises because of the page."""
         ...
 
 
 class Sink(Protocol):
-    """Whoever wants to see outcomes, after they are durable."""
+    """Receives outcomes once they are durable."""
 
     async def settled(self, group: Sequence[Settlement]) -> None:
-        """A group was settled. Slow sinks slow the crawl."""
+        """Called after a group was settled. A slow sink slows down the crawl."""
         ...

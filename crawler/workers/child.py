@@ -1,4 +1,4 @@
-"""What each child process of ours does first: signals, the function that it was started for, limits, its socket.
+"""The entry point of each child process: signals, the function that it was started for, limits, its socket.
 
 `spawn` started it. Only what that function needs is imported: a crawl waits for the start of its children.
 """

@@ -31,7 +31,7 @@ NONSENSE: Final = (
     RecursionError,
 )
 MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # and a canonical, and a refresh
-# As much of a URL as every room of ours relies on: a host, and nothing that could end a line, a header or an attribute.
+# The part of a URL's form that all packages rely on: a host, and no character that could end a line, header or attribute.
 _URL: Final = re.compile(
     r"https?://(?:\[[0-9a-f:.]+\]|[!\"$-.0-9;<=>A-Z^-~]+)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )

@@ -1,4 +1,4 @@
-"""Starts a child process of ours, and ends it: the only place that does. What it runs first is `child`.
+"""Starts and ends child processes: the only place that does. They enter at `child`.
 
 A child inherits one end of a socket, as its standard input, and nothing else that is open. It has a session of its own:
 Ctrl-C is for us to answer. It ends when the other end of its socket is closed, so it outlives nobody for long: what is

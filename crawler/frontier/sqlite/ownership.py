@@ -1,4 +1,4 @@
-"""Whose file lies at the path of a state: ours, somebody else's, or nobody's. Nothing is changed here.
+"""Who owns the file at the path of a state: this program, another one, or no one (it is missing or empty). Read-only.
 
 It is told by the bytes of the file, before SQLite opens it: opening a database may already change it (a log is played
 back, a journal is rolled back). The rule: a file without our application id is not used, moved or removed.
@@ -40,7 +40,7 @@ class Owner(Enum):
 
 
 def located(state: str | Path) -> Path:
-    """Where a state lies: what a symbolic link points to, since SQLite puts its log beside that."""
+    """The path of a state with symbolic links resolved, as SQLite puts its log next to the target."""
     return Path(os.path.realpath(state)) if Path(state).is_symlink() else Path(state)
 
 
@@ -72,7 +72,7 @@ def journal_of(path: Path) -> Path:
 
 
 def check_usable(state: str | Path) -> Path:
-    """The file of a state that we may open or make. Raises `FrontierError` with what lies there instead."""
+    """The path of a state that may be opened or created. Raises `FrontierError` if another file is there."""
     path = located(state)
     try:
         kind = path.stat().st_mode
@@ -94,7 +94,7 @@ def check_usable(state: str | Path) -> Path:
 
 
 def leftovers(path: Path) -> Iterator[Path]:
-    """Logs with content beside a file that is nobody's: their database is gone. SQLite would delete them."""
+    """Logs with content next to a missing or empty database, which SQLite would delete."""
     if owner_of(path) is not Owner.NOBODY:
         return
     if _has_bytes(log_of(path)):

@@ -67,7 +67,7 @@ def _lock_of(state: Path) -> Path:
 
 
 def _check_lock(path: Path) -> None:
-    """Nothing is ever written into a lock. Raises `FrontierError` for a file that has content: it is somebody's."""
+    """Lock files are always empty. Raises `FrontierError` for a file with content: it belongs to another program."""
     if path.exists() and not (path.is_file() and path.stat().st_size == 0):
         raise FrontierError(
             f"{path} stands where the lock file belongs, and was not made by sitemap-crawler: name another state with --state, or move it away."
