@@ -23,9 +23,9 @@ from crawler.app.starts import normaliser, sitemap_of
 from crawler.engine.crawl import Crawl
 from crawler.engine.robots import Robots
 from crawler.errors import ConfigError
-from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, REDIRECTS
+from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import SeedKind, SeedOutcome, Why
-from crawler.model.reply import Broken
+from crawler.model.reply import Broken, Reply
 from crawler.model.robots import Permit
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.parse import url as urls
@@ -33,6 +33,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, netloc, origin
 from crawler.ports import Fetcher, Queue, Request, Turn
+from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
 from crawler.sitemap.tree import CHUNK, is_web, read_file, sibling, slices
 
@@ -40,7 +41,6 @@ GROUP: Final = 2_000  # URLs that reach the frontier together
 NESTED: Final = 500  # sitemaps that are read below indexes which an index names
 ROOM: Final = (MAX_ENTRIES, MAX_ENTRIES, NESTED)  # sitemaps that are read, by the indexes above them
 MOST_HOSTS: Final = 1_000  # whose pages `--input` may name, if no start URL is given
-HOPS: Final = 5  # redirects in a row
 
 log = logging.getLogger("crawler.app.seeding")
 
@@ -284,29 +284,32 @@ class Seeds:
         return self.normalise(loc, base)
 
     async def _fetch(self, seed: Seed) -> Reading | SeedSettlement:
-        url, status = Url(seed.name), 200
-        if not await self.on_site([url]):
+        redirects = Redirects(Url(seed.name), self.normalise)
+        if not await self.on_site([redirects.url]):
             return SeedSettlement(seed, SeedOutcome.OFFSITE, "is not on the site")
-        for _ in range(HOPS + 1):
-            permit = await self.permit(url)
-            if not permit.allowed:
-                down = permit.why is Why.ROBOTS_DOWN
-                return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
-            await self.after_pages()
-            await self.turn(origin(url), await self.queue.slot(origin(url)))
-            reply = await self.fetcher.fetch(Request(url, limit=MAX_BYTES))
-            if isinstance(reply, Broken):
-                return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
-            if reply.status == 200:
-                return Entries(slices(reply.body), partial(self._join, url), place=url)
-            status = reply.status
-            location = reply.headers.get("location") if status in REDIRECTS else None
-            to = self.normalise(location, url) if location else None
-            if to is None or not await self.on_site([to]):
-                gone = status < 500 and status not in {401, 403, 429}
-                return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {status}", gone=gone)
-            url = to
-        return SeedSettlement(seed, SeedOutcome.FAILED, "too many redirects", gone=True)
+        reply = await self._ask(redirects.url)
+        while not isinstance(reply, Permit) and (to := redirects.follow(reply)) and await self.on_site([to]):
+            reply = await self._ask(to)
+        if isinstance(reply, Permit):
+            down = reply.why is Why.ROBOTS_DOWN
+            return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
+        if isinstance(reply, Broken):
+            return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
+        if reply.status == 200:
+            return Entries(slices(reply.body), partial(self._join, redirects.url), place=redirects.url)
+        if redirects.stopped:
+            return SeedSettlement(seed, SeedOutcome.FAILED, redirects.stopped.value, gone=True)
+        gone = reply.status < 500 and reply.status not in {401, 403, 429}
+        return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {reply.status}", gone=gone)
+
+    async def _ask(self, url: Url) -> Reply | Permit:
+        """The reply; the permit, if it forbids to ask."""
+        permit = await self.permit(url)
+        if not permit.allowed:
+            return permit
+        await self.after_pages()
+        await self.turn(origin(url), await self.queue.slot(origin(url)))
+        return await self.fetcher.fetch(Request(url, limit=MAX_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,13 @@ from typing import Final
 import anyio
 
 from crawler.model.note import ALIASES
-from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Why
 from crawler.model.reply import Broken
 from crawler.model.robots import Permit
-from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Fetcher, Pacer, Politeness, Request, Runs
 from crawler.rules.candidates import Candidates
+from crawler.rules.redirects import target_of
 
 NOWHERE: Final = ""  # redirects to no other origin
 MAY_PASS: Final = 500  # statuses from here on, and 429, say nothing of where an alias leads
@@ -118,5 +117,4 @@ class Aliases:
         reply = await self.fetcher.fetch(Request(url, wants_body=lambda *_: False))
         if isinstance(reply, Broken) or reply.status >= MAY_PASS or reply.status == 429:
             return None
-        location = reply.headers.get("location") if reply.status in REDIRECTS else None
-        return (Normaliser(strip=())(location, url) if location else None) or Url(NOWHERE)
+        return target_of(url, reply) or Url(NOWHERE)

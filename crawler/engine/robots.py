@@ -14,7 +14,6 @@ import anyio
 import anyio.to_thread
 
 from crawler.model.lease import Lease
-from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Why
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.robots import Permit, RobotsFile
@@ -24,6 +23,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_txt import LIMIT, Decision, Rules, parse
 from crawler.parse.url import Url, origin
 from crawler.ports import Fetcher, Hosts, Pacer, Permits, Politeness, Request, Turn
+from crawler.rules.redirects import Redirects, Stopped
 
 CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
 
@@ -95,7 +95,6 @@ class Meeting:
         return gap
 
 
-HOPS: Final = 5  # redirects in a row (RFC 9309 2.3.1.2)
 BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
 KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
 LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
@@ -216,23 +215,17 @@ async def ask_robots(
 
     Redirects are followed to any host; before each, `slot` waits until its origin may be asked.
     """
-    url = Url(origin + "/robots.txt")
-    seen: set[Url] = set()
-    while len(seen) <= HOPS:
-        if seen and slot:
-            await slot(urls.origin(url))
-        seen.add(url)
-        reply = await fetcher.fetch(Request(url, limit=BODY, cut=True))
-        if isinstance(reply, Broken) or reply.status not in REDIRECTS:
-            return _file(now(), *_meaning(reply), url if len(seen) > 1 else None)
-        location = reply.headers.get("location")
-        to = Normaliser(strip=())(location, url) if location else None
-        if to is None:
-            return _file(now(), "down", b"", f"HTTP {reply.status} without a valid target")
-        if to in seen:
-            return _file(now(), "none", b"", "redirect loop")
-        url = to
-    return _file(now(), "none", b"", f"more than {HOPS} redirects")
+    redirects = Redirects(Url(origin + "/robots.txt"))
+    reply = await fetcher.fetch(Request(redirects.url, limit=BODY, cut=True))
+    while to := redirects.follow(reply):
+        if slot:
+            await slot(urls.origin(to))
+        reply = await fetcher.fetch(Request(to, limit=BODY, cut=True))
+    if redirects.stopped:
+        return _file(
+            now(), "down" if redirects.stopped is Stopped.NO_TARGET else "none", b"", redirects.stopped.value
+        )
+    return _file(now(), *_meaning(reply), redirects.url if redirects.moved else None)
 
 
 def _file(fetched: float, status: str, text: bytes, detail: str, found_at: Url | None = None) -> RobotsFile:

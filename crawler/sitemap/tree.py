@@ -9,21 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from crawler.model.protocol import MAX_BYTES, REDIRECTS
+from crawler.model.protocol import MAX_BYTES
 from crawler.model.reasons import Cause
-from crawler.model.reply import Broken
-from crawler.parse.normalise import Normaliser
+from crawler.model.reply import Broken, Reply
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Fetcher, Request
+from crawler.rules.redirects import PLAIN, Redirects
 
 CHUNK: Final = 65_536  # bytes
-HOPS: Final = 5  # consecutive redirects
 ENTRY_POINTS: Final = tuple(
     f"sitemap.{suffix}{gz}" for suffix in ("xml", "txt", "jsonl") for gz in (".gz", "")
 )
-
-
-_PLAIN: Final = Normaliser(strip=())  # keeps all parameters
 
 
 class Unreadable(Exception):  # noqa: N818 - caught by the caller and reported
@@ -54,7 +50,7 @@ class Places:
 
     def child(self, index: str, loc: str) -> str:
         """The place of a sitemap in an index. Raises `Unreadable` if it must not be followed or does not exist."""
-        url = _PLAIN(loc)
+        url = PLAIN(loc)
         if url is None:
             raise Unreadable(loc)
         if is_web(index):
@@ -66,20 +62,22 @@ class Places:
         raise Unreadable(f"there is no file {_name(url)} next to it")
 
     async def _body(self, url: Url) -> bytes:
-        for _ in range(HOPS + 1):
-            await self.turn()
-            reply = await self.fetcher.fetch(Request(url, limit=MAX_BYTES + 1))
-            if isinstance(reply, Broken):
-                reason = f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
-                raise Unreadable(reason, too_large=reply.cause is Cause.TOO_LARGE)
-            if reply.status == 200:
-                return reply.body
-            location = reply.headers.get("location") if reply.status in REDIRECTS else None
-            to = _PLAIN(location, url) if location else None
-            if to is None:
-                raise Unreadable(f"the server responded with status {reply.status}")
-            url = to
-        raise Unreadable("too many redirects")
+        redirects = Redirects(url)
+        reply = await self._ask(url)
+        while to := redirects.follow(reply):
+            reply = await self._ask(to)
+        if isinstance(reply, Broken):
+            reason = f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
+            raise Unreadable(reason, too_large=reply.cause is Cause.TOO_LARGE)
+        if redirects.stopped:
+            raise Unreadable(redirects.stopped.value)
+        if reply.status != 200:
+            raise Unreadable(f"the server responded with status {reply.status}")
+        return reply.body
+
+    async def _ask(self, url: Url) -> Reply:
+        await self.turn()
+        return await self.fetcher.fetch(Request(url, limit=MAX_BYTES + 1))
 
 
 def resolve(place: str) -> str:
