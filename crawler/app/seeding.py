@@ -217,7 +217,7 @@ class Seeds:
     _lines: dict[str, Lines] = field(init=False)
 
     def __post_init__(self) -> None:
-        """By the name that the state knows them by."""
+        """Indexes the files by their names in the state."""
         self._lines = {lines.name: lines for lines in self.inputs}
 
     async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:

@@ -126,7 +126,7 @@ class SeedTable:
         return passed
 
     def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
-        """What an index named in runs before: read all the same while the index fails for now."""
+        """The sitemaps of an index in earlier runs, which are still read while the index fails temporarily."""
         if not read.may_pass:
             return []
         given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
