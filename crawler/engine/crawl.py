@@ -2,7 +2,7 @@
 
     lease -> permitted? -> fetch -> judge -> settle
 
-Every visit walks that line, in `_visit`. The steward is the only one that writes to the frontier on the way, in
+Every visit walks that line, in `visit`. The steward is the only one that writes to the frontier on the way, in
 groups: whatever was ready while the last group was written makes the next. A crash costs what is in hand, never a
 URL. This file knows rules, words and ports; nothing concrete, and no settings.
 """
@@ -11,10 +11,10 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -22,23 +22,23 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler.engine import start_check
 from crawler.engine.aliases import Aliases
+from crawler.engine.counters import Counters
 from crawler.engine.finish import dating, duplicates, trap_listing
 from crawler.engine.robots import Meeting
+from crawler.engine.start_urls import StartUrls
+from crawler.engine.visit import Visits
 from crawler.errors import StartForbidden, StartUnreachable, first_of
 from crawler.model.lease import Lease
-from crawler.model.note import ANSWERED, MOVED
-from crawler.model.outcome import Listed, Moved, Unlisted
-from crawler.model.reasons import SeedKind, Why
+from crawler.model.note import ANSWERED
+from crawler.model.reasons import SeedKind
 from crawler.model.reply import Reply, Response
 from crawler.model.seed import Seed
-from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
+from crawler.model.settlement import Settlement, Unvisited
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
-from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Politeness, Request, Sink, Visitor
-from crawler.rules import keep_failing as keeping
 from crawler.rules.candidates import Candidates
 from crawler.rules.circuit_breaker import CircuitBreaker
 from crawler.rules.judge import Judge
@@ -47,7 +47,6 @@ GROUP: Final = 128  # settlements in one transaction
 HEAVY: Final = 4_000_000  # bytes of the URLs in them, from which on no more settlements come along
 NEXT: Final = 6  # leases in hand for each request in flight, beside those that are visited
 LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
-MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 PROBE: Final = 60.0  # seconds that a site has to show that it is well, beside the gap that it wants
 RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
@@ -65,30 +64,6 @@ class Ending(Enum):
     LIMIT = "limit"  # --max-pages or --max-time
     STOPPED = "stopped"  # by a signal or `stop`
     FAILING = "failing"  # the host only fails
-
-
-class Counters(Protocol):
-    """Receives the progress of the engine (`report.stats`)."""
-
-    phase: str
-    stopping: str | None
-    exchanges: int  # begun
-
-    def found(self, new: int) -> None:
-        """Counts newly discovered URLs."""
-        ...
-
-    def asked(self) -> None:
-        """Counts the start of an exchange."""
-        ...
-
-    def answered(self) -> None:
-        """Counts the end of an exchange."""
-        ...
-
-    def pace(self, gap: float) -> None:
-        """Sets the interval between requests to the slowest host."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +98,12 @@ class Crawl:
     checks_starts: bool = True  # one of them must be a page
     clock: Callable[[], float] = time.time
 
-    starts: list[Url] = field(init=False)  # and where they moved to
     meeting: Meeting = field(init=False)
-    _home: Url = field(init=False)  # where the first start URL moved to
     aliases: Aliases = field(init=False)
+    start_urls: StartUrls = field(init=False)
+    visits: Visits = field(init=False)
     _in_hand: int = field(init=False)  # leases, at most
-    _flying: anyio.CapacityLimiter = field(init=False)
     _out: dict[int, Lease] = field(init=False, default_factory=dict)
-    _asked: int = field(init=False, default=0)
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
@@ -146,9 +119,7 @@ class Crawl:
     _leased: anyio.Event | None = field(init=False, default=None)  # told when pages were
 
     def __post_init__(self) -> None:
-        """Start URLs are visited first and may redirect to another host."""
-        self.starts = list(self.candidates.scope.starts)
-        self._home = self.starts[0]
+        """Each part gets what it may use."""
         limits = self.limits
         self.meeting = Meeting(
             self.frontier, self.permits, self.turn, self.stats.pace, gap=limits.gap, max_wait=limits.max_wait
@@ -161,8 +132,27 @@ class Crawl:
             self.turn,
             self.candidates,
         )
-        self._in_hand = (NEXT + self.visitor.prefetch) * self.limits.concurrency
-        self._flying = anyio.CapacityLimiter(self.limits.concurrency)
+        self.start_urls = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
+        self.visits = Visits(
+            self.frontier,
+            self.permits,
+            self.meeting,
+            self.candidates,
+            self.aliases,
+            self.start_urls,
+            self.turn,
+            self.visitor,
+            self.stats,
+            limits.concurrency,
+            limits.keep_failing,
+            lambda: self._ending is not None,
+        )
+        self._in_hand = (NEXT + self.visitor.prefetch) * limits.concurrency
+
+    @property
+    def starts(self) -> Sequence[Url]:
+        """The start URLs, and where they moved to."""
+        return self.start_urls.urls
 
     def stop(self, why: str) -> None:
         """Stops leasing, finishes and settles requests in flight, and returns from `run`. Further calls have no effect."""
@@ -175,7 +165,7 @@ class Crawl:
         """
         if self.limits.max_time is not None:
             self._deadline = self.clock() + self.limits.max_time
-        await self._recall()
+        await self.start_urls.recall()
         try:
             await self._pool()
         except BaseExceptionGroup as group:
@@ -231,6 +221,17 @@ class Crawl:
             await self._walk(give, done)
             pool.cancel_scope.cancel()
 
+    async def _work(
+        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
+    ) -> None:
+        async with todo, back:
+            while True:
+                try:
+                    lease = todo.receive_nowait()
+                except anyio.WouldBlock:
+                    lease = await todo.receive()  # takes several times as long
+                back.send_nowait(await self.visits(lease))  # there is room for all that is out
+
     async def _check_starts(self) -> None:
         """Ends a run that found no site: the next start begins a new one."""
         try:
@@ -268,7 +269,7 @@ class Crawl:
 
     async def _look_again(self) -> None:
         """What was set aside before a start URL redirected to another host may lie on the site."""
-        if len(self.starts) == len(self.candidates.scope.starts):
+        if not self.start_urls.have_moved:
             return
         after = ""
         while aside := await self.frontier.set_aside(after):
@@ -322,7 +323,7 @@ class Crawl:
     async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
         room = self._in_hand - len(self._out)
         if self.limits.max_pages is not None:
-            room = min(room, self.limits.max_pages - self._asked - len(self._out))
+            room = min(room, self.limits.max_pages - self.visits.asked - len(self._out))
         if room <= 0:
             if self._leased:
                 self._leased.set()
@@ -406,7 +407,7 @@ class Crawl:
     def _is_ending(self) -> bool:
         if self._ending is None and self.clock() >= self._deadline:
             self._end(Ending.LIMIT, "--max-time")
-        full = self.limits.max_pages is not None and self._asked >= self.limits.max_pages
+        full = self.limits.max_pages is not None and self.visits.asked >= self.limits.max_pages
         if self._ending is None and full:
             self._end(Ending.LIMIT, "--max-pages")
         return self._ending is not None
@@ -480,100 +481,6 @@ class Crawl:
         self._is_woken = True
         if self._nap:
             self._nap.cancel()
-
-    # -- arriving -----------------------------------------------------------------------------------------
-
-    async def _recall(self) -> None:
-        """Restores what this run knew before it was interrupted."""
-        for start, to in await self.frontier.recall(MOVED):
-            self._admit(start, to)
-        await self.aliases.recall()
-
-    def _admit(self, start: Url, to: Url) -> None:
-        if start == self._home:
-            self._home = to
-            if self.base:
-                self.base.site = origin(to)
-        self.starts.append(to)
-        self.candidates.scope = self.candidates.scope.admitting(start, to)
-        self.aliases.renew()
-
-    # -- the visit ----------------------------------------------------------------------------------------
-
-    async def _work(
-        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
-    ) -> None:
-        async with todo, back:
-            while True:
-                try:
-                    lease = todo.receive_nowait()
-                except anyio.WouldBlock:
-                    lease = await todo.receive()  # takes several times as long
-                back.send_nowait(await self._visit(lease))  # there is room for all that is out
-
-    async def _visit(self, lease: Lease) -> Returned:
-        """All steps for one URL."""
-        url = lease.visit.url
-        if self._ending:
-            return Unvisited(lease, WhyUnvisited.ENDING)
-        if await self.meeting.with_stranger(lease):
-            return Unvisited(lease, WhyUnvisited.ROBOTS_FIRST)
-        permit = self.permits.permit(url)
-        if not permit.allowed:
-            return await self._placed(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
-        if self.candidates.scope.unfetched(url):
-            return Settlement(lease, Verdict(self.candidates.listable(url, Listed())))
-        async with self._room():
-            verdict = await self._wait(lease) or await self._go(lease)
-        if isinstance(verdict, Unvisited):
-            return verdict
-        if isinstance(verdict.outcome, Moved) and url in self.starts:
-            await self._start_moved(url, verdict.outcome.to)
-        return await self._placed(lease, verdict)
-
-    async def _placed(self, lease: Lease, verdict: Verdict) -> Settlement:
-        """The lease closed. A page that fails for now leads where it led, as one that did not change."""
-        replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.limits.keep_failing) > 0
-        links = await self.frontier.links(lease) if replayed else verdict.links
-        await self.aliases.ask(link.url for link in links)
-        if len(links) > MANY_LINKS:
-            return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)
-        return self.candidates.settlement(lease, verdict, links)
-
-    async def _wait(self, lease: Lease) -> Unvisited | None:
-        """Wait for the slot. It is worth nothing once its host asked for a pause, or the crawl ends."""
-        site = origin(lease.visit.url)
-        if not self.turn.is_stale(site, lease.at):
-            await self.turn(site, lease.at)
-        if self._ending:
-            return Unvisited(lease, WhyUnvisited.ENDING)
-        return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if self.turn.is_stale(site, lease.at) else None
-
-    def _room(self) -> AbstractAsyncContextManager[object]:
-        """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
-        return self._flying if self.meeting.slowest and self.visitor.prefetch > 1 else nullcontext()
-
-    async def _go(self, lease: Lease) -> Verdict | Unvisited:
-        """The result of the visit, unless the crawl ended before the request."""
-        self.stats.asked()
-        try:
-            seen = await self.visitor.visit(lease)
-        finally:
-            self.stats.answered()
-        if isinstance(seen, Unvisited):
-            self.stats.exchanges -= 1
-            return seen
-        # Not before: that many asked for is an ending, and an ending takes back what waits to be asked for.
-        self._asked += 1
-        if seen.truncated:
-            limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
-            self.candidates.traps.tell("links", limit, lease.visit.url)
-        return seen.verdict
-
-    async def _start_moved(self, start: Url, to: Url) -> None:
-        self._admit(start, to)
-        moves = await self.frontier.recall(MOVED)
-        await self.frontier.remember(MOVED, [*moves, (start, to)])
 
 
 def _weight(item: Returned) -> int:

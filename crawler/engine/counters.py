@@ -1,0 +1,27 @@
+"""What the engine counts as it happens, for whoever shows progress. What the counts mean is for `report.stats`."""
+
+from typing import Protocol
+
+
+class Counters(Protocol):
+    """Receives the progress of the engine (`report.stats`)."""
+
+    phase: str
+    stopping: str | None
+    exchanges: int  # begun
+
+    def found(self, new: int) -> None:
+        """Counts newly discovered URLs."""
+        ...
+
+    def asked(self) -> None:
+        """Counts the start of an exchange."""
+        ...
+
+    def answered(self) -> None:
+        """Counts the end of an exchange."""
+        ...
+
+    def pace(self, gap: float) -> None:
+        """Sets the interval between requests to the slowest host."""
+        ...
