@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from crawler.fetch.politeness import Politeness
+
 # An example takes as long as it takes: the machine may be busy with other things.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
@@ -30,6 +32,23 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("COVERAGE_"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When the requests of this process were let go (seconds since the epoch), as `Politeness` took it down.
+
+    What a server notes, a busy machine notes late, and then the next request seems close.
+    """
+    taken: list[float] = []
+    real = Politeness.__call__
+
+    async def call(self: Politeness, origin: str, at: float) -> None:
+        await real(self, origin, at)
+        taken.append(self._last[origin][1])
+
+    monkeypatch.setattr(Politeness, "__call__", call)
+    return taken
 
 
 @pytest.fixture(autouse=True)

@@ -153,7 +153,7 @@ class Gone(io.StringIO):
 
 
 async def test_a_broken_terminal_does_not_stop_a_crawl(stats: Stats) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(120):
         await progress.show(stats, progress.Screen(file=Gone(OSError(5, "EIO")), force_terminal=True))
 
 

@@ -1,6 +1,7 @@
 """Whole crawls of little sites on loopback: what is listed, what is not and why, and that the balance holds."""
 
 import gzip
+import itertools
 import json
 import re
 import time
@@ -501,20 +502,23 @@ async def test_the_same_bytes_at_any_number_of_tasks(tmp_path: Path) -> None:
     assert gzip.decompress(outputs[0]).count(b"<url>") == 60 - 5
 
 
-async def test_the_pace_is_kept_at_the_server(tmp_path: Path) -> None:
+def closest(turns: list[float]) -> float:
+    """Seconds between the two requests that followed each other most closely."""
+    return min(after - before for before, after in itertools.pairwise(turns))
+
+
+async def test_the_pace_is_kept(tmp_path: Path, turns: list[float]) -> None:
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(6)])
     for number in range(6):
         site.page(f"/{number}")
     with site.serve() as origin:
         await crawl(settings(origin, tmp_path, rate=10.0))
-    times = [request.time for request in site.log]
-    assert len(times) == 8
-    # Not each gap by itself: a busy server notes a request late, and then the next seems close. See test_politeness.
-    assert times[-1] - times[0] >= 0.8 * 7 / 10
+    assert len(turns) == len(site.log) == 8
+    assert closest(turns) >= 0.9 / 10
 
 
-async def test_a_crawl_delay_is_kept_when_it_is_longer(tmp_path: Path) -> None:
+async def test_a_crawl_delay_is_kept_when_it_is_longer(tmp_path: Path, turns: list[float]) -> None:
     site = Site()
     site.robots("User-agent: *\nCrawl-delay: 0.2\n")
     site.page("/", links=["/a", "/b"])
@@ -522,8 +526,8 @@ async def test_a_crawl_delay_is_kept_when_it_is_longer(tmp_path: Path) -> None:
     site.page("/b")
     with site.serve() as origin:
         await crawl(settings(origin, tmp_path, rate=100.0))
-    times = [request.time for request in site.log]
-    assert times[-1] - times[0] >= 0.8 * 0.2 * (len(times) - 1)
+    assert len(turns) == len(site.log)
+    assert closest(turns) >= 0.9 * 0.2
 
 
 async def test_never_more_in_flight_than_configured(tmp_path: Path) -> None:
@@ -615,8 +619,9 @@ async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Pat
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path, retries=1, concurrency=4, processes=processes))
     assert len(result.listed) == 61
-    early = [asked for asked in site.log if 0.1 < asked.time - refusals[0] < 0.95]
-    assert not early, "what was in flight may come, not what waited"
+    early = [asked for asked in site.log if 0.0 < asked.time - refusals[0] < 0.95]
+    # What was in flight may come, and what went before the refusal was read; not what waited, which is 40.
+    assert len(early) < 16
 
 
 async def test_other_ports_of_a_private_start_host_are_not_asked_unless_they_are_named(

@@ -17,7 +17,7 @@ from crawler.engine.crawl import Ending
 from crawler.errors import CrawlerError
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
-from tests.engine.test_crawl import settings
+from tests.engine.test_crawl import closest, settings
 from tests.hostile import sites
 from tests.hostile.server import Origin, Talk, http, page, serving
 
@@ -342,14 +342,14 @@ async def test_texts_of_the_site_act_nowhere(tmp_path: Path, caplog: pytest.LogC
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", shown.replace("\n", ""))
 
 
-async def test_politeness_is_kept_at_the_server(tmp_path: Path) -> None:
+async def test_politeness_is_kept(tmp_path: Path, turns: list[float]) -> None:
     here = sites.indexing(place(OFFSITE))
     with web(here):
         await crawl(here, tmp_path, rate=5.0, concurrency=3, max_pages=12)
     assert len(here.log) >= 13
     assert max(asked.in_flight for asked in here.log) <= 3
-    # Not each gap by itself: a busy server notes a request late, and then the next seems close.
-    assert here.log[-1].at - here.log[0].at >= 0.8 * (len(here.log) - 1) / 5
+    assert len(turns) == len(here.log)
+    assert closest(turns) >= 0.9 / 5
 
 
 async def test_no_more_is_in_flight_than_was_asked_for(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_the_servers_threads_end() -> None:
     before = threading.active_count()
     with serving(Origin("x", "127.0.98.1")):
         pass
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 120
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= before

@@ -249,4 +249,4 @@ def test_a_pipe_is_read_to_its_end_and_a_signal_does_not_wait_for_it(tmp_path: P
                 time.sleep(0.01)
             time.sleep(0 if start else 1)
             waiting.terminate()
-            assert waiting.wait(timeout=30) == 143
+            assert waiting.wait(timeout=300) == 143

@@ -244,7 +244,7 @@ def wire(serve: Callable[[socket.socket], None], context: ssl.SSLContext | None 
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(5)
+        thread.join(120)
 
 
 def says(answer: bytes) -> Callable[[socket.socket], None]:
@@ -550,7 +550,7 @@ async def test_bytes_that_come_while_nothing_was_asked_belong_to_no_answer() -> 
         seen.append(connection.recv(65536))
         connection.sendall(whole(b"a") if len(seen) == 1 else whole(b"b"))
         if len(seen) == 1:
-            asked.wait(5)
+            asked.wait(120)
             connection.sendall(whole(b"fake"))
             sent.set()
             connection.recv(1)
