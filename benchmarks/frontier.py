@@ -27,6 +27,7 @@ from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
+from crawler.model.survey import Doubts
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
@@ -79,7 +80,7 @@ async def run(total: int, folder: Path) -> None:
             done, group = done + len(group), []
     print(f"{path.stat().st_size / done:,.0f} bytes of state for a URL with 20 links")
     began = time.monotonic()
-    await frontier.date((Source.HEADER,), ())
+    await frontier.date((Source.HEADER,), Doubts())
     await frontier.finish()
     print(f"dates: {time.monotonic() - began:.1f} s")
     await frontier.close()
