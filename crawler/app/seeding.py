@@ -35,11 +35,9 @@ from crawler.parse.url import Url, netloc, origin
 from crawler.ports import Fetcher, Queue, Request, Turn
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
-from crawler.sitemap.tree import CHUNK, is_web, read_file, sibling, slices
+from crawler.sitemap.tree import CHUNK, NESTED, ROOM, is_web, read_file, sibling, slices
 
 GROUP: Final = 2_000  # URLs that reach the frontier together
-NESTED: Final = 500  # sitemaps that are read below indexes which an index names
-ROOM: Final = (MAX_ENTRIES, MAX_ENTRIES, NESTED)  # sitemaps that are read, by the indexes above them
 MOST_HOSTS: Final = 1_000  # whose pages `--input` may name, if no start URL is given
 
 log = logging.getLogger("crawler.app.seeding")

@@ -26,10 +26,9 @@ from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.diff import NEW, OLD, Change, Comparison
 from crawler.sitemap.read import Found, read
-from crawler.sitemap.tree import Places, Unreadable, is_web, resolve
+from crawler.sitemap.tree import Places, Unreadable, is_web, resolve, walk
 
 STATE: Final = b"SQLite format 3\0"
-LEVELS: Final = 2  # an index and its sitemaps
 
 
 async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
@@ -76,7 +75,7 @@ def _with_state(settings: Settings, path: str) -> Settings:
 
 async def _load(comparison: Comparison, side: str, place: str, places: Places, settings: Settings) -> None:
     if not _is_state(place):
-        await _load_sitemap(comparison, side, place, places, LEVELS)
+        await _load_sitemap(comparison, side, place, places)
         return
     frontier = open_frontier(_with_state(settings, place), None, read_only=True)
     try:
@@ -93,26 +92,32 @@ async def _load(comparison: Comparison, side: str, place: str, places: Places, s
         await frontier.close()
 
 
-async def _load_sitemap(comparison: Comparison, side: str, place: str, places: Places, levels: int) -> None:
-    children: list[str] = []
+async def _load_sitemap(comparison: Comparison, side: str, place: str, places: Places) -> None:
     try:
-        place = resolve(place)
-        reading = read(await places.open(place), _limit(place))
-        comparison.load(side, _pages(reading, children, place))
-        if not reading.is_sitemap:
-            raise ConfigError(
-                f"{place} is not a sitemap: it {reading.malformed or 'has no entries and the wrong root element'}."
-            )
-        if reading.malformed:
-            click.echo(
-                f"{printable(place)}: {printable(reading.malformed)}; only the readable part was compared.",
-                err=True,
-            )
-        for loc in children if levels > 1 else ():
-            await _load_sitemap(comparison, side, places.child(place, loc), places, levels - 1)
+        for node in walk(resolve(place)):
+            place = node.index or node.loc  # which is named if the file cannot be located
+            place = places.locate(node)
+            node.children = await _load_file(comparison, side, place, places)
     except (Unreadable, OSError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{place} cannot be read: {reason}.") from error
+
+
+async def _load_file(comparison: Comparison, side: str, place: str, places: Places) -> list[str]:
+    """Load one file; the sitemaps that it names if it is an index."""
+    children: list[str] = []
+    reading = read(await places.open(place), _limit(place))
+    comparison.load(side, _pages(reading, children, place))
+    if not reading.is_sitemap:
+        raise ConfigError(
+            f"{place} is not a sitemap: it {reading.malformed or 'has no entries and the wrong root element'}."
+        )
+    if reading.malformed:
+        click.echo(
+            f"{printable(place)}: {printable(reading.malformed)}; only the readable part was compared.",
+            err=True,
+        )
+    return children
 
 
 def _limit(place: str) -> int:

@@ -1,15 +1,17 @@
 """Opens sitemaps, files or URLs, as streams of bytes, and locates the sitemaps of an index.
 
 The sitemaps of an index on disk are looked for next to it, by file name. An index on the web is followed on its own origin
-only.
+only. `validate` and `diff` walk in memory; a crawl walks with the frontier as its memory (`app/seeding`), as it may be
+interrupted. How deep either goes is here.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from crawler.model.protocol import MAX_BYTES
+from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply
 from crawler.parse.url import Url, origin, target
@@ -17,6 +19,15 @@ from crawler.ports import Fetcher, Request
 from crawler.rules.redirects import PLAIN, Redirects
 
 CHUNK: Final = 65_536  # bytes
+LEVELS: Final = (
+    2  # an index and its sitemaps: the protocol has no more, and `validate` and `diff` read no more
+)
+NESTED: Final = 500  # sitemaps that a crawl reads all the same from indexes that an index names
+ROOM: Final = (
+    MAX_ENTRIES,
+    MAX_ENTRIES,
+    NESTED,
+)  # sitemaps that a crawl reads, by the number of indexes above them
 ENTRY_POINTS: Final = tuple(
     f"sitemap.{suffix}{gz}" for suffix in ("xml", "txt", "jsonl") for gz in (".gz", "")
 )
@@ -35,6 +46,32 @@ def is_web(place: str) -> bool:
     return place[:8].lower().startswith(("http://", "https://"))
 
 
+@dataclass(slots=True)
+class Node:
+    """A file of a sitemap: the entry point, or what an index names. The reader sets `children`."""
+
+    loc: str  # as the index spells it
+    index: str | None = None  # the place of the index that names it
+    depth: int = 0  # indexes above it
+    children: Sequence[str] = ()  # the locs of an index
+    place: str = ""  # where it is, once it was located
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its children are not read."""
+        return self.depth + 1 >= LEVELS
+
+
+def walk(place: str) -> Iterator[Node]:
+    """The files of a sitemap, each index before what it names. Set `children` of each before taking the next."""
+    waiting = deque([Node(place)])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        if not node.is_last:
+            waiting.extend(Node(loc, node.place, node.depth + 1) for loc in node.children)
+
+
 @dataclass
 class Places:
     """Opens places. `turn` waits until the next request may be sent."""
@@ -48,8 +85,12 @@ class Places:
             return slices(await self._body(Url(place)))
         return read_file(place)
 
-    def child(self, index: str, loc: str) -> str:
-        """The place of a sitemap in an index. Raises `Unreadable` if it must not be followed or does not exist."""
+    def locate(self, node: Node) -> str:
+        """Where a file is. Raises `Unreadable` if it must not be followed or does not exist."""
+        node.place = self._child(node.index, node.loc) if node.index else node.loc
+        return node.place
+
+    def _child(self, index: str, loc: str) -> str:
         url = PLAIN(loc)
         if url is None:
             raise Unreadable(loc)

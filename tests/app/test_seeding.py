@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawler.app.seeding import GROUP, NESTED, Entries, Lines, Seeds
+from crawler.app.seeding import GROUP, Entries, Lines, Seeds
 from crawler.errors import ConfigError
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
@@ -23,6 +23,7 @@ from crawler.model.visit import Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
+from crawler.sitemap.tree import NESTED
 
 pytestmark = pytest.mark.anyio
 SITE = "https://example.com"

@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from crawler.sitemap.tree import Places, Unreadable, is_web, resolve
+from crawler.sitemap.tree import Node, Places, Unreadable, is_web, resolve, walk
 from crawler.sitemap.validate.file import Check, Seen
 from crawler.sitemap.validate.findings import Code, Finding, finding
 
@@ -48,24 +48,32 @@ class Validation:
             self.totals.files += 1
             yield self._counted(finding(place, 0, Code.UNREADABLE, str(error)))
             return
-        home = place if is_web(place) else self._served(Path(place).name)
-        check = Check(place, home=home, now=self.now, seen=seen)
-        async for found in self._one(check, place):
+        for node in walk(place):
+            async for found in self._node(node, seen):
+                yield found
+
+    async def _node(self, node: Node, seen: Seen) -> AsyncIterator[Finding]:
+        try:
+            where = self.places.locate(node)
+        except Unreadable as reason:
+            yield self._counted(finding(node.index or node.loc, 0, Code.CHILD_ELSEWHERE, str(reason)))
+            return
+        check = Check(where, home=self._home(node), now=self.now, seen=seen)
+        async for found in self._one(check, where):
             yield found
-        self.met_web_page |= check.is_web_page
+        if not node.index:
+            self.met_web_page |= check.is_web_page
         if check.kind != "index":
             return
-        for child in check.children:
-            try:
-                where = self.places.child(place, child)
-            except Unreadable as reason:
-                yield self._counted(finding(place, 0, Code.CHILD_ELSEWHERE, str(reason)))
-                continue
-            inner = Check(where, home=child, now=self.now, seen=seen)
-            async for found in self._one(inner, where):
-                yield found
-            if inner.kind == "index":
-                yield self._counted(finding(where, 0, Code.INDEX_NESTED))
+        node.children = check.children
+        if node.is_last:
+            yield self._counted(finding(where, 0, Code.INDEX_NESTED))
+
+    def _home(self, node: Node) -> str | None:
+        """The URL of a file, if it is known: an index says it, and a file on disk may be served somewhere."""
+        if node.index or is_web(node.loc):
+            return node.loc
+        return self._served(Path(node.loc).name)
 
     def _served(self, name: str) -> str | None:
         return f"{self.base.rstrip('/')}/{name}" if self.base else None
