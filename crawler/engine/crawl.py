@@ -39,6 +39,7 @@ from crawler.model.visit import Visit
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch, Fetcher, Frontier, Permits, Politeness, Request, Sink, Visitor
+from crawler.rules import trap_patterns
 from crawler.rules.candidates import Candidates
 from crawler.rules.circuit_breaker import CircuitBreaker
 from crawler.rules.judge import Judge
@@ -255,7 +256,8 @@ class Crawl:
             return
         if self.checks_starts:
             await self._check_starts()
-        await self._look_again()
+        if self.start_urls.have_moved:
+            await self._look_again()
         await self._seed(give, done)
         if self._ending:
             return
@@ -265,12 +267,13 @@ class Crawl:
         for depth in (None,) if deepest is None else range(deepest + 1):
             await self._rounds(give, done, depth=depth)
             if self._ending or not (await self.frontier.balance()).open:
-                return
+                break
+        while not self._ending and await self.frontier.shorten(trap_patterns.DEEPEST):
+            await self._look_again()
+            await self._rounds(give, done, depth=deepest)
 
     async def _look_again(self) -> None:
-        """What was set aside before a start URL redirected to another host may lie on the site."""
-        if not self.start_urls.have_moved:
-            return
+        """Places URLs again that were set aside before a start URL redirected to their host, or a shorter way was found."""
         after = ""
         while aside := await self.frontier.set_aside(after):
             after = aside[-1].url

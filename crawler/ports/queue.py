@@ -78,8 +78,15 @@ class Queue(Pacer, Protocol):
         """Reopens failed pages of this run, to be fetched again after all others."""
         ...
 
+    async def shorten(self, deepest: int) -> int:
+        """Give all URLs of this run the depth of the shortest way, if any was set aside for lying below `deepest` links.
+
+        To be called when `lease` says finished. How many of those set aside lie nearer.
+        """
+        ...
+
     async def set_aside(self, after: str = "") -> Sequence[Visit]:
-        """URLs of this run that were set aside as no part of the site, the next ones behind `after` in their order."""
+        """URLs of this run that were set aside as no part of the site, or as too deep, the next ones behind `after` in their order."""
         ...
 
     async def take_up(self, visits: Sequence[Visit]) -> int:

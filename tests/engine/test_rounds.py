@@ -19,6 +19,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Answer, Site
 from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
+from crawler.rules import trap_patterns, traps
 from tests.engine.test_crawl import settings
 from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
 
@@ -269,6 +270,39 @@ async def test_a_chain_of_redirects_counts_from_the_nearest_link(
     assert len(seen) == 1
     assert part.listed == result.listed
     assert ("/behind" in result.listed) is ends
+
+
+async def test_the_deepest_page_is_told_by_the_shortest_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow way of few links and a quick one of many to pages that are too deep by the second only."""
+    for module in (trap_patterns, traps):
+        monkeypatch.setattr(module, "DEEPEST", 8)
+
+    def slow(_: Any) -> Answer:
+        time.sleep(0.3)
+        return html("slow", "/deep/0")
+
+    chain = {f"/long/{n}": start(f"/long/{n + 1}") for n in range(7)} | {"/long/7": start("/deep/0")}
+    deep = {f"/deep/{n}": start(f"/deep/{n + 1}") for n in range(20)}
+    pages: dict[str, Page] = {"/": start("/long/0", "/slow"), **chain, **deep, "/slow": start("/deep/0")}
+    quick = {**pages, "/slow": lambda *_: slow(None)}
+    seen = set()
+    for served_pages, tasks in [(pages, 1), (quick, 1), (quick, 8)]:
+        with served(served_pages) as (site, origin):
+            result = await crawl(origin, tmp_path, concurrency=tasks)
+            seen.add((tuple(result.listed), tuple(asked(site))))
+        with served(served_pages) as (_, origin):
+            state = {
+                "state": str(tmp_path / f"{len(seen)}{tasks}{id(served_pages)}.db"),
+                "concurrency": tasks,
+            }
+            while (part := await crawl(origin, tmp_path, max_pages=3, **state)).ending is not Ending.COMPLETE:
+                pass
+            assert part.listed == result.listed
+    assert len(seen) == 1
+    assert "/deep/6" in result.listed
+    assert "/deep/7" not in result.listed
 
 
 # -- what others leave on a site ----------------------------------------------------------------------------

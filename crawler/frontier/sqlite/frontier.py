@@ -18,6 +18,7 @@ from crawler.frontier.pace import FAR
 from crawler.frontier.sqlite import dates, duplicates, overview, pages, publications
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import Discovery
+from crawler.frontier.sqlite.distances import Distances
 from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.leases import Leases
 from crawler.frontier.sqlite.ownership import check_usable
@@ -123,6 +124,10 @@ class SqliteFrontier(Queue, Hosts, Runs, Record):
         """See `ports.Queue.reopen`."""
         if pages:
             await self._call(self._leases.reopen, pages)
+
+    async def shorten(self, deepest: int) -> int:
+        """See `ports.Queue.shorten`."""
+        return await self._call(Distances(self._db).shorten, deepest)
 
     async def set_aside(self, after: str = "") -> Sequence[Visit]:
         """See `ports.Queue.set_aside`."""
