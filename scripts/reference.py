@@ -77,6 +77,8 @@ _SAMPLES = {
     "allow_address": "10.0.0.0/8",
     "no_rule": "canonical",
     "min_urls": "100",
+    "report": "report.html",
+    "fail_on": "new:broken-link",
     "changefreq": '"weekly"',
     "priority": "0.5",
     "publish_base": '"https://www.example.com"',

@@ -44,7 +44,9 @@ def cli() -> None:
     "crawl http://127.0.0.1:8000/ --publish-base https://www.example.com --rate 0",
 ))  # fmt: skip
 @click.argument("urls", nargs=-1, metavar="URL...")
-@settings_options("scope", "urls", "pace", "http", "verdicts", "dates", "output", "guard", "state", "log")
+@settings_options(
+    "scope", "urls", "pace", "http", "verdicts", "dates", "output", "guard", "report", "state", "log"
+)
 def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """Crawl a site, then publish its sitemap.
 
@@ -120,6 +122,71 @@ def explain(url: str, **params: Any) -> int:
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: show_story(_settings(params), url))
+
+
+@cli.command(cls=SettingCommand, epilog=examples(
+    "report https://example.com/",
+    "report --report report.html --report summary.md",
+    "report --fail-on new:broken-link --format json",
+))  # fmt: skip
+@click.argument("url", required=False)
+@settings_options("report", "state", "log", only=frozenset({"report", "fail-on", "state"}))
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
+    help="what is printed on stdout without --report [default: text]",
+)  # fmt: skip
+@click.option(
+    "--most", metavar="N", type=click.IntRange(min=0), cls=SettingOption,
+    help="maximum items per finding; 0 shows all [default: 10; in files 100]",
+)  # fmt: skip
+def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
+    """Say what a crawl found wrong with the site, from the saved state.
+
+    Broken links with the pages that link to them, redirect chains, stale sitemaps, duplicates and more, worst first;
+    docs/report.md says what to do about each.
+    """
+    from crawler.cli.interrupt import run  # noqa: PLC0415
+    from crawler.cli.report import show_report  # noqa: PLC0415
+
+    return run(lambda: show_report(_settings(params, (url,) if url else ()), form=form, most=most))
+
+
+@cli.command("list", cls=SettingCommand, epilog=examples(
+    "list links --only broken-link --format csv",
+    "list pages https://example.com/ --only failed --only unlisted:noindex",
+    "list pages --fields url,outcome,lastmod --format jsonl",
+))  # fmt: skip
+@click.argument("what", type=click.Choice(["pages", "links", "findings", "runs"]))
+@click.argument("url", required=False)
+@settings_options("state", "log", only=frozenset({"state"}))
+@click.option(
+    "--format", "form", type=click.Choice(["text", "csv", "jsonl"]), default="text", cls=SettingOption,
+    help="aligned for a terminal and with tabs in a pipe; CSV; or JSON lines [default: text]",
+)  # fmt: skip
+@click.option(
+    "--only", metavar="OUTCOME|CODE", multiple=True, cls=SettingOption,
+    help="only what has this outcome (failed, unlisted:noindex) or finding (broken-link); of links, their target [repeatable]",
+)  # fmt: skip
+@click.option(
+    "--fields", metavar="NAMES", default="", cls=SettingOption,
+    help="fields to show, with commas between [default: all; as text the main ones]",
+)  # fmt: skip
+@click.option(
+    "--all-kinds", is_flag=True, cls=SettingOption,
+    help="of links, also redirects and canonical URLs",
+)  # fmt: skip
+def list_(
+    what: str, url: str | None, form: str, only: tuple[str, ...], fields: str, all_kinds: bool, **params: Any
+) -> int:
+    """List all pages, links, findings or runs, from the saved state.
+
+    One line each, in order of the URL, as soon as it is read: for pipes, spreadsheets and databases.
+    """
+    from crawler.cli.interrupt import run  # noqa: PLC0415
+    from crawler.cli.list import list_rows  # noqa: PLC0415
+
+    settings = _settings(params, (url,) if url else ())
+    return run(lambda: list_rows(settings, what, form=form, only=only, fields=fields, all_kinds=all_kinds))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -236,7 +303,7 @@ def config(ctx: click.Context, /, **params: Any) -> int:
 @click.argument("file")
 def check(file: str) -> int:
     """Check a settings file and report the first error in it."""
-    from crawler.cli.phrases import counted  # noqa: PLC0415
+    from crawler.report.words import counted  # noqa: PLC0415
 
     _, origins = load.resolve(Path(file))
     changed = [origin for origin in origins if origin.place != "default"]

@@ -10,19 +10,22 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.lowlevel
 
+from crawler.app import report as reports
 from crawler.app.compose import check_extras
 from crawler.app.job import Job, open_job
 from crawler.app.state import MEMORY, state_path
 from crawler.cli.interrupt import signalled
+from crawler.cli.run_report import command, finding_lines, report_of
 from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
 from crawler.cli.signals import noted
 from crawler.engine.crawl import Ending
-from crawler.errors import Exit, PublishRefused, first_of
+from crawler.errors import Exit, OutputError, PublishRefused, StartForbidden, StartUnreachable, first_of
 from crawler.model.note import DATE_NOTES, LIES
 from crawler.model.survey import Balance
 from crawler.parse.url import target
 from crawler.ports import History, Record
 from crawler.report import log as lines
+from crawler.report.report import Report
 from crawler.settings.sections import Log, Scope, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish.guard import asked_for
@@ -52,6 +55,7 @@ async def crawl_site(settings: Settings) -> Exit:
 async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
     began = time.monotonic()
     check_extras(settings)
+    reports.check(settings)
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: use this only on your own site")
     if settings.http.insecure:
@@ -62,15 +66,46 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
         stopping.job = job
-        async with _shown(job):
-            ending = await job.crawl()
+        try:
+            async with _shown(job):
+                ending = await job.crawl()
+        except (StartUnreachable, StartForbidden) as error:
+            _write(await report_of(job, error.exit, time.monotonic() - began), settings)
+            raise
         published, refused = await _publish(job, ending)
-        await _summarise(job, began, published, refused)
+        code = _exit(ending, refused)
+        report = await report_of(job, code, time.monotonic() - began, published, refused)
+        unwritten = _write(report, settings)
+        await _summarise(job, began, published, refused, report, [] if unwritten else settings.report.report)
+    if unwritten:
+        raise unwritten
+    return _failing(report, settings) if code is Exit.OK else code
+
+
+def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:
     if refused:
         return refused.exit
     if noted.first:
         return Exit(noted.exit)
     return Exit.OK if ending is Ending.COMPLETE else Exit.PARTIAL
+
+
+def _write(report: Report | None, settings: Settings) -> OutputError | None:
+    """Writes the files of --report. An error is returned: it must not keep anybody from the summary."""
+    try:
+        if report:
+            reports.write(report, settings.report.report)
+    except OutputError as error:
+        return error
+    return None
+
+
+def _failing(report: Report | None, settings: Settings) -> Exit:
+    """Exit 8 if there are findings that --fail-on names."""
+    codes = reports.failing(report, settings.report.fail_on) if report else []
+    if codes:
+        log.error("found what --fail-on names: %s", ", ".join(codes))
+    return Exit.FINDINGS if codes else Exit.OK
 
 
 @dataclass
@@ -146,6 +181,8 @@ async def _summarise(
     began: float,
     published: Published | None,
     refused: PublishRefused | None,
+    report: Report | None,
+    written: Sequence[str],
 ) -> None:
     settings = job.settings
     state = state_path(settings, job.starts[0])
@@ -165,6 +202,9 @@ async def _summarise(
         resume="run the same command again" if unfinished and kept else None,
         stalled=job.stalled,
         refused=str(refused) if refused else None,
+        findings=finding_lines(report),
+        findings_command=command(settings, job.starts[0]),
+        reports=written,
     )
     say(closing, settings.log)
 

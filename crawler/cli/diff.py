@@ -11,7 +11,7 @@ import click
 
 from crawler.app.history import published_as
 from crawler.app.state import open_frontier
-from crawler.cli.phrases import counted, pending
+from crawler.cli.phrases import pending
 from crawler.cli.reading import place_named, reading_places
 from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
@@ -23,6 +23,7 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Record
 from crawler.report.printable import printable
+from crawler.report.words import counted
 from crawler.settings.sections import Settings
 from crawler.sitemap.diff import NEW, OLD, Change, Comparison
 from crawler.sitemap.read import Found, read

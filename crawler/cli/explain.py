@@ -14,7 +14,7 @@ from crawler.app.history import output_folder, published_as
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.app.state import open_frontier
 from crawler.cli.answers import show_lines, wants_json
-from crawler.cli.phrases import counted, pending, stamp
+from crawler.cli.phrases import pending, stamp
 from crawler.cli.states import with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
@@ -25,6 +25,7 @@ from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Hosts, Record
 from crawler.report.printable import printable
+from crawler.report.words import counted
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
 

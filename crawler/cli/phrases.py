@@ -1,15 +1,10 @@
-"""Phrases shared by several commands: counts with a noun, times, and the state of an unfinished run."""
+"""Phrases shared by several commands: times, and the state of an unfinished run."""
 
 from datetime import UTC, datetime
 
 from crawler.model.outcome import code
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 URL`, `1,170 URLs`; `many` is an irregular plural."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def stamp(seconds: float) -> str:

@@ -24,6 +24,16 @@ class FileLine(NamedTuple):
     unchanged: bool = False
 
 
+class FindingLine(NamedTuple):
+    """One kind of finding."""
+
+    code: str
+    severity: str
+    urls: int
+    new: int
+    words: str  # `2 URLs (1 new), 18 links on 15 pages`
+
+
 @dataclass(frozen=True, slots=True)
 class Closing:
     """The summary of a run."""
@@ -44,6 +54,9 @@ class Closing:
     orphans: Mapping[str, int] = field(default_factory=dict)  # listed pages that no page links to, by sitemap
     unmatched: Sequence[str] = ()  # patterns that matched no URL, with their flag
     traps: Sequence[Trap] = ()  # crawler traps whose URLs were skipped
+    findings: Sequence[FindingLine] = ()  # the worst first
+    findings_command: str = ""  # shows all of them
+    reports: Sequence[str] = ()  # files that were written
     state: str | None = None  # path of the state; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
     unpublished: bool = False  # nothing was published because a limit ended the run
@@ -99,6 +112,8 @@ def as_json(told: Closing) -> dict[str, Any]:
         "lies": dict(told.lies),
         "date_notes": list(told.date_notes),
         "traps": [asdict(trap) | {"flag": trap.flag} for trap in told.traps],
+        "findings": [line._asdict() for line in told.findings],
+        "reports": list(told.reports),
         "files": [file._asdict() for file in told.files],
         "folder": told.folder,
         "robots_line": told.robots_line,

@@ -15,13 +15,13 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.phrases import counted
 from crawler.cli.run_summary import (
     EXAMPLES,
     STDOUT,
     UNPUBLISHED,
     Closing,
     FileLine,
+    FindingLine,
     kept_words,
     stalled_words,
 )
@@ -32,12 +32,14 @@ from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
 from crawler.report.log import duration
 from crawler.report.printable import printable
+from crawler.report.words import counted, size
 
 PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns, so that numbers stay close to their labels
 LABEL: Final = 11  # columns
 GAP: Final = 2  # columns after a label
 FILES: Final = 6  # shown by name
+WORST: Final = 3  # findings
 TRAPS_SHOWN: Final = 8
 SOURCES: Final = 3  # sitemaps with orphans that are shown
 UNMATCHED: Final = 5  # patterns that are shown
@@ -177,12 +179,14 @@ def _total(balance: Balance) -> Text:
 
 def _facts(told: Closing, width: int) -> Table:
     facts: dict[str, RenderableType | None] = {
+        "findings": _findings(told.findings),
         "traps": _traps(told.traps),
         "sitemaps": _sitemaps(told.sitemaps),
         "orphans": _orphans(told.orphans),
         "dates": _dates(told),
         "files": _files(told.files, width - LABEL - GAP) if told.files else None,
         "folder": Text(printable(told.folder)) if told.folder and told.folder != STDOUT else None,
+        "report": Text("\n".join(map(printable, told.reports))) if told.reports else None,
         "state": Text(printable(told.state)) if told.state else None,
     }
     table = _rows(width)
@@ -190,6 +194,14 @@ def _facts(told: Closing, width: int) -> Table:
         if words is not None:
             table.add_row(Text(label, "dim"), words)
     return table
+
+
+def _findings(lines: Sequence[FindingLine]) -> Text | None:
+    """The worst few."""
+    shown = [f"{line.code}: {line.words}" for line in lines[:WORST]]
+    if len(lines) > WORST:
+        shown.append(f"and {counted(len(lines) - WORST, 'other kind')}")
+    return Text("\n".join(shown)) if shown else None
 
 
 def _dates(told: Closing) -> Text:
@@ -264,18 +276,6 @@ def _file_table(files: Sequence[FileLine]) -> Table:
     return table
 
 
-def size(count: int) -> str:
-    """A size in decimal units: `14.2 kB`."""
-    if count < 1_000:
-        return f"{count} B"
-    amount, unit = count / 1_000, "kB"
-    for larger in ("MB", "GB", "TB"):
-        if amount < 999.95:
-            break
-        amount, unit = amount / 1_000, larger
-    return f"{amount:.1f} {unit}"
-
-
 # -- what next ----------------------------------------------------------------------------------------------
 
 
@@ -312,6 +312,10 @@ def _hints(told: Closing) -> Iterator[Hint]:
     if failed and told.state:
         yield Hint(
             f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(told, told.state)
+        )
+    if told.findings and told.findings_command:
+        yield Hint(
+            "To see all findings, with the pages that link to them:", printable(told.findings_command, 1_000)
         )
     by_count = sorted(told.balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]

@@ -1,10 +1,11 @@
-"""The frontier as a whole: its four roles together, for those who put the pieces together, and for backends."""
+"""The frontier as a whole: its five roles together, for those who put the pieces together, and for backends."""
 
 from typing import Protocol
 
 from crawler.ports.hosts import Hosts
 from crawler.ports.queue import Queue
 from crawler.ports.record import Record
+from crawler.ports.rows import Rows
 from crawler.ports.runs import Runs
 
 
@@ -12,7 +13,7 @@ class History(Runs, Record, Protocol):
     """A run and the outcomes of its pages: for dates, publication and the command line."""
 
 
-class Frontier(Queue, Hosts, History, Protocol):
+class Frontier(Queue, Hosts, History, Rows, Protocol):
     """The store of all URLs: deduplication, queue, leases, facts. Implemented by a backend.
 
     Every method is atomic and durable when it returns. Fetching, judging and scope are not its concern. Functions take

@@ -17,7 +17,7 @@ class Rows(Protocol):
         ...
 
     def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
-        """Where the URLs of the newest run lead, those that lead anywhere, in any order."""
+        """Where the URLs of the newest run lead, those that lead anywhere, in order of the URL's text."""
         ...
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:

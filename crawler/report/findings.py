@@ -144,13 +144,13 @@ class Findings:
         """What a page names in place of itself."""
         kind, target = kind_of(page.outcome), self.inbound.target[page.id]
         if kind is Kind.NOINDEX and target:
-            yield self._found(Code.NOINDEX_CANONICAL, page, "")._replace(hops=(target,))
+            yield Found(Code.NOINDEX_CANONICAL, page, "", hops=(target,))
         if kind is not Kind.CANONICAL or not target:
             return
         other = Kind(self._kinds[target])
         if other in WHY:
             code = Code.CANONICAL_BROKEN if other in FAILED else Code.CANONICAL_CHAIN
-            yield self._found(code, page, f"{page.detail}: {WHY[other]}")
+            yield Found(code, page, f"{page.detail}: {WHY[other]}")
 
     def _named(self, page: PageRow) -> Iterator[Found]:
         """What a sitemap names, and should not; or what nothing else names."""
@@ -158,8 +158,7 @@ class Findings:
         if seed is None or seed.kind is SeedKind.START:
             return
         if seed.kind is SeedKind.SITEMAP and not listed and kind_of(page.outcome) in _STALE:
-            words = f"{says(page.outcome)}: {page.detail}" if page.detail else says(page.outcome)
-            yield self._found(Code.SITEMAP_STALE, page, words)._replace(sources=(), named_by=seed.name)
+            yield Found(Code.SITEMAP_STALE, page, _said(page), named_by=seed.name)
         if listed and not self.inbound.count[page.id] and not self.inbound.redirected[page.id]:
             yield self._found(Code.ORPHAN, page, "")
 
@@ -179,7 +178,7 @@ class Findings:
 
     def _undated(self, page: PageRow) -> Iterator[Found]:
         if page.outcome == "listed" and page.lastmod is None:
-            yield self._found(Code.NO_LASTMOD, page, "")
+            yield Found(Code.NO_LASTMOD, page, "")
 
     def _found(self, code: Code, page: PageRow, detail: str) -> Found:
         inbound, links = self.inbound, self.inbound.count[page.id]
@@ -209,7 +208,11 @@ def _answer(page: PageRow) -> str:
         return page.detail
     if kind is Kind.NOINDEX or (kind is Kind.BROKEN and page.status in {404, 410}):
         return ""
-    words = says(
-        f"failed:{page.outcome.partition(':')[2]}" if page.outcome.startswith("kept:") else page.outcome
-    )
-    return f"{words}: {page.detail}" if page.detail and page.detail != str(page.status) else words
+    return _said(page)
+
+
+def _said(page: PageRow) -> str:
+    """The words of the outcome, and what stands beside it beyond the status."""
+    sort, _, reason = page.outcome.partition(":")
+    words = says(f"failed:{reason}" if sort == "kept" else page.outcome)
+    return words if page.detail in {"", str(page.status)} else f"{words}: {page.detail}"

@@ -124,7 +124,7 @@ class Gathering:
     def report(self, names: Mapping[int, str]) -> Report:
         """What was gathered. `names`: the URLs of what was `wanted`."""
         overview, known = self._overview, self._known
-        site_wide = {finding.code: finding for finding in _of_the_site(known)}
+        site_wide = {finding.code: finding for finding in of_the_site(known)}
         every = (site_wide.get(code) or self._finding(code, names) for code in Code)
         return Report(
             known,
@@ -161,7 +161,7 @@ def item_of(found: Found, names: Mapping[int, str], others: Sequence[str] = ()) 
     return Item(page.url, page.status, detail, found.links, sources, found.new, found.site_wide, found.size)
 
 
-def _of_the_site(known: Known) -> Iterator[Finding]:
+def of_the_site(known: Known) -> Iterator[Finding]:
     """What is found of the site and not of a page."""
     if known.traps:
         items = [

@@ -4,7 +4,7 @@ What a report shows is cut to the first few of each, and says how many more ther
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crawler.model.rows import RunRow
 from crawler.model.survey import Balance
@@ -100,6 +100,12 @@ class Report:
     slowest: Extremes | None
     largest: Extremes | None
     rules: Sequence[Rule]
+
+    def cut(self, most: int) -> "Report":
+        """The same with no more than `most` items of each finding; 0 for all there are."""
+        if not most:
+            return self
+        return replace(self, findings=[replace(one, items=one.items[:most]) for one in self.findings])
 
     def finding(self, code: Code) -> Finding | None:
         """What was found under a code."""

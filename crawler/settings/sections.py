@@ -243,6 +243,18 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Report:
+    """What is told of a run, beside the closing summary."""
+
+    report: tuple[str, ...] = option(
+        (), "write a report of the run: FILE.html, .json, .md or .csv", LIST(TEXT)
+    )
+    fail_on: tuple[str, ...] = option(
+        (), "exit 8 when there are such findings: a code, error, warning, or new:CODE", LIST(TEXT)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """The state between runs."""
 
@@ -274,6 +286,7 @@ class Settings:
     dates: Dates = Dates()
     output: Output = Output()
     guard: Guard = Guard()
+    report: Report = Report()
     state: State = State()
     log: Log = Log()
 

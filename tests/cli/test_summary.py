@@ -8,11 +8,12 @@ import pytest
 from rich.console import Console
 
 from crawler.cli.run_summary import Closing, FileLine, as_json, complaint
-from crawler.cli.summary import closing, size
+from crawler.cli.summary import closing
 from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
+from crawler.report.words import size
 
 HOSTILE = "https://example.com/\x1b[31m\u202e[red]x[/red]\n:boom:"
 OUTCOMES = {

@@ -28,7 +28,7 @@ GOLDEN = {
     "canonical-broken": ["/red 0"],
     "sitemap-stale": ["/red 0"],
     "canonical-chain": ["/blue new 0"],
-    "noindex-canonical": ["/thanks 1"],
+    "noindex-canonical": ["/thanks 0"],
     "redirect-chain": ["/shop 1"],
     "redirect-linked": ["/old-name new 1", "/shop 1"],
     "orphan": ["/dated 0", "/workshop 0"],

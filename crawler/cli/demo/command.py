@@ -17,6 +17,7 @@ from crawler.app.state import MEMORY
 from crawler.cli.crawl import crawl_site
 from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled
+from crawler.cli.run_summary import STDOUT
 from crawler.errors import ConfigError, Exit
 from crawler.settings.sections import Settings
 
@@ -42,6 +43,14 @@ def _folder(settings: Settings, *, named: bool) -> Iterator[str]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _report(settings: Settings, folder: str, *, named: bool) -> tuple[str, ...]:
+    """The HTML report, beside the sitemap; none on stdout, or in a folder that does not stay."""
+    if folder == STDOUT or (settings.log.quiet and not named):
+        return ()
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return (str(Path(folder) / "report.html"),)
+
+
 async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     """Serves the site and crawls it. `named`: --output was given."""
     with _folder(settings, named=named) as folder, demo_site().serve() as origin:
@@ -53,6 +62,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
                 scope=replace(settings.scope, start=(origin + "/",)),
                 pace=replace(settings.pace, rate=RATE),
                 output=replace(settings.output, output=folder, publish_base=PUBLIC),
+                report=replace(settings.report, report=_report(settings, folder, named=named)),
                 state=replace(settings.state, state=MEMORY),
             )
         )

@@ -1,4 +1,4 @@
-"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. The one class that plays its four roles.
+"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. The one class that plays its five roles.
 
 Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for the
 disk. What a verb does is in the module of its noun; longer than most, as this is the list of all verbs and nothing else.
@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from crawler.errors import FrontierError
 from crawler.frontier.pace import FAR
-from crawler.frontier.sqlite import dates, duplicates, overview, pages, publications
+from crawler.frontier.sqlite import dates, duplicates, overview, pages, publications, streams
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import Discovery
 from crawler.frontier.sqlite.distances import Distances
@@ -34,6 +34,7 @@ from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
+from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.model.run import Run
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settlement
@@ -42,7 +43,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Queue, Record, Round, Runs
+from crawler.ports import Batch, Hosts, Queue, Record, Round, Rows, Runs
 from crawler.rules.traps import TOLD
 
 P = ParamSpec("P")
@@ -54,7 +55,7 @@ ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
-class SqliteFrontier(Queue, Hosts, Runs, Record):
+class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
     """A `Frontier` in one file.
 
     `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
@@ -313,6 +314,30 @@ class SqliteFrontier(Queue, Hosts, Runs, Record):
     async def linking(self, url: Url) -> int:
         """See `ports.Record.linking`."""
         return await self._call(pages.linking, self._db, url)
+
+    # -- Rows: all of it, streamed --------------------------------------------------------------------------
+
+    async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.page_rows`."""
+        after = ""
+        while chunk := await self._call(streams.page_rows, self._db, after):
+            yield chunk
+            after = chunk[-1].url
+
+    async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
+        """See `ports.Rows.edge_rows`."""
+        after = ""
+        while chunk := await self._call(streams.edge_rows, self._db, after):
+            yield chunk
+            after = chunk[-1].url
+
+    async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+        """See `ports.Rows.rows_of`."""
+        return await self._call(streams.rows_of, self._db, ids)
+
+    async def run_rows(self) -> Sequence[RunRow]:
+        """See `ports.Rows.run_rows`."""
+        return await self._call(streams.run_rows, self._db)
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""

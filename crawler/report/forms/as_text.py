@@ -65,6 +65,8 @@ def balance(report: Report) -> list[str]:
 def difference(report: Report) -> str:
     """`+3 -1 ~20`; what an unfinished run cannot tell is left out."""
     changes = report.changes
+    if not changes.added.count + changes.removed.count + changes.dated.count:
+        return "unchanged"
     parts = [f"+{changes.added.count:,}"]
     if report.known.run.complete:
         parts += [f"-{changes.removed.count:,}", f"~{changes.dated.count:,}"]

@@ -1,0 +1,218 @@
+"""A report of the newest run, gathered from the state and written in the forms that were asked for.
+
+The passes are those of `report.gathering`; here rows are streamed to them. Forms are imported when they are written, so
+that Jinja2 is loaded for an HTML report only.
+"""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from crawler.app.history import home_of, published_as
+from crawler.app.starts import product_token
+from crawler.engine.robots import origin_rules
+from crawler.errors import ConfigError, FrontierError, OutputError
+from crawler.model.note import LIES
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.parse import url as urls
+from crawler.parse.credentials import MASK, masked
+from crawler.ports import Frontier, Hosts, Rows
+from crawler.report.catalogue import Code, Severity
+from crawler.report.findings import Findings
+from crawler.report.gathering import ITEMS, Gathering
+from crawler.report.report import Known, Report
+from crawler.settings.load import nearest
+from crawler.settings.sections import Settings, keys
+
+SUFFIXES: Final = (".html", ".json", ".md", ".csv")
+NEW: Final = "new:"
+RESOLVED: Final = 2_000  # ids at a time
+
+
+def check(settings: Settings) -> None:
+    """Raise `ConfigError` for a report that cannot be written, or a finding that there is not. Before anything is asked."""
+    for name in settings.report.report:
+        path = Path(name)
+        if path.suffix not in SUFFIXES:
+            raise ConfigError(f"--report: {name} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
+        if not path.parent.is_dir():
+            raise ConfigError(f"--report: there is no folder {path.parent}.")
+        if path.is_dir():
+            raise ConfigError(f"--report: {name} is a folder.")
+    known = [*(code.value for code in Code), *(severity.value for severity in Severity)]
+    for text in settings.report.fail_on:
+        if text.removeprefix(NEW) not in known:
+            raise ConfigError(
+                f"--fail-on: there is no finding {text}{nearest(text.removeprefix(NEW), known)}"
+            )
+
+
+async def known_of(
+    frontier: Frontier,
+    settings: Settings,
+    *,
+    told: Callable[[RunRow], RunRow] = lambda run: run,
+    robots_line: str | None = None,
+    settings_told: bool = False,
+) -> Known:
+    """What a report needs beside the rows of pages. Raises `FrontierError` for a state without a run.
+
+    `told`: adds what is known of the newest run at its end. `settings_told`: the run was made with these settings.
+    """
+    runs, start = list(await frontier.run_rows()), await frontier.first()
+    if not runs or start is None:
+        raise FrontierError("The state contains no URLs yet: crawl first.")
+    balance = await frontier.balance()
+    newest = told(runs[-1]._replace(outcomes=balance.outcomes))
+    site = urls.origin(await home_of(frontier, start))
+    base = await published_as(frontier, settings)
+    return Known(
+        site=site,
+        run=newest,
+        balance=balance,
+        runs=[*runs[:-1], newest],
+        traps=await frontier.traps(),
+        lies=await frontier.recall(LIES),
+        robots_line=robots_line,
+        robots_names=await _names(frontier, settings, base.base if base else site, robots_line),
+        settings=_changed(settings) if settings_told else (),
+        program=f"sitemap-crawler {version('sitemap-crawler')}",
+        robots_ignored=settings_told and settings.pace.ignore_robots,
+    )
+
+
+async def _names(hosts: Hosts, settings: Settings, base: str, robots_line: str | None) -> bool | None:
+    """Whether the robots.txt of the published site, as far as it was read, has that line."""
+    site = urls.origin(base)
+    file = await hosts.robots(site, stale=True) if robots_line else None
+    if file is None or not robots_line:
+        return None
+    rules = origin_rules(file, product_token(settings.http.user_agent), site)
+    return robots_line.partition(" ")[2] in rules.sitemaps if rules.rules else None
+
+
+def _changed(settings: Settings) -> Sequence[tuple[str, str]]:
+    """The settings that are not the default, without secrets."""
+    changed = []
+    for key in keys():
+        value = getattr(getattr(settings, key.section), key.field)
+        if value != key.default:
+            shown = MASK if key.option.secret else masked(key.option.kind.show(value))
+            changed.append((key.name, shown))
+    return changed
+
+
+async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
+    """The report. `most`: items of each finding; 0 for all."""
+    gathering = Gathering(known, most=most)
+    await _looked(rows, gathering)
+    async for page in pages(rows):
+        gathering.pick(page)
+    return gathering.report(await names_of(rows, sorted(gathering.wanted())))
+
+
+async def findings_of(rows: Rows, run: RunRow) -> Findings:
+    """The findings of a run, ready to be asked for each page."""
+    findings = Findings(run.number, complete=run.complete)
+    await _looked(rows, findings)
+    return findings
+
+
+async def _looked(rows: Rows, passes: Gathering | Findings) -> None:
+    async for page in pages(rows):
+        passes.look(page)
+    passes.close()
+    async for edges in _edges(rows):
+        passes.link(edges)
+
+
+async def pages(rows: Rows) -> AsyncIterator[PageRow]:
+    """Every page, one by one."""
+    async for chunk in rows.page_rows():
+        for page in chunk:
+            yield page
+
+
+async def _edges(rows: Rows) -> AsyncIterator[EdgeRow]:
+    async for chunk in rows.edge_rows():
+        for edges in chunk:
+            yield edges
+
+
+async def names_of(rows: Rows, ids: Sequence[int]) -> Mapping[int, str]:
+    """The URLs of some ids."""
+    names: dict[int, str] = {}
+    for place in range(0, len(ids), RESOLVED):
+        found = await rows.rows_of(ids[place : place + RESOLVED])
+        names |= {number: page.url for number, page in found.items()}
+    return names
+
+
+def failing(report: Report, fail_on: Sequence[str]) -> list[str]:
+    """The codes of the findings that `--fail-on` names."""
+    return [
+        finding.code.value
+        for finding in report.findings
+        if any(
+            text.removeprefix(NEW) in {finding.code.value, finding.code.severity.value}
+            and (finding.new or not text.startswith(NEW))
+            for text in fail_on
+        )
+    ]
+
+
+def published(run: RunRow, urls_listed: int, files: int, size: int) -> RunRow:
+    """The run with what it has just published. `size` in bytes."""
+    return run._replace(publication=PublicationRow(urls_listed, files, size))
+
+
+def rendered(report: Report, suffix: str) -> str:
+    """The text of a report as a file with that suffix."""
+    match suffix:
+        case ".html":
+            from crawler.report.forms import as_html  # noqa: PLC0415 - Jinja2, for those who want it
+
+            return as_html.rendered(report)
+        case ".md":
+            from crawler.report.forms import as_markdown  # noqa: PLC0415 - as above
+
+            return as_markdown.rendered(report)
+        case ".csv":
+            from crawler.report.forms import as_csv  # noqa: PLC0415 - as above
+
+            return as_csv.rendered(report)
+        case _:
+            from crawler.report.forms import as_json  # noqa: PLC0415 - as above
+
+            return as_json.rendered(report)
+
+
+def write(report: Report, names: Sequence[str]) -> None:
+    """Write every file, each beside its name first and then renamed. Raises `OutputError` for the first that cannot be."""
+    failed: OutputError | None = None
+    for name in names:
+        try:
+            _write(Path(name), rendered(report, Path(name).suffix))
+        except OSError as error:
+            failed = failed or OutputError(f"The report {name} cannot be written: {error.strerror or error}.")
+    if failed:
+        raise failed
+
+
+def _write(path: Path, text: str) -> None:
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="", errors="backslashreplace") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(beside).chmod(0o666 & ~umask)
+        Path(beside).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(beside).unlink()
+        raise

@@ -1,0 +1,306 @@
+"""`list`: everything that the state knows, streamed: pages, links, findings, runs.
+
+Rows go out as they come in, so memory does not grow with the site. What to leave out is decided for each URL in one
+pass before, and kept in a byte.
+"""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crawler.app import report as reports
+from crawler.app.starts import normaliser, start_url
+from crawler.app.state import open_frontier
+from crawler.cli.states import with_state
+from crawler.errors import ConfigError, Exit
+from crawler.model.reasons import Cause, Why
+from crawler.model.rows import EdgeRow, PageRow, RunRow
+from crawler.parse.credentials import masked
+from crawler.ports import Frontier
+from crawler.report.catalogue import Code
+from crawler.report.findings import Findings, Found
+from crawler.report.forms import as_csv
+from crawler.report.gathering import item_of, of_the_site
+from crawler.report.printable import printable
+from crawler.report.report import Item
+from crawler.report.words import iso
+from crawler.settings.load import nearest
+from crawler.settings.sections import Settings
+
+Row = Sequence[Any]
+
+BATCH: Final = 2_000  # rows whose URLs are looked up together
+ALIGNED: Final = 200  # rows by which the columns of a terminal are made
+WIDEST: Final = 60  # characters of a column that is not the last
+LONGEST: Final = 2_100  # characters of a cell
+
+PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
+    "url": lambda page: page.url,
+    "outcome": lambda page: page.outcome or "open",
+    "status": lambda page: page.status,
+    "detail": lambda page: page.detail,
+    "depth": lambda page: page.depth,
+    "lastmod": lambda page: iso(page.lastmod),
+    "lastmod_source": lambda page: page.source if page.lastmod is not None else None,
+    "was": lambda page: page.was,
+    "seed": lambda page: (page.seed.name or page.seed.kind.name.lower()) if page.seed else None,
+    "title": lambda page: page.title,
+    "type": lambda page: page.type,
+    "bytes": lambda page: page.bytes,
+    "took": lambda page: page.took,
+}
+LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status")
+FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new")
+RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
+    "number": lambda run: run.number,
+    "started": lambda run: iso(run.started),
+    "ended": lambda run: iso(run.ended),
+    "status": lambda run: run.status,
+    "complete": lambda run: run.complete,
+    "exit": lambda run: run.exit,
+    "seconds": lambda run: run.seconds,
+    "requests": lambda run: run.requests,
+    "bytes": lambda run: run.bytes,
+    "urls": lambda run: run.discovered,
+    "listed": lambda run: run.publication.urls if run.publication else run.counted("listed"),
+    "failed": lambda run: run.counted("failed"),
+    "added": lambda run: run.publication.added if run.publication else None,
+    "removed": lambda run: run.publication.removed if run.publication else None,
+    "changed": lambda run: run.publication.changed if run.publication else None,
+}
+COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+    "pages": tuple(PAGE),
+    "links": LINK,
+    "findings": FINDING,
+    "runs": tuple(RUN),
+}
+SHORT: Final[Mapping[str, Sequence[str]]] = {  # of the text form, unless --fields names others
+    "pages": ("outcome", "status", "url"),
+    "links": ("outcome", "status", "source", "target"),
+    "findings": ("severity", "code", "status", "url", "detail"),
+    "runs": ("number", "started", "status", "urls", "listed", "failed"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What --only names: outcomes, whole or by their kind, and codes of findings."""
+
+    outcomes: tuple[str, ...] = ()
+    codes: frozenset[Code] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.outcomes or self.codes)
+
+    def admits(self, page: PageRow, found: Findings | None) -> bool:
+        """Whether a page is to be shown."""
+        outcome = page.outcome or "open"
+        if any(outcome == name or outcome.startswith(f"{name}:") for name in self.outcomes):
+            return True
+        return found is not None and any(one.code in self.codes for one in found.found(page))
+
+
+async def list_rows(
+    settings: Settings, what: str, *, form: str, only: Sequence[str], fields: str, all_kinds: bool
+) -> Exit:
+    """The whole of `list`."""
+    wanted = _only(what, only)
+    columns = _columns(what, fields, form)
+    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    settings = with_state(settings, start)
+    frontier = open_frontier(settings, start, read_only=True)
+    try:
+        known = await reports.known_of(frontier, settings)
+        match what:
+            case "pages":
+                rows = _pages(frontier, known.run, wanted)
+            case "links":
+                rows = _links(frontier, known.run, wanted, all_kinds=all_kinds)
+            case "findings":
+                items = [(finding.code, item) for finding in of_the_site(known) for item in finding.items]
+                rows = _findings(frontier, known.run, wanted, items)
+            case _:
+                rows = _runs(known.runs)
+        places = [COLUMNS[what].index(name) for name in columns]
+        await _write(rows, columns, places, form)
+    finally:
+        await frontier.close()
+    return Exit.OK
+
+
+# -- what was asked for -----------------------------------------------------------------------------------
+
+
+def _only(what: str, names: Sequence[str]) -> Only:
+    """Raises `ConfigError` for a name that is none."""
+    codes = {code.value: code for code in Code}
+    outcomes = {"listed", "unlisted", "moved", "failed", "kept", "open"}
+    outcomes |= {f"unlisted:{why.value}" for why in Why}
+    outcomes |= {f"{kind}:{cause.value}" for kind in ("failed", "kept") for cause in Cause}
+    known = codes.keys() | (outcomes if what in {"pages", "links"} else set())
+    if names and what == "runs":
+        raise ConfigError("--only: of runs, all are listed.")
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"--only: there is no {'outcome or finding' if len(known) > len(codes) else 'finding'} {name}{nearest(name, known)}"
+            )
+    return Only(
+        tuple(name for name in names if name not in codes),
+        frozenset(codes[name] for name in names if name in codes),
+    )
+
+
+def _columns(what: str, fields: str, form: str) -> Sequence[str]:
+    known = COLUMNS[what]
+    names = [name.strip() for name in fields.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"--fields: {what} have no field {name}: choose from {', '.join(known)}.")
+    return names or (SHORT[what] if form == "text" else known)
+
+
+# -- the rows ---------------------------------------------------------------------------------------------
+
+
+async def _pages(frontier: Frontier, run: RunRow, only: Only) -> AsyncIterator[Row]:
+    found = await reports.findings_of(frontier, run) if only.codes else None
+    async for page in reports.pages(frontier):
+        if page.run == run.number and (not only or only.admits(page, found)):
+            yield [value(page) for value in PAGE.values()]
+
+
+async def _links(frontier: Frontier, run: RunRow, only: Only, *, all_kinds: bool) -> AsyncIterator[Row]:
+    wanted = await _targets(frontier, run, only) if only else None
+    batch: list[tuple[str, int, str]] = []
+    async for chunk in frontier.edge_rows():
+        for edges in chunk:
+            for kind, to in _of(edges, all_kinds=all_kinds):
+                if wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]):
+                    batch.append((edges.url, to, kind))
+                if len(batch) >= BATCH:
+                    async for row in _resolved(frontier, batch):
+                        yield row
+                    batch = []
+    async for row in _resolved(frontier, batch):
+        yield row
+
+
+async def _targets(frontier: Frontier, run: RunRow, only: Only) -> bytearray:
+    """By id, whether links to a URL are to be shown."""
+    found = await reports.findings_of(frontier, run) if only.codes else None
+    wanted = bytearray(1024)
+    async for page in reports.pages(frontier):
+        if page.run == run.number and only.admits(page, found):
+            if page.id >= len(wanted):
+                wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
+            wanted[page.id] = 1
+    return wanted
+
+
+def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
+    yield from (("link", to) for to in edges.links)
+    if all_kinds:
+        yield from (
+            (kind, to) for kind, to in (("redirect", edges.redirect), ("canonical", edges.canonical)) if to
+        )
+
+
+async def _resolved(frontier: Frontier, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
+    targets = await frontier.rows_of(sorted({abs(to) for _, to, _ in batch}))
+    for source, to, kind in batch:
+        if page := targets.get(abs(to)):
+            yield source, page.url, kind, to < 0, page.outcome or "open", page.status
+
+
+async def _findings(
+    frontier: Frontier, run: RunRow, only: Only, items: Sequence[tuple[Code, Item]]
+) -> AsyncIterator[Row]:
+    """In order of the URL; what is of the site and not of a page comes last."""
+    findings = await reports.findings_of(frontier, run)
+    batch: list[Found] = []
+    async for page in reports.pages(frontier):
+        batch += [
+            found for found in findings.found(page) if found.first and (not only or found.code in only.codes)
+        ]
+        if len(batch) >= BATCH:
+            for row in await _told(frontier, batch):
+                yield row
+            batch = []
+    for row in await _told(frontier, batch):
+        yield row
+    for code, item in items:
+        if not only or code in only.codes:
+            yield _row(code, item)
+
+
+async def _told(frontier: Frontier, batch: Sequence[Found]) -> Sequence[Row]:
+    names = await reports.names_of(frontier, sorted({number for found in batch for number in found.hops}))
+    return [_row(found.code, item_of(found, names)) for found in batch]
+
+
+def _row(code: Code, item: Item) -> Row:
+    return code.severity.value, code.value, item.url, item.status, item.detail, item.links, item.new
+
+
+async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:
+    for run in runs:
+        yield [value(run) for value in RUN.values()]
+
+
+# -- the forms --------------------------------------------------------------------------------------------
+
+
+async def _write(rows: AsyncIterator[Row], columns: Sequence[str], places: Sequence[int], form: str) -> None:
+    """Rows to stdout, as they come."""
+    out, waiting = sys.stdout, list[Row]()
+    if form == "csv":
+        out.write(as_csv.line(columns))
+    aligned = form == "text" and out.isatty()
+    widths: Sequence[int] | None = None
+    async for row in rows:
+        cells = [row[place] for place in places]
+        if not aligned:
+            out.write(_line(cells, columns, form))
+        elif widths is None:
+            waiting.append([_text(cell) for cell in cells])
+            if len(waiting) >= ALIGNED:
+                widths = _show(waiting)
+        else:
+            out.write(_aligned([_text(cell) for cell in cells], widths))
+    if widths is None:
+        _show(waiting)
+
+
+def _show(waiting: Sequence[Row]) -> Sequence[int]:
+    """Write the first rows, and how wide their columns are."""
+    widths = [min(WIDEST, max(map(len, column))) for column in zip(*waiting, strict=True)] if waiting else []
+    sys.stdout.writelines(_aligned(row, widths) for row in waiting)
+    return widths
+
+
+def _aligned(cells: Row, widths: Sequence[int]) -> str:
+    padded = [*(f"{cell:<{width}}" for cell, width in zip(cells[:-1], widths, strict=False)), *cells[-1:]]
+    return "  ".join(padded).rstrip() + "\n"
+
+
+def _line(cells: Row, columns: Sequence[str], form: str) -> str:
+    if form == "csv":
+        return as_csv.line(["true" if cell is True else "false" if cell is False else cell for cell in cells])
+    if form == "jsonl":
+        texts = [masked(cell) if isinstance(cell, str) else cell for cell in cells]
+        return json.dumps(dict(zip(columns, texts, strict=True))) + "\n"
+    return "\t".join(map(_text, cells)) + "\n"
+
+
+def _text(cell: Any) -> str:
+    match cell:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if cell else "no"
+        case str():
+            return printable(masked(cell), LONGEST) or "-"
+    return str(cell)

@@ -1,0 +1,105 @@
+"""All rows of the state in order of their URL, a chunk at a time: `ports.Rows`. Nothing here writes.
+
+A chunk is one statement on the index of URLs, which goes on behind the last URL of the one before. What a version of the
+state does not remember yet is left out of the row.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from crawler.model.reasons import SeedKind
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.seed import Seed
+from crawler.parse.url import Url
+
+PAGES: Final = 2_000  # rows of a chunk
+EDGES: Final = 500
+_COLUMNS: Final = """
+SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
+       CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
+       s.kind, s.name, s.depth
+FROM url AS u LEFT JOIN seed AS s ON s.id = u.seed
+"""
+_PAGE_ROWS: Final = f"{_COLUMNS} WHERE u.url > :after ORDER BY u.url LIMIT :limit"
+_ROWS_OF: Final = f"{_COLUMNS} WHERE u.id IN (SELECT value FROM json_each(:ids))"
+# Where a URL moved to and what it names as canonical stand in its detail, and among its links as well.
+_EDGE_ROWS: Final = """
+SELECT u.id, u.url, u.outcome, u.links, t.id
+FROM url AS u LEFT JOIN url AS t ON t.url = u.detail AND u.outcome IN ('moved', 'unlisted:canonical')
+WHERE u.url > :after AND u.run = :run AND u.state = 3 AND (u.links IS NOT NULL OR t.id IS NOT NULL)
+ORDER BY u.url LIMIT :limit
+"""
+_RUN_ROWS: Final = """
+SELECT r.number, r.started, r.status, r.discovered, p.at, p.urls FROM run AS r
+LEFT JOIN (SELECT run, max(at) AS at, urls FROM publication GROUP BY run) AS p ON p.run = r.number ORDER BY r.number
+"""
+
+
+class Readable(Protocol):
+    """What is asked of an open state."""
+
+    run: int
+
+    def all(self, sql: str, given: Any = ()) -> list[tuple[Any, ...]]:
+        """All rows."""
+        ...
+
+
+def page_rows(db: Readable, after: str) -> Sequence[PageRow]:
+    """The URLs behind `after`."""
+    return [_page(row) for row in db.all(_PAGE_ROWS, {"after": after, "limit": PAGES})]
+
+
+def rows_of(db: Readable, ids: Sequence[int]) -> Mapping[int, PageRow]:
+    """See `ports.Rows.rows_of`."""
+    return {row[0]: _page(row) for row in db.all(_ROWS_OF, {"ids": json.dumps(list(ids))})}
+
+
+def edge_rows(db: Readable, after: str) -> Sequence[EdgeRow]:
+    """Where the URLs of the newest run behind `after` lead."""
+    given = {"after": after, "run": db.run, "limit": EDGES}
+    return [_edges(*row) for row in db.all(_EDGE_ROWS, given)]
+
+
+def run_rows(db: Readable) -> Sequence[RunRow]:
+    """See `ports.Rows.run_rows`."""
+    return [
+        RunRow(
+            number,
+            started,
+            status,
+            discovered,
+            at,
+            publication=None if urls is None else PublicationRow(urls),
+        )
+        for number, started, status, discovered, at, urls in db.all(_RUN_ROWS)
+    ]
+
+
+def _page(row: tuple[Any, ...]) -> PageRow:
+    number, url, run, outcome, detail, status, depth, was, lastmod, source, was_lastmod, content, *seed = row
+    kind, name, nested = seed
+    return PageRow(
+        number,
+        Url(url),
+        run,
+        outcome or "",
+        detail or "",
+        status,
+        depth,
+        was,
+        lastmod,
+        source,
+        was_lastmod,
+        content,
+        None if kind is None else Seed(SeedKind(kind), name, nested),
+    )
+
+
+def _edges(number: int, url: str, outcome: str, links: str | None, to: int | None) -> EdgeRow:
+    target = to or 0
+    others = [link for link in json.loads(links) if abs(link) != target] if links else []
+    if outcome == "moved":
+        return EdgeRow(number, Url(url), others, redirect=target)
+    return EdgeRow(number, Url(url), others, canonical=target)
