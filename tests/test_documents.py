@@ -148,12 +148,13 @@ TOLD = (
     "docs/troubleshooting.md",
     "docs/recipes.md",
     "docs/staging.md",
+    "docs/report.md",
 )
 
 
 def taken(line: str) -> None:
     """Raises `click.UsageError` for a command that the program does not know."""
-    name, *words = shlex.split(re.split(r"\s[#|]\s", line)[0])
+    name, *words = shlex.split(re.split(r"\s[#|>]\s", line)[0])
     commands()[name].make_context(name, words)
 
 

@@ -18,7 +18,7 @@ from crawler.errors import ConfigError, Exit
 from crawler.model.reasons import Cause, Why
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
-from crawler.ports import Frontier
+from crawler.ports import Rows
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings, Found
 from crawler.report.forms import as_csv
@@ -165,34 +165,34 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 # -- the rows ---------------------------------------------------------------------------------------------
 
 
-async def _pages(frontier: Frontier, run: RunRow, only: Only) -> AsyncIterator[Row]:
-    found = await reports.findings_of(frontier, run) if only.codes else None
-    async for page in reports.pages(frontier):
+async def _pages(rows: Rows, run: RunRow, only: Only) -> AsyncIterator[Row]:
+    found = await reports.findings_of(rows, run) if only.codes else None
+    async for page in reports.pages(rows):
         if page.run == run.number and (not only or only.admits(page, found)):
             yield [value(page) for value in PAGE.values()]
 
 
-async def _links(frontier: Frontier, run: RunRow, only: Only, *, all_kinds: bool) -> AsyncIterator[Row]:
-    wanted = await _targets(frontier, run, only) if only else None
+async def _links(rows: Rows, run: RunRow, only: Only, *, all_kinds: bool) -> AsyncIterator[Row]:
+    wanted = await _targets(rows, run, only) if only else None
     batch: list[tuple[str, int, str]] = []
-    async for chunk in frontier.edge_rows():
+    async for chunk in rows.edge_rows():
         for edges in chunk:
             for kind, to in _of(edges, all_kinds=all_kinds):
                 if wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]):
                     batch.append((edges.url, to, kind))
                 if len(batch) >= BATCH:
-                    async for row in _resolved(frontier, batch):
+                    async for row in _resolved(rows, batch):
                         yield row
                     batch = []
-    async for row in _resolved(frontier, batch):
+    async for row in _resolved(rows, batch):
         yield row
 
 
-async def _targets(frontier: Frontier, run: RunRow, only: Only) -> bytearray:
+async def _targets(rows: Rows, run: RunRow, only: Only) -> bytearray:
     """By id, whether links to a URL are to be shown."""
-    found = await reports.findings_of(frontier, run) if only.codes else None
+    found = await reports.findings_of(rows, run) if only.codes else None
     wanted = bytearray(1024)
-    async for page in reports.pages(frontier):
+    async for page in reports.pages(rows):
         if page.run == run.number and only.admits(page, found):
             if page.id >= len(wanted):
                 wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
@@ -208,36 +208,36 @@ def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
         )
 
 
-async def _resolved(frontier: Frontier, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
-    targets = await frontier.rows_of(sorted({abs(to) for _, to, _ in batch}))
+async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
+    targets = await rows.rows_of(sorted({abs(to) for _, to, _ in batch}))
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
             yield source, page.url, kind, to < 0, page.outcome or "open", page.status
 
 
 async def _findings(
-    frontier: Frontier, run: RunRow, only: Only, items: Sequence[tuple[Code, Item]]
+    rows: Rows, run: RunRow, only: Only, items: Sequence[tuple[Code, Item]]
 ) -> AsyncIterator[Row]:
     """In order of the URL; what is of the site and not of a page comes last."""
-    findings = await reports.findings_of(frontier, run)
+    findings = await reports.findings_of(rows, run)
     batch: list[Found] = []
-    async for page in reports.pages(frontier):
+    async for page in reports.pages(rows):
         batch += [
             found for found in findings.found(page) if found.first and (not only or found.code in only.codes)
         ]
         if len(batch) >= BATCH:
-            for row in await _told(frontier, batch):
+            for row in await _told(rows, batch):
                 yield row
             batch = []
-    for row in await _told(frontier, batch):
+    for row in await _told(rows, batch):
         yield row
     for code, item in items:
         if not only or code in only.codes:
             yield _row(code, item)
 
 
-async def _told(frontier: Frontier, batch: Sequence[Found]) -> Sequence[Row]:
-    names = await reports.names_of(frontier, sorted({number for found in batch for number in found.hops}))
+async def _told(rows: Rows, batch: Sequence[Found]) -> Sequence[Row]:
+    names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
     return [_row(found.code, item_of(found, names)) for found in batch]
 
 

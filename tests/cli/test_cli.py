@@ -202,7 +202,7 @@ def test_the_demo_is_silent_with_quiet(run: Run, tmp_path: Path, monkeypatch: py
     assert run("demo", "-q", "-o", "out") == (0, "", "")
     assert locs(tmp_path / "out/sitemap.xml.gz")[0] == "https://lanterns.example/"
     code, _, err = run("demo", "-o", "out")
-    assert (code, "each line above has a page in the shop" in err) == (0, True)
+    assert (code, "for each line above there is an example page" in err) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from crawler.app.state import open_frontier
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
 from crawler.settings.sections import Settings, State
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -40,6 +42,7 @@ async def state(tmp_path: Path) -> str:
     path = str(tmp_path / "crawl.db")
     frontier = open_frontier(Settings(state=State(state=path)), None)
     await frontier.begin("settings", "reading")
+    await frontier.add([Visit(Url("https://example.com/"))])
     await frontier.close()
     return path
 
@@ -54,6 +57,15 @@ async def test_explain_loads_no_client(state: str) -> None:
     code, modules = loaded("explain", "https://example.com/", "--state", state)
     assert code == 0
     assert "httpx" not in modules
+
+
+@pytest.mark.parametrize("words", [["report"], ["list", "pages"]], ids=" ".join)
+async def test_report_and_list_load_no_client_no_parser_and_no_template_engine(
+    words: list[str], state: str
+) -> None:
+    code, modules = loaded(*words, "--state", state)
+    assert code == 0
+    assert not modules & (HEAVY - {"brotli"} | {"jinja2"})  # brotli: with the reader of robots.txt
 
 
 @pytest.mark.parametrize("words", [["--help"], ["config"], ["crawl", "--help"]], ids=" ".join)

@@ -1,0 +1,351 @@
+"""`report`, `list`, `--report` and `--fail-on` as a person meets them, over the states of real crawls."""
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from crawler.__main__ import main
+from crawler.app import report as reports
+from crawler.cli.demo import demo_site
+from crawler.cli.demo.site import Site
+from crawler.errors import OutputError
+from crawler.report.catalogue import Code
+from tests.report.made import planted
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
+QUICK = ("--rate", "0", "--retries", "0")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the program in an empty folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "SIGINT", signal.SIGINT)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def shop(run: Run) -> Iterator[str]:
+    """The origin of the demo's shop, crawled."""
+    with demo_site().serve() as origin:
+        assert run("crawl", origin + "/", *QUICK, "-q")[0] == 0
+        yield origin
+
+
+def told(out: str) -> dict[str, list[str]]:
+    """Of a report in JSON, the paths by code."""
+    said = json.loads(out)
+    jsonschema.validate(said, SCHEMA, cls=jsonschema.Draft202012Validator)
+    site = said["site"].rstrip("/")
+    return {f["code"]: [item["url"].removeprefix(site) for item in f["items"]] for f in said["findings"]}
+
+
+def test_the_report_of_the_shop(run: Run, shop: str) -> None:
+    code, out, err = run("report", shop, "--format", "json")
+    assert (code, err) == (0, "")
+    found = told(out)
+    assert {code: len(items) for code, items in found.items()} == {
+        "broken-link": 2, "server-error": 1, "sitemap-stale": 1, "redirect-chain": 1, "redirect-linked": 10, "orphan": 1,
+        "robots-linked": 10, "noindex-linked": 2, "no-lastmod": 4,
+    }  # fmt: skip
+    assert found["broken-link"] == ["/guides/missing", "/lanterns/tin"]
+    assert found["sitemap-stale"] == ["/lanterns/tin"]
+    assert found["redirect-chain"] == ["/shop"]
+    assert found["orphan"] == ["/workshop"]
+    first = json.loads(out)["findings"][0]["items"][0]
+    assert first["from"] == [
+        f"{shop}/guides/{name}"
+        for name in (
+            "a-short-history",
+            "choosing-a-mantle",
+            "cleaning-soot",
+            "storing-paraffin",
+            "trimming-a-wick",
+        )
+    ]
+    assert (first["status"], first["links"]) == (404, 5)
+
+
+def test_the_report_as_text_and_cut(run: Run, shop: str) -> None:
+    code, out, _ = run("report", "--most", "1")
+    assert code == 0
+    assert out.startswith(f"{shop}/  run 1, ")
+    assert (
+        "/guides/missing  linked from 5 pages: /guides/a-short-history, /guides/choosing-a-mantle, and 3 more\n"
+        in out
+    )
+    assert "  and 9 more\n" in out
+    assert "and 9 more" not in run("report", "--most", "0")[1]
+
+
+def test_the_files_of_a_report(run: Run, shop: str, tmp_path: Path) -> None:
+    names = [f"out.{suffix}" for suffix in ("html", "json", "md", "csv")]
+    code, out, _ = run("report", shop, *(word for name in names for word in ("--report", name)))
+    assert (code, out) == (0, "")
+    assert told((tmp_path / "out.json").read_text())["orphan"] == ["/workshop"]
+    assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "out.md").read_text().startswith("# `")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    assert sum(row["url"].endswith("/guides/missing") for row in rows) == 5
+    assert sorted(path.name for path in tmp_path.glob("*")) == sorted(
+        [".sitemap-crawler", *names, "sitemaps"]
+    )
+
+
+def test_find_the_broken_links_and_who_links_to_them(run: Run, shop: str) -> None:
+    code, out, _ = run("list", "links", "--only", "broken-link", "--format", "csv")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {(row["target"], row["status"]) for row in rows} == {(f"{shop}/guides/missing", "404")}
+    assert [row["source"].rpartition("/")[2] for row in rows] == [
+        "a-short-history", "choosing-a-mantle", "cleaning-soot", "storing-paraffin", "trimming-a-wick",
+    ]  # fmt: skip
+
+
+def test_list_pages(run: Run, shop: str) -> None:
+    _, out, _ = run("list", "pages", "--only", "failed", "--only", "orphan")
+    assert out.splitlines() == [
+        f"failed:not-found\t404\t{shop}/guides/missing",
+        f"failed:not-found\t404\t{shop}/lanterns/tin",
+        f"failed:server-error\t500\t{shop}/press/3",
+        f"listed\t200\t{shop}/workshop",
+    ]
+    _, out, _ = run("list", "pages", "--format", "jsonl", "--fields", "url, depth")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert len(rows) == 65
+    assert rows[0].keys() == {"url", "depth"}
+    assert [row["url"] for row in rows] == sorted(row["url"] for row in rows)
+
+
+def test_list_links_of_all_kinds(run: Run, shop: str) -> None:
+    def kinds(*words: str) -> set[tuple[str, str, str]]:
+        _, out, _ = run("list", "links", "--format", "csv", *words)
+        rows = csv.DictReader(io.StringIO(out))
+        return {
+            (row["source"].removeprefix(shop), row["target"].removeprefix(shop), row["kind"]) for row in rows
+        }
+
+    links, every = kinds(), kinds("--all-kinds")
+    assert ("/", "/shop", "link") in links
+    assert {kind for *_, kind in links} == {"link"}
+    assert {
+        ("/shop", "/store", "redirect"),
+        ("/lanterns/?view=grid", "/lanterns/", "canonical"),
+    } <= every - links
+
+
+def test_list_findings_and_runs(run: Run, shop: str) -> None:
+    _, out, _ = run("list", "findings", "--only", "sitemap-stale", "--format", "jsonl")
+    [row] = map(json.loads, out.splitlines())
+    assert (row["url"], row["severity"], row["new"]) == (f"{shop}/lanterns/tin", "error", False)
+    _, out, _ = run("list", "findings", "--only", "redirect-chain")
+    assert out.endswith(f"{shop}/shop\t{shop}/store → {shop}/lanterns/\n")
+    _, out, _ = run("list", "runs", "--format", "csv")
+    [first] = csv.DictReader(io.StringIO(out))
+    assert (first["number"], first["status"], first["complete"], first["listed"]) == (
+        "1",
+        "concluded",
+        "true",
+        "28",
+    )
+
+
+def test_what_changed_since_last_night(run: Run) -> None:
+    site = Site()
+    site.page("/", links=["/stays", "/goes"])
+    site.page("/stays")
+    site.page("/goes")
+    with site.serve() as origin:
+        assert run("crawl", origin, *QUICK, "-q")[0] == 0
+        del site.answers["/goes"]
+        site.page("/", links=["/stays", "/goes", "/comes", "/lost"])
+        site.page("/comes")
+        assert run("crawl", origin, *QUICK, "-q")[0] == 0
+        code, out, _ = run("report", origin, "--format", "json", "--fail-on", "new:broken-link")
+        assert code == 8
+        said = json.loads(out)
+        assert {name: len(said["changes"][name]) for name in ("added", "removed")} == {
+            "added": 1,
+            "removed": 1,
+        }
+        assert said["changes"]["removed"][0] == {"url": f"{origin}/goes", "why": "not found (404, 410): 404"}
+        assert (said["sitemap"]["added"], said["sitemap"]["removed"]) == (1, 1)
+        assert run("crawl", origin, *QUICK, "-q")[0] == 0
+        assert run("report", origin, "--fail-on", "new:broken-link")[0] == 0
+        assert run("report", origin, "--fail-on", "error")[0] == 8
+        assert run("report", origin, "--fail-on", "redirect-chain", "--fail-on", "warning")[0] == 0
+
+
+# -- on crawl -------------------------------------------------------------------------------------------------
+
+
+def test_a_crawl_writes_its_report(run: Run, tmp_path: Path) -> None:
+    with demo_site().serve() as origin:
+        words = (
+            "--report",
+            "r.json",
+            "--report",
+            "r.html",
+            "--fail-on",
+            "broken-link",
+            "--publish-base",
+            "https://x.example",
+        )
+        code, _, err = run("crawl", origin + "/", *QUICK, *words)
+        assert code == 8
+        assert "found what --fail-on names: broken-link" in err
+        assert "findings     broken-link: 2 URLs, 5 links on 5 pages" in err
+        assert f"sitemap-crawler report {origin}/" in err
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+    said = json.loads((tmp_path / "r.json").read_text())
+    told(json.dumps(said))
+    assert (said["run"]["exit"], said["run"]["complete"], said["run"]["requests"]) == (0, True, 49)
+    assert (said["sitemap"]["published"], said["sitemap"]["urls"], said["sitemap"]["files"]) == (True, 28, 1)
+    assert said["settings"]["publish-base"] == "https://x.example"
+
+
+def test_robots_txt_without_the_line_is_a_finding(run: Run) -> None:
+    site = Site()
+    site.page("/")
+    site.robots("User-agent: *\nDisallow:\n")
+    with site.serve() as origin:
+        run("crawl", origin, *QUICK, "-q", "--report", "r.json", "--state", "1.db")
+        assert "robots-line" in told(Path("r.json").read_text())
+        site.robots(f"Sitemap: {origin}/sitemap.xml.gz\n")
+        run("crawl", origin, *QUICK, "-q", "--report", "r.json", "--state", "2.db")
+        assert "robots-line" not in told(Path("r.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("--min-urls", "900"), 6), (("--max-pages", "3"), 7)], ids=["refused", "partial"]
+)
+def test_a_report_is_written_whatever_the_exit(run: Run, words: tuple[str, ...], code: int) -> None:
+    with demo_site().serve() as origin:
+        got, _, _ = run("crawl", origin, *QUICK, "-q", *words, "--report", "r.json", "--fail-on", "info")
+    assert got == code
+    said = json.loads(Path("r.json").read_text())
+    told(json.dumps(said))
+    assert said["run"]["exit"] == code
+    assert said["run"]["complete"] is (code == 6)
+    assert bool(said["sitemap"]["refused"]) is (code == 6)
+    assert not said["sitemap"]["published"]
+
+
+def test_a_start_that_cannot_be_reached_is_reported(run: Run) -> None:
+    with Site().serve() as origin:
+        code, _, _ = run("crawl", origin, *QUICK, "-q", "--report", "r.json")
+    assert code == 4
+    assert told(Path("r.json").read_text())["broken-link"] == ["/"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--report", "report.pdf"), "must end in .html, .json, .md or .csv"),
+        (("--report", "nowhere/report.html"), "there is no folder nowhere"),
+        (("--fail-on", "broken-lnik"), "there is no finding broken-lnik; did you mean broken-link?"),
+    ],
+)
+def test_a_wrong_report_is_said_before_the_crawl(run: Run, words: tuple[str, ...], said: str) -> None:
+    site = demo_site()
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin, *QUICK, *words)
+        assert (code, said in err) == (2, True), err
+        assert site.log == []
+        assert run("report", origin, *words)[0] == 2
+
+
+def test_a_report_that_cannot_be_written_spoils_nothing_else(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OutputError("The report r.html cannot be written: No space left on device.")
+
+    monkeypatch.setattr(reports, "write", refuse)
+    with demo_site().serve() as origin:
+        code, _, err = run("crawl", origin, *QUICK, "--report", "r.html")
+    assert (code, err.count("cannot be written")) == (3, 1)
+    assert "all accounted for" in err
+    assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
+
+
+def test_a_report_replaces_the_old_one_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "r.md"
+    file.write_text("old")
+
+    def fail(*_: object) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OutputError, match="No space left"):
+        reports.write(planted().report(), [str(file)])
+    assert file.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.md"]
+
+
+# -- mistakes, and pipes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("list", "links", "--only", "brokenlink"),
+            "there is no outcome or finding brokenlink; did you mean broken-link?",
+        ),
+        (("list", "findings", "--only", "failed"), "there is no finding failed"),
+        (("list", "pages", "--fields", "url,size"), "pages have no field size: choose from url, outcome"),
+        (("list", "runs", "--only", "failed"), "of runs, all are listed"),
+        (("list", "page"), "'page' is not one of"),
+    ],
+)
+def test_a_mistake_is_one_sentence(run: Run, words: tuple[str, ...], said: str) -> None:
+    code, out, err = run(*words)
+    assert (code, out, said in err) == (2, "", True), err
+
+
+@pytest.mark.parametrize("words", [("report",), ("list", "pages")])
+def test_without_a_state_there_is_nothing_to_report(run: Run, words: tuple[str, ...]) -> None:
+    code, out, err = run(*words)
+    assert (code, out) == (3, "")
+    assert "There is no state" in err
+    assert "crawl first" in err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shop")
+def test_a_closed_pipe_ends_a_list_silently(tmp_path: Path) -> None:
+    state = next((tmp_path / ".sitemap-crawler").glob("*.db"))
+    words = [sys.executable, "-m", "crawler", "list", "links", "--state", str(state), "--format", "jsonl"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    assert (process.stderr.read(), process.wait()) == (b"", 3)
+    process.stderr.close()
+
+
+@pytest.mark.usefixtures("shop")
+def test_every_code_can_be_listed(run: Run) -> None:
+    for code in Code:
+        assert run("list", "findings", "--only", code.value)[0] == 0

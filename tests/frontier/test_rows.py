@@ -1,0 +1,95 @@
+"""The rows of a state: all of them, in order of their URL, whatever the size of a chunk."""
+
+from pathlib import Path
+
+import pytest
+
+from crawler.app.job import open_job
+from crawler.cli.demo import demo_site
+from crawler.cli.demo.site import Site
+from crawler.frontier.sqlite import streams
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.model.reasons import SeedKind
+from crawler.model.rows import EdgeRow, PageRow
+from crawler.ports import Rows
+from crawler.settings.sections import Output, Pace, Scope, Settings, State
+
+pytestmark = pytest.mark.anyio
+
+
+async def crawled(site: Site, path: str, folder: Path, max_pages: int | None = None) -> str:
+    """The origin of a site that was crawled and published."""
+    with site.serve(port=0) as origin:
+        settings = Settings(
+            scope=Scope(start=(origin + "/",), max_pages=max_pages),
+            pace=Pace(rate=0),
+            output=Output(output=str(folder)),
+            state=State(state=path),
+        )
+        async with open_job(settings) as job:
+            await job.crawl()
+            if max_pages is None:
+                await job.publish()
+        return origin
+
+
+async def pages(rows: Rows) -> list[PageRow]:
+    return [page async for chunk in rows.page_rows() for page in chunk]
+
+
+async def edges(rows: Rows) -> list[EdgeRow]:
+    return [edge async for chunk in rows.edge_rows() for edge in chunk]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "s.db")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 2_000])
+async def test_all_rows_in_order(
+    size: int, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "PAGES", size)
+    monkeypatch.setattr(streams, "EDGES", size)
+    origin = await crawled(demo_site(), path, tmp_path / "out")
+    frontier = SqliteFrontier(path, read_only=True)
+    try:
+        every, leading, balance = await pages(frontier), await edges(frontier), await frontier.balance()
+        [run] = await frontier.run_rows()
+        some = await frontier.rows_of([every[3].id, every[5].id, 99_999])
+    finally:
+        await frontier.close()
+    assert len(every) == balance.discovered
+    assert [page.url for page in every] == sorted(page.url for page in every)
+    assert [edge.url for edge in leading] == sorted(edge.url for edge in leading)
+    assert some == {page.id: page for page in (every[3], every[5])}
+    assert (run.number, run.status, run.discovered) == (1, "concluded", len(every))
+    assert run.publication
+    assert run.publication.urls == balance.listed
+    by_path = {page.url.removeprefix(origin): page for page in every}
+    names = {page.id: page.url.removeprefix(origin) for page in every}
+    assert by_path["/guides/missing"].outcome == "failed:not-found"
+    tin = by_path["/lanterns/tin"]
+    assert tin.seed
+    assert (tin.seed.kind, tin.seed.name) == (SeedKind.SITEMAP, f"{origin}/old-sitemap.xml")
+    led = {edge.url.removeprefix(origin): edge for edge in leading}
+    assert (names[led["/shop"].redirect], list(led["/shop"].links)) == ("/store", [])
+    assert names[led["/lanterns/?view=grid"].canonical] == "/lanterns/"
+    assert {names[abs(link)] for link in led["/guides/cleaning-soot"].links} == {
+        "/guides/",
+        "/guides/missing",
+        "/login",
+    }
+    assert [names[-link] for link in led["/guides/cleaning-soot"].links if link < 0] == ["/login"]
+
+
+async def test_what_is_open_has_no_outcome_and_what_was_before_is_told(path: str, tmp_path: Path) -> None:
+    await crawled(demo_site(), path, tmp_path / "out", max_pages=3)
+    frontier = SqliteFrontier(path, read_only=True)
+    try:
+        every, balance = await pages(frontier), await frontier.balance()
+    finally:
+        await frontier.close()
+    assert sum(not page.outcome for page in every) == balance.open > 0
+    assert all(page.was is None for page in every)
