@@ -5,6 +5,7 @@ calls risky goes to a child, which is killed when it takes too long and replaced
 not the crawl. What comes back is plain JSON, as a process that parsed hostile bytes is not trusted either.
 """
 
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import fields
@@ -20,11 +21,20 @@ from crawler.workers.messages import NONSENSE
 from crawler.workers.sandbox_child import give_back
 from crawler.workers.spawn import Child, plain_environment, python, start
 
-DEADLINE: Final = 6.0  # seconds for one page; less once pages of this crawl got stuck, down to:
+DEADLINE: Final = (
+    6.0  # seconds of processor time for one page; less once pages of this crawl got stuck, down to:
+)
 SHORTEST: Final = 1.0
+# What the clock may show for a second of processor time, with the start of the child: only a guard, as on a busy
+# machine the clock says little about a page, and the sitemap must not depend on what else the machine does.
+BUSY: Final = 20.0
 TRIES: Final = 3  # of a page that the parser dies on
 CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
 LARGE: Final = 1_000_000  # bytes of a page that is worth giving memory back for
+LEAVING: Final = 5.0  # seconds that a child which broke off may take to end, so that we learn why
+OUT_OF_TIME: Final = (
+    -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
+)  # how it ends then; Windows has no such limit
 LONGEST_DETAIL: Final = 200  # characters of its reason for giving up
 LONGEST_PRINT: Final = 200  # characters of a fingerprint
 LONGEST_ANSWER: Final = 64_000_000  # bytes
@@ -46,7 +56,7 @@ class Sandbox:
     ) -> None:
         """`children`: at most; within `reading` one of them has the page with that URL.
 
-        `command` starts one, `deadline` is in seconds: for tests.
+        `command` starts one, `deadline` is in seconds of processor time: for tests.
         """
         self._reading = reading
         self._command = command or python("crawler.workers.sandbox_child:serve", MEMORY)
@@ -72,18 +82,19 @@ class Sandbox:
 
     async def _read(self, markup: PageSource) -> Page | Broken:
         for _ in range(TRIES):
-            patience = max(SHORTEST, self._deadline / (1 + self._stuck))
-            with anyio.move_on_after(patience):
-                page = await self._once(markup)
-                if page is not None:
-                    return page
-                continue
-            self._stuck += 1
-            return Broken(Cause.PARSE, f"the parser did not finish within {patience:.0f} s")
+            seconds = max(SHORTEST, self._deadline / (1 + self._stuck))
+            try:
+                with anyio.fail_after(seconds * BUSY):
+                    page = await self._once(markup, seconds)
+            except TimeoutError:
+                self._stuck += 1
+                return Broken(Cause.PARSE, f"the parser did not finish within {seconds:.0f} s")
+            if page is not None:
+                return page
         return Broken(Cause.CRASHED, f"the parser crashed on it {TRIES} times")
 
-    async def _once(self, markup: PageSource) -> Page | Broken | None:
-        """Nothing, if the child died."""
+    async def _once(self, markup: PageSource, seconds: float) -> Page | Broken | None:
+        """Nothing, if the child died. Raises `TimeoutError` when it ran out of processor time."""
         try:
             child = self._free.pop() if self._free else await self._start()
         except OSError as error:
@@ -91,13 +102,15 @@ class Sandbox:
         if len(markup.body) > LARGE:
             give_back()  # what it took to fetch it: the child takes ten times as much now
         try:
-            answer = await _ask(child, markup)
+            answer = await _ask(child, markup, seconds)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await child.end()
             raise
         if answer is None:
-            await child.end()
+            await child.leave(LEAVING)
+            if child.process.returncode == OUT_OF_TIME:
+                raise TimeoutError
             return None
         self._free.append(child)
         return answer
@@ -106,10 +119,11 @@ class Sandbox:
         return await start(self._command, longest=LONGEST_ANSWER, environment=plain_environment())
 
 
-async def _ask(child: Child, markup: PageSource) -> Page | Broken | None:
+async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broken | None:
     """What the page says; nothing, if the child died or said what makes no sense."""
+    question = {name: getattr(markup, name) for name in _QUESTION}
     try:
-        await child.channel.send_json({name: getattr(markup, name) for name in _QUESTION})
+        await child.channel.send_json({"seconds": seconds, "page": question})
         await child.channel.send(markup.body)
         (said,) = await child.channel.receive_json()
         return _page(said)

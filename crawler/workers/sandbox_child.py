@@ -1,10 +1,11 @@
 """What the sandbox's process does: pages come in over its socket, and what they say goes out as JSON.
 
-It imports little, as a crawl waits for its start and its memory counts; and it limits its processor time for each page,
-in case nobody is left to kill it.
+It imports little, as a crawl waits for its start and its memory counts. It limits its own processor time for each page
+to what the question allows: the system ends it with SIGXCPU, however busy the machine is, and also when its parent is gone.
 """
 
 import json
+import math
 import socket
 import time
 from contextlib import suppress
@@ -14,7 +15,6 @@ from crawler.parse.html import PageSource
 from crawler.workers import framing
 
 LARGE: Final = 4_000_000  # bytes of a page, after which the memory it took is given back: 40 MB or more
-ORPHANED: Final = 30  # seconds of processor time for one page
 
 
 def serve(end: socket.socket) -> None:
@@ -24,8 +24,9 @@ def serve(end: socket.socket) -> None:
             body = framing.read(source)
             if body is None:
                 return
-            _limit_time()
-            answer = _answer(PageSource(body=body, **json.loads(question)))
+            asked = json.loads(question)
+            _limit_time(asked["seconds"])
+            answer = _answer(PageSource(body=body, **asked["page"]))
             end.sendall(framing.length_of(answer) + answer)
             if len(body) > LARGE:
                 give_back()
@@ -48,9 +49,10 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _limit_time() -> None:
+def _limit_time(seconds: float) -> None:
+    """Processor time from now on; the system counts whole seconds."""
     with suppress(ImportError):  # not on Windows
         import resource  # noqa: PLC0415 - see above
 
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + ORPHANED, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), most))
