@@ -6,7 +6,6 @@ scripts, styles, comments, hidden fields, templates; and whatever `volatile_text
 """
 
 import re
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 try:
@@ -15,7 +14,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from crawler.parse import volatile_text
 
@@ -23,9 +22,14 @@ SILENT: Final = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "datalist"}
 )
 AROUND: Final = frozenset({"nav", "footer", "aside"})
+BYTES: Final = "="  # begins a digest of the bytes: two that differ do not tell whether the text does
 ROLE_MAIN: Final = "[role=main]"
 SHORT: Final = 5_000  # characters of a text whose length is counted exactly
 MAIN: Final = f"main,{ROLE_MAIN}"
+# Each name is compared with each element, so the most frequent elements are ruled out first.
+_PLAIN: Final = "a,div,span,code,p,td,li,tr,dd,dt"
+_EXCLUDED: Final = f":not({_PLAIN}):is({','.join(sorted(SILENT | AROUND))})"
+_EXCLUDED_OR_MAIN: Final = f":is(:not({_PLAIN}):is(main,{','.join(sorted(SILENT | AROUND))}),{ROLE_MAIN})"
 
 _DATES: Final = re.compile(
     r"[\d\s.,:/-]{1,1000}|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9}\b"
@@ -57,14 +61,14 @@ class VisibleText(NamedTuple):
 
 
 def visible_text(
-    tree: LexborHTMLParser, leaving: Sequence[LexborNode] | None = None, *, measured: bool = False
+    tree: LexborHTMLParser, *, may_have_main: bool = True, measured: bool = False
 ) -> VisibleText:
     """The visible text. Removes the excluded elements from `tree`, so it has to be the last reader of the tree.
 
-    `leaving`: the elements of SILENT, AROUND and MAIN in tree order, if already known. `measured`: also compute `length`.
+    `may_have_main`: False if the word "main" is not on the page. `measured`: also compute `length`.
     """
     length = 0
-    nodes = tree.css(",".join([*SILENT, *AROUND, MAIN])) if leaving is None else leaving
+    nodes = tree.css(_EXCLUDED_OR_MAIN if may_have_main else _EXCLUDED)
     tags = [node.tag for node in nodes]
     has_main = any(tag not in SILENT and tag not in AROUND for tag in tags)
     for node, tag in zip(reversed(nodes), reversed(tags), strict=True):
@@ -107,6 +111,11 @@ def unordered(visible: VisibleText) -> str:
     return digest(_title(visible) + volatile_text.NODE + volatile_text.without_volatile(_plain(text)))
 
 
+def of_bytes(body: bytes) -> str:
+    """What stands for the content of a page whose text is not looked at. Equal to that of no other page but a copy."""
+    return BYTES + digest(body)
+
+
 def digest(data: bytes) -> str:
     """Sixteen hex digits."""
     return blake2b(data, digest_size=8).hexdigest()
@@ -121,9 +130,9 @@ def _plain(visible: str) -> bytes:
     text = visible.encode("utf-8", "replace")
     if len(text) > len(visible):
         for lead, wide in _WIDE_BLANKS:
-            if lead in text:  # cheaper than the pattern
+            if text.find(lead) >= 0:  # cheaper than the pattern
                 text = wide.sub(b" ", text)
     for blank in _BLANKS:
         text = text.replace(blank, b"\n")
     text = b" ".join([line.strip() for line in text.split(b"\n")])
-    return _DOUBLE.sub(b" ", text).strip() if b"  " in text else text
+    return _DOUBLE.sub(b" ", text).strip() if text.find(b"  ") >= 0 else text

@@ -5,7 +5,7 @@ Not from comments, scripts, templates, forms or images. What they mean is decide
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
@@ -25,31 +25,9 @@ MAX_CANONICALS: Final = 10  # two different ones are already ignored
 LONGEST_BASE: Final = (
     8_192  # characters, as for a URL that is fetched: URLs relative to a longer base are longer
 )
-# One query for all elements of interest: links, directives, dates, and what the fingerprint excludes. Each name is
-# compared with each element, so the most frequent elements are ruled out first.
-PLAIN: Final = "div,span,code,p,td,li,tr,dd,dt"
-WANTED: Final = ":not({}):is({})".format(
-    PLAIN,
-    ",".join(
-        [
-            "a[href]",
-            "area[href]",
-            "link[rel][href]",
-            "base[href]",
-            "meta",
-            "frame[src]",
-            "time",
-            "main",
-            *sorted(content.SILENT | content.AROUND),
-        ]
-    ),
-)
-WANTED_OR_MAIN: Final = f":is({WANTED},{content.ROLE_MAIN})"
+# Elements of interest beside `a`. One walk of the tree for each name takes half of what a CSS selector for all takes.
+NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "time")
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
-PASSED: Final = (content.SILENT | content.AROUND) - {
-    "script",
-    "iframe",
-}  # excluded from the text, nothing to read
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
 # Lexbor is quadratic in depth and in attributes, and cubic in misnested formatting elements. A page below all of these
@@ -57,6 +35,7 @@ MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
 PLAIN_BYTES: Final = 65_536
 PLAIN_TAGS: Final = 5_000
 FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
+FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
 FEW_COMPARED: Final = (
     100  # elements whose attributes are counted: with more it is cheaper to parse in the sandbox
@@ -128,6 +107,8 @@ class PageSource:
         """Whether parsing may take so long that it should happen in the sandbox."""
         if len(self.body) > PLAIN_BYTES:
             return True
+        if len(self.body) <= FEW_BYTES:
+            return False
         tags = self.body.count(b"<")
         if tags > PLAIN_TAGS or _compares_much(self.body):
             return True
@@ -167,12 +148,15 @@ def extract(
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
     reading = _Reading(url, name, max_links, truncated=cut)
-    reading.take(tree.css(WANTED_OR_MAIN if b"main" in shown or name not in LIKE_ASCII else WANTED))
+    reading.take(tree)
     page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else ())
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = alone and (reading.scripted or password)
-    visible = content.visible_text(tree, reading.leaving, measured=measured) if printed or measured else None
+    visible = None
+    if printed or measured:
+        has_main = name not in LIKE_ASCII or shown.find(b"main") >= 0
+        visible = content.visible_text(tree, may_have_main=has_main, measured=measured)
     del tree, reading  # the tree takes ten times the memory of the page
     if visible and measured:
         page = page._replace(password=password, length=visible.length)
@@ -245,7 +229,7 @@ def _declared_later(tree: LexborHTMLParser) -> str | None:
 
 @dataclass(slots=True)
 class _Reading:
-    """Collects from the elements in tree order."""
+    """Collects from the elements: of each name in tree order."""
 
     url: str
     encoding: str
@@ -258,48 +242,40 @@ class _Reading:
     truncated: bool = False
     scripted: bool = False
     stating: list[LexborNode] = field(default_factory=list)
-    leaving: list[LexborNode] = field(default_factory=list)
 
-    def take(self, nodes: Sequence[LexborNode]) -> None:
-        """Reads elements in tree order, with a shortcut for the most frequent ones: links without rel."""
+    def take(self, tree: LexborHTMLParser) -> None:
+        """Reads `a` elements and those of NAMES, with a shortcut for the most frequent ones: links without rel."""
         links, most = self.links, self.max_links
-        for node in nodes:
-            tag = node.tag or ""
-            if tag in PASSED:
-                self.leaving.append(node)
-                continue
+        for node in tree.tags("a"):
             given = node.attributes
             href = given.get("href")
-            if tag != "a" or "rel" in given or not href or len(links) >= most:
-                self._take(node, tag, given)
+            if "rel" in given or not href or len(links) >= most:
+                self._link(href, given.get("rel"))
             elif text := href.strip(ASCII_WHITESPACE).partition("#")[0]:
                 links[text] = False
+        for name in NAMES:
+            for node in tree.tags(name):
+                self._take(node, name, node.attributes)
 
     def _take(self, node: LexborNode, tag: str, given: dict[str, str | None]) -> None:
         match tag:
-            case "a" | "area":
+            case "area":
                 self._link(given.get("href"), given.get("rel"))
-            case "frame":
+            case "frame" | "iframe":
                 self._link(given.get("src"), None)
-            case "iframe":
-                self._link(given.get("src"), None)
-                self.leaving.append(node)
             case "time":
                 self._stating(node, tag, given)
             case "script":
                 self.scripted = self.scripted or _runs(given)
                 self._stating(node, tag, given)
-                self.leaving.append(node)
             case "link":
                 self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
             case "base":
-                if self.base is None and not _is_in_svg_or_math(node):
+                if self.base is None and "href" in given and not _is_in_svg_or_math(node):
                     self.base = _base(given.get("href"), self.url)
             case "meta":
                 self._meta(node, given)
                 self._stating(node, tag, given)
-            case _:
-                self.leaving.append(node)
 
     def _stating(self, node: LexborNode, tag: str, given: dict[str, str | None]) -> None:
         if date_modified.is_stating(tag, given):
