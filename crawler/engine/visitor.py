@@ -51,7 +51,7 @@ class Local:
         return await self._look(lease, reply, datetime.fromtimestamp(self._clock(), UTC))
 
     async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:
-        markup = self._judge.markup(lease.visit.url, reply)
+        markup = self._judge.markup(lease, reply, now)
         # Whoever visited this page before may have died of it.
         if markup is None or not (markup.is_risky or lease.attempt > 1):
             with self._reading(lease.visit.url):

@@ -45,7 +45,9 @@ class Facts(NamedTuple):
     header: datetime | None = None  # the credible date of Last-Modified
     fresh: bool = False  # that date is the time of the request
     stated: datetime | None = None  # the credible date that the page states
-    content: str | None = None  # fingerprint of the visible content
+    content: str | None = (
+        None  # fingerprint of the visible content; or a digest of the bytes, with = before it
+    )
     unordered: str | None = None  # fingerprint of content and links, independent of their order
     variant: Url | None = None  # another URL of the page, from Content-Location
     look: Look | None = None

@@ -91,6 +91,7 @@ class PageSource:
     dated: bool = False  # the dates that it states
     printed: bool = False  # the fingerprint of its content
     dateless: bool = False  # leave numbers and months out of the fingerprint
+    sparing: bool = False  # a digest of the bytes will do, unless the page links to queries
 
     def read(self) -> Page:
         return extract(
@@ -100,6 +101,7 @@ class PageSource:
             dated=self.dated,
             printed=self.printed,
             dateless=self.dateless,
+            sparing=self.sparing,
         )
 
     @property
@@ -139,11 +141,12 @@ def extract(
     dated: bool = False,
     printed: bool = False,
     dateless: bool = False,
+    sparing: bool = False,
 ) -> Page:
     """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
 
     `dated` extracts the dates that the page states, `printed` the fingerprint of its content, without numbers and
-    months if `dateless`.
+    months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries.
     """
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
@@ -153,6 +156,8 @@ def extract(
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = alone and (reading.scripted or password)
+    if sparing and printed and not _leads_to_queries(page, url):
+        printed, page = False, _digested(page, body)
     visible = None
     if printed or measured:
         has_main = name not in LIKE_ASCII or shown.find(b"main") >= 0
@@ -170,11 +175,21 @@ def _fingerprinted(
     ordered = content.fingerprint(visible, dateless=dateless)
     if not visible.text:
         unordered = content.digest(body)
-    elif "?" in url or any("?" in href for href in (*page.followed, *page.avoided)):
+    elif _leads_to_queries(page, url):
         unordered = content.unordered(visible)
     else:
         unordered = content.fingerprint(visible) if dateless else ordered
     return page._replace(content=ordered, unordered=unordered)
+
+
+def _digested(page: Page, body: bytes) -> Page:
+    """The page with a digest of its bytes in place of fingerprints."""
+    instead = content.of_bytes(body)
+    return page._replace(content=instead, unordered=instead)
+
+
+def _leads_to_queries(page: Page, url: str) -> bool:
+    return "?" in url or any("?" in href for href in (*page.followed, *page.avoided))
 
 
 def _asks_password(tree: LexborHTMLParser, body: bytes, name: str) -> bool:

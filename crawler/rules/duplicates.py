@@ -24,6 +24,12 @@ def stem(url: str) -> str:
     return f"{folder}/" if _INDEX.fullmatch(name) else f"{folder}/{name.partition('.')[0] or name}"
 
 
+def names_folder(url: str) -> bool:
+    """Whether a URL without a query names a folder, or its index page."""
+    name = url.rpartition("/")[2]
+    return not name or _INDEX.fullmatch(name) is not None
+
+
 def outside(url: Url, links: Iterable[Url]) -> Iterator[Url]:
     """The links of a page without those to its own URLs."""
     own = stem(url)

@@ -24,7 +24,7 @@ from crawler.parse.html import Page, PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
-from crawler.rules import duplicates, lastmod, retry_after
+from crawler.rules import content_digest, duplicates, lastmod, retry_after
 from crawler.rules.trap_patterns import calendar_of
 
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
@@ -81,22 +81,25 @@ class Judge:
         essence = fields.content_type(headers.get("content-type"))[0]
         return status in PAGE and (essence is None or essence in HTML)
 
-    def markup(self, url: Url, reply: Reply) -> PageSource | None:
+    def markup(self, lease: Lease, reply: Reply, now: datetime) -> PageSource | None:
         """The HTML of a reply and what to extract from it; None if the reply is not an HTML page."""
         if not isinstance(reply, Response) or reply.status not in PAGE or _is_blank(reply.body):
             return None
         essence, charset = _type(reply)
         if essence not in HTML or reply.body.startswith(PDF):
             return None
-        dateless = calendar_of(url) is not None
-        return PageSource(reply.body, url, charset, Source.PAGE in self._rules.ladder, True, dateless)
+        url, ladder = lease.visit.url, self._rules.ladder
+        prior = lease.prior.facts if lease.prior else None
+        sparing = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, ladder)
+        dateless = not sparing and calendar_of(url) is not None
+        return PageSource(reply.body, url, charset, Source.PAGE in ladder, True, dateless, sparing)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""
         if isinstance(reply, Broken):
             return Verdict(Failed(reply.cause, reply.detail))
         if reply.status in PAGE:
-            return self._page(lease.visit.url, reply, now, page)
+            return self._page(lease, reply, now, page)
         if reply.status == 304 and lease.prior:
             return unchanged(lease.prior)
         if reply.status in REDIRECTS:
@@ -133,11 +136,8 @@ class Judge:
             return Unlisted(Why.EMPTY, str(status))
         return Failed(_cause_of(status), str(status))
 
-    def _page(self, url: Url, reply: Response, now: datetime, page: Page | None) -> Verdict:
-        validators = Validators(_short(reply.headers.get("etag")), _short(reply.headers.get("last-modified")))
-        header = lastmod.from_header(reply.headers, now)
-        fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
-        facts = Facts(reply.status, validators, header=header, fresh=fresh)
+    def _page(self, lease: Lease, reply: Response, now: datetime, page: Page | None) -> Verdict:
+        url, facts = lease.visit.url, _header_facts(reply, now)
         essence, _ = _type(reply)
         if essence not in HTML:
             return self._document(url, reply, self._dated(facts), essence)
@@ -146,7 +146,7 @@ class Judge:
         if reply.body.startswith(PDF):
             return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
         if page is None:
-            markup = self.markup(url, reply)
+            markup = self.markup(lease, reply, now)
             page = markup.read() if markup else Page(url)
         stated = lastmod.from_page(page.dates, now) if page.dates else None
         return self._html(url, reply, self._dated(facts._replace(stated=stated, content=page.content)), page)
@@ -257,6 +257,14 @@ class Judge:
                 yield to
 
 
+def _header_facts(reply: Response, now: datetime) -> Facts:
+    """What the header fields say of a page."""
+    validators = Validators(_short(reply.headers.get("etag")), _short(reply.headers.get("last-modified")))
+    header = lastmod.from_header(reply.headers, now)
+    fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
+    return Facts(reply.status, validators, header=header, fresh=fresh)
+
+
 def unchanged(prior: Prior) -> Verdict:
     """The verdict on a 304."""
     return Verdict(_unscoped(prior), prior.facts, unchanged=True)
@@ -271,8 +279,8 @@ def _unscoped(prior: Prior) -> Outcome:
 
 def _unordered(url: Url, page: Page, links: Iterable[Link]) -> str | None:
     """The fingerprint of the page's content and links, without links to its own URLs, independent of their order."""
-    if page.unordered is None:
-        return None
+    if page.unordered is None or page.unordered.startswith(fingerprint.BYTES):
+        return page.unordered  # the same bytes have the same links
     led = sorted(duplicates.outside(url, (link.url for link in links)))
     return fingerprint.digest("\n".join([page.unordered, *led]).encode())
 

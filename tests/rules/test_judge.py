@@ -345,7 +345,7 @@ def test_only_bodies_of_possible_pages_are_read(status: int, content_type: str |
 def test_a_parsed_page_is_not_parsed_again() -> None:
     judge = Judge(Rules("x", Normaliser()))
     reply = Response(200, Headers([("content-type", "text/html; charset=gbk")]), b"<a href=/here>")
-    markup = judge.markup(URL, reply)
+    markup = judge.markup(Lease(1, 1, Visit(URL)), reply, NOW)
     assert markup
     assert (markup.body, markup.url, markup.charset) == (reply.body, URL, "gbk")
     verdict = judge(Lease(1, 1, Visit(URL)), reply, NOW, Page(URL, ("/there",)))
@@ -363,8 +363,9 @@ def test_a_parsed_page_is_not_parsed_again() -> None:
 )
 def test_only_html_pages_are_parsed(status: int, kind: str, body: bytes) -> None:
     judge = Judge(Rules("x", Normaliser()))
-    assert judge.markup(URL, Response(status, Headers([("content-type", kind)]), body)) is None
-    assert judge.markup(URL, Broken(Cause.TLS)) is None
+    lease = Lease(1, 1, Visit(URL))
+    assert judge.markup(lease, Response(status, Headers([("content-type", kind)]), body), NOW) is None
+    assert judge.markup(lease, Broken(Cause.TLS), NOW) is None
 
 
 # -- bytes of links ----------------------------------------------------------------------------------------

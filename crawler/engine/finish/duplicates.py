@@ -6,6 +6,7 @@ asks at most a few pages more; it decides nothing while the crawl goes on.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
@@ -15,6 +16,7 @@ from crawler.model.reasons import Why
 from crawler.model.reply import Reply
 from crawler.model.survey import Alike
 from crawler.model.visit import Visit
+from crawler.parse import fingerprint
 from crawler.parse.url import Url
 from crawler.ports import Record
 from crawler.rules.judge import Judge
@@ -40,17 +42,18 @@ async def soft_404s(
     if traps.allows("soft-404"):
         return
     home = {record.facts.content for url in starts if (record := await pages.record(url)) and record.facts}
-    shown: dict[str, str | None] = {}  # by folder: what a page says that cannot be
+    shown: dict[str, frozenset[str]] = {}  # by folder: the content of a page that cannot be
     for group in await pages.alike(ALIKE):
         folder = nowhere(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
             continue
         if folder not in shown:
             reply = await ask(folder)
-            shown[folder] = _content(judge, folder, reply) if reply else None
-        if shown[folder] == group.content:
+            shown[folder] = _contents(judge, folder, reply) if reply else frozenset()
+        if group.content in shown[folder] and home.isdisjoint(shown[folder]):
             traps.tell("soft-404", f"{group.count:,} pages of {group.origin}", group.example)
-            await pages.withdraw(group, Why.SOFT_404, folder)
+            for content in shown[folder]:
+                await pages.withdraw(replace(group, content=content), Why.SOFT_404, folder)
 
 
 async def duplicates(pages: Record, judge: Judge) -> None:
@@ -66,10 +69,13 @@ def nowhere(group: Alike) -> Url:
     return Url(f"{folder}/no-such-page-{name}")
 
 
-def _content(judge: Judge, url: Url, reply: Reply) -> str | None:
-    """Its fingerprint, read with care: it is the page of a site that is not to be trusted."""
-    markup = judge.markup(url, reply)
+def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
+    """What stands for its content: its fingerprint, and the digest of its bytes that others may have in its place.
+
+    Read with care: it is the page of a site that is not to be trusted.
+    """
+    markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
     if markup is None or markup.is_risky:
-        return None
-    verdict = judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
-    return verdict.facts.content if verdict.facts else None
+        return frozenset()
+    printed = replace(markup, sparing=False).read().content
+    return frozenset(filter(None, (printed, fingerprint.of_bytes(markup.body))))

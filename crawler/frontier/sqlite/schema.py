@@ -111,7 +111,7 @@ CREATE TABLE url (
     header INTEGER,                        -- the date of Last-Modified
     fresh INTEGER,                         -- 1: that is the time of the request
     stated INTEGER,                        -- the date that the page states
-    content TEXT,                          -- fingerprint of what the page says
+    content TEXT,                          -- fingerprint of what the page says; with = a digest of its bytes
     unordered TEXT,                        -- the same of words and links, in any order
     variant TEXT,                          -- another name of the page, by Content-Location
     seen TEXT,                             -- fingerprint in the last published run that listed the page

@@ -1,0 +1,38 @@
+"""Which pages have the text fingerprinted. For the others a digest of their bytes stands for their content.
+
+A fingerprint tells which pages say the same, and whether the text of a page changed though its bytes did. A page with a
+believed header needs neither; as long as its bytes stay the same, its text does, too. Which pages depends on the page and
+on what the last run learned of it, never on the order of the crawl. Pure.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+
+from crawler.model.facts import Facts
+from crawler.model.reasons import Source
+from crawler.parse import fingerprint
+from crawler.parse import url as urls
+from crawler.rules.duplicates import names_folder, stem
+from crawler.rules.trap_patterns import calendar_of
+
+SHARE: Final = (
+    8  # one of so many pages is always fingerprinted: they convict headers that move while the text does not
+)
+
+
+def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, ladder: Sequence[Source]) -> bool:
+    """Whether a digest of the bytes is enough. `facts`: what the header fields say; `prior`: of the last run."""
+    before = prior.content if prior else None
+    if before is not None:
+        return before == fingerprint.of_bytes(body)
+    is_believed = facts.header is not None and not facts.fresh and Source.HEADER in ladder
+    if not is_believed or "?" in url or names_folder(url):
+        return False
+    return not is_sampled(url) and calendar_of(url) is None
+
+
+def is_sampled(url: str) -> bool:
+    """One of SHARE pages, the same at each run and on each host; all names of one page, or none."""
+    text = urls.target(stem(url)).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=1).digest()[0] % SHARE == 0

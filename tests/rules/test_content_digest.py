@@ -1,0 +1,75 @@
+"""Of which pages the text is fingerprinted."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from crawler.model.facts import Facts
+from crawler.parse import fingerprint
+from crawler.parse.html import extract
+from crawler.rules.content_digest import SHARE, is_sampled, suffices
+from crawler.rules.lastmod import LADDERS
+
+AT = datetime(2024, 1, 2, tzinfo=UTC)
+BODY = b"<p>text"
+LADDER = LADDERS["auto"]
+PLAIN = next(url for n in range(99) if not is_sampled(url := f"https://a.example/{n}.html"))
+BELIEVED = Facts(200, header=AT)
+
+
+def test_a_page_with_a_believed_header_needs_no_fingerprint() -> None:
+    assert suffices(PLAIN, BODY, BELIEVED, None, LADDER)
+
+
+@pytest.mark.parametrize(
+    ("url", "facts", "ladder"),
+    [
+        (PLAIN, Facts(200), "auto"),
+        (PLAIN, Facts(200, header=AT, fresh=True), "auto"),
+        (PLAIN, BELIEVED, "page"),
+        (f"{PLAIN}?a=1", BELIEVED, "auto"),
+        ("https://a.example/dir/", BELIEVED, "auto"),
+        ("https://a.example/dir/index.html", BELIEVED, "auto"),
+        ("https://a.example/2026/11/22", BELIEVED, "auto"),
+    ],
+)
+def test_what_dates_duplicates_and_traps_go_by_is_fingerprinted(url: str, facts: Facts, ladder: str) -> None:
+    assert not suffices(url, BODY, facts, None, LADDERS[ladder])
+
+
+@pytest.mark.parametrize(
+    ("before", "enough"),
+    [
+        (fingerprint.of_bytes(BODY), True),
+        (fingerprint.of_bytes(b"<p>other"), False),
+        ("0123456789abcdef", False),
+    ],
+)
+@pytest.mark.parametrize("facts", [BELIEVED, Facts(200)])
+def test_on_a_later_run_a_page_is_fingerprinted_from_its_first_change_on(
+    before: str, enough: bool, facts: Facts
+) -> None:
+    assert suffices(PLAIN, BODY, facts, Facts(200, content=before), LADDER) is enough
+
+
+def test_a_fixed_share_is_always_fingerprinted_on_whatever_host() -> None:
+    sampled = [url for n in range(8_000) if is_sampled(url := f"https://a.example/{n}.html")]
+    assert 0.8 < len(sampled) * SHARE / 8_000 < 1.2
+    assert not suffices(sampled[0], BODY, BELIEVED, None, LADDER)
+    assert is_sampled(sampled[0].replace("a.example", "b.example:8080"))
+
+
+def test_all_names_of_a_page_are_sampled_or_none() -> None:
+    for n in range(50):
+        names = (f"https://a.example/{n}", f"https://a.example/{n}.html", f"https://a.example/{n}.html.en")
+        assert len({is_sampled(name) for name in names}) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "digested"), [(BODY, True), (b"<a href=x>y", True), (b"<a href=?sort=up>y", False)]
+)
+def test_a_page_that_links_to_queries_is_fingerprinted_all_the_same(body: bytes, digested: bool) -> None:
+    sparing = extract(body, PLAIN, charset="utf-8", printed=True, sparing=True)
+    whole = extract(body, PLAIN, charset="utf-8", printed=True)
+    assert sparing.content == (fingerprint.of_bytes(body) if digested else whole.content)
+    assert (sparing.unordered == whole.unordered) is not digested
