@@ -1,4 +1,4 @@
-"""What every test starts from: an environment that says nothing, and both event loops that anyio knows."""
+"""What every test starts from: an empty environment, a fresh log, and what `not slow` leaves out."""
 
 import logging
 import os
@@ -9,14 +9,28 @@ from hypothesis import settings
 
 from crawler.fetch.politeness import Politeness
 
-# An example takes as long as it takes: the machine may be busy with other things.
-settings.register_profile("busy", deadline=None)
-settings.load_profile("busy")
+# No deadlines: the machine may be busy with other things. Explicit numbers of examples apply to both profiles.
+settings.register_profile("all", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=30)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported: its `@given` takes the profile as it is then."""
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "all")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the selection by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs on asyncio is run on trio, too, but not by `./dev test --quick`."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and callspec.params.get("anyio_backend") == "trio":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
 def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings, proxies and colours of whoever runs the tests are none of ours."""
+    """The settings, proxies and colours of the machine do not apply."""
     for name in list(os.environ):
         if (
             name.startswith("SITEMAP_CRAWLER_")

@@ -15,7 +15,7 @@ Rest = Callable[[int], bool]
 Matcher = Callable[[int, Rest], bool]
 Text = str | bytes
 
-MOST: Final = 1_000_000  # steps: no linear pattern comes near
+MOST: Final = 100_000  # steps: no linear pattern comes near
 LONG: Final = 60  # repetitions, from which on a repetition is taken to be without end
 CATEGORIES: Final = {
     op.CATEGORY_DIGIT: (str.isdecimal, True),

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,11 @@ def package(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def name(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
@@ -68,52 +74,60 @@ def test_the_document_shows_the_same_layers() -> None:
         assert f"`{entry}`" in row or f"`{entry}/`" in row or f"`{entry}.py`" in row, entry
 
 
-@pytest.mark.parametrize("path", PACKAGED, ids=name)
-def test_imports_only_go_to_lower_layers(path: Path) -> None:
-    own = package(path)
-    for other in imports(ast.parse(path.read_text())):
-        assert other == own or LAYERS[other] < LAYERS[own], f"{own} imports {other}"
+def test_imports_only_go_to_lower_layers() -> None:
+    upward = [
+        f"{name(path)} imports {other}"
+        for path in PACKAGED
+        for other in imports(tree(path))
+        if other != package(path) and LAYERS[other] >= LAYERS[package(path)]
+    ]
+    assert not upward
 
 
 BACKENDS = {entry.name for entry in (PACKAGE / "frontier").iterdir() if (entry / "__init__.py").exists()}
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if package(p) != "frontier" and name(p) != "app/state.py"], ids=name
-)
-def test_only_app_state_names_a_backend_of_the_frontier(path: Path) -> None:
+def named(node: ast.AST) -> set[str]:
+    """Each part of what an import statement names."""
+    if isinstance(node, ast.Import):
+        return {part for alias in node.names for part in alias.name.split(".")}
+    if isinstance(node, ast.ImportFrom):
+        return {*(node.module or "").split("."), *(alias.name for alias in node.names)}
+    return set()
+
+
+def test_only_app_state_names_a_backend_of_the_frontier() -> None:
     assert "sqlite" in BACKENDS
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            named = [part for alias in node.names for part in alias.name.split(".")]
-        elif isinstance(node, ast.ImportFrom):
-            named = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
-        else:
-            continue
-        assert not BACKENDS & set(named)
+    free = [path for path in MODULES if package(path) != "frontier" and name(path) != "app/state.py"]
+    assert not [name(path) for path in free if any(BACKENDS & named(node) for node in ast.walk(tree(path)))]
 
 
-@pytest.mark.parametrize("path", [path for path in PACKAGED if package(path) in PURE], ids=name)
-def test_pure_packages_do_not_await_read_clocks_or_open_files(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    waits = [node for node in ast.walk(tree) if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)]
-    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    assert not waits
-    assert not calls & CLOCKS
-    assert name(path) in OPENS or not calls & {"open", "Path"}
+@pytest.mark.parametrize("pure", sorted(PURE))
+def test_pure_packages_do_not_await_read_clocks_or_open_files(pure: str) -> None:
+    for path in (path for path in PACKAGED if package(path) == pure):
+        nodes = list(ast.walk(tree(path)))
+        waits = [node for node in nodes if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)]
+        calls = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+        assert not waits, name(path)
+        assert not calls & CLOCKS, name(path)
+        assert name(path) in OPENS or not calls & {"open", "Path"}, name(path)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_every_module_has_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_every_module_has_a_docstring() -> None:
+    assert not [name(path) for path in MODULES if not ast.get_docstring(tree(path))]
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if package(path) != "cli"], ids=name)
-def test_public_names_have_docstrings(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
-            assert ast.get_docstring(node), f"{node.name} has no docstring"
+def test_public_names_have_docstrings() -> None:
+    without = [
+        f"{name(path)}: {node.name}"
+        for path in MODULES
+        if package(path) != "cli"
+        for node in tree(path).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.name[0] != "_"
+        and not ast.get_docstring(node)
+    ]
+    assert not without
 
 
 def test_all_lists_what_can_be_imported() -> None:

@@ -75,6 +75,7 @@ def test_copied_files_are_not_ignored() -> None:
     assert all((ROOT / name).exists() for name in copied)
 
 
+@pytest.mark.slow
 def test_nothing_is_written_outside_state_and_output(tmp_path: Path) -> None:
     """What makes a read-only root possible."""
     elsewhere = {name: tmp_path / name for name in ("HOME", "TMPDIR", "cwd")}

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from inspect import getsource
 from math import inf
 from types import ModuleType
@@ -28,9 +29,13 @@ FEW: Final = 6  # steps for each character: so few grow with the text only
 SCANNING: Final = frozenset({"search", "sub", "subn", "findall", "finditer", "split"})
 
 
-def modules() -> Iterator[ModuleType]:
+PACKAGES: Final = sorted(info.name for info in pkgutil.iter_modules(crawler.__path__))
+
+
+def modules(package: str) -> Iterator[ModuleType]:
+    """The modules of a package, imported when its patterns are measured, not when tests are collected."""
     for info in pkgutil.walk_packages(crawler.__path__, "crawler."):
-        if not info.name.endswith("__main__"):
+        if info.name.split(".")[1] == package and not info.name.endswith("__main__"):
             yield importlib.import_module(info.name)
 
 
@@ -70,10 +75,12 @@ def spelled_out(module: ModuleType, tree: ast.AST) -> Iterator[tuple[str, re.Pat
             yield place, re.compile(text), node.func.attr in SCANNING
 
 
-def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
+@cache
+def patterns(package: str) -> dict[str, tuple[re.Pattern[Any], bool]]:
+    """By name: each pattern of a package, and whether it scans."""
     found: dict[str, tuple[re.Pattern[Any], bool]] = {}
     seen: set[str | bytes] = set()
-    for module in modules():
+    for module in modules(package):
         tree = ast.parse(getsource(module))
         for name, value in vars(module).items():
             for number, pattern in enumerate(within(value)):
@@ -87,9 +94,6 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
     return found
 
 
-FOUND: Final = patterns()
-
-
 @pytest.fixture(autouse=True)
 def deep() -> Iterator[None]:
     """A repetition of a group takes some calls each."""
@@ -100,37 +104,38 @@ def deep() -> Iterator[None]:
 
 
 def hardest(pattern: re.Pattern[Any], *, scans: bool, rounds: int = 6) -> tuple[float, str]:
-    """How much the work grows when the text doubles, at worst, and on what."""
+    """How much the work grows when the text doubles, and on what text: the first that grows too much, if any."""
     counting = Counting(pattern)
-    worst, shown = 0.0, ""
     for lead, unit, end in Hostile(pattern).texts(rounds):
+        shown = lead + unit * 3 + "…" + end
+        growth = 0.0
         for size in SIZES:  # a bound is no growth beyond it
             twice = lead + unit * (2 * size) + end
             after = counting.steps(twice, scans=scans)
             if after >= MOST:
-                return inf, lead + unit * 3 + "…" + end
+                return inf, shown
             if after < FEW * len(twice):
                 break
             growth = after / counting.steps(lead + unit * size + end, scans=scans)
             if growth < GROWTH:
                 break
         else:
-            worst, shown = max((worst, shown), (growth, lead + unit * 3 + "…" + end))
-            break
-    return worst, shown
+            return growth, shown
+    return 0.0, ""
 
 
 def test_patterns_are_found() -> None:
-    assert len(FOUND) > 60
-    assert "crawler.rules.trap_patterns._CALENDAR_PATH[0]" in FOUND
-    assert any(name.startswith("crawler.parse.fingerprint._") for name in FOUND)
+    found = {**patterns("parse"), **patterns("rules")}
+    assert len(found) > 40
+    assert "crawler.rules.trap_patterns._CALENDAR_PATH[0]" in found
+    assert any(name.startswith("crawler.parse.fingerprint._") for name in found)
 
 
-@pytest.mark.parametrize("name", FOUND)
-def test_every_pattern_takes_linear_work(name: str) -> None:
-    pattern, scans = FOUND[name]
-    growth, text = hardest(pattern, scans=scans)
-    assert growth < GROWTH, f"{pattern.pattern!r} on {text!r}"
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_pattern_takes_linear_work(package: str) -> None:
+    for name, (pattern, scans) in patterns(package).items():
+        growth, text = hardest(pattern, scans=scans)
+        assert growth < GROWTH, f"{name}: {pattern.pattern!r} on {text!r}"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def test_no_tracked_file_is_large(tracked: list[Path]) -> None:
     assert sum(sizes.values()) < CLONE
 
 
+@pytest.mark.slow
 def test_the_source_distribution_is_an_explicit_list(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=REPO, capture_output=True, check=True)

@@ -122,6 +122,7 @@ def copy_of(www: str = WWW) -> Site:
 LISTED = ["/", "/a", "/b", "/c", "/new", "/seeded"]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("chosen", [{}, {"processes": 2, "concurrency": 4}], ids=["one process", "workers"])
 async def test_a_copy_is_judged_as_the_published_site(tmp_path: Path, chosen: dict[str, object]) -> None:
@@ -144,6 +145,7 @@ async def test_without_publish_base_hardly_any_page_is_listed(tmp_path: Path) ->
     assert result.listed == ["/b"] or result.listed == []
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("chosen", [{}, {"processes": 2, "concurrency": 4}], ids=["one process", "workers"])
 async def test_a_redirected_start_url_moves_the_mapping(tmp_path: Path, chosen: dict[str, object]) -> None:

@@ -127,6 +127,7 @@ async def test_each_sitemap_is_read_once_per_run() -> None:
     assert world.asked[3:] == ["/sitemap.xml", "/a.xml", "/b.xml"]
 
 
+@pytest.mark.slow
 async def test_after_a_crash_only_the_interrupted_sitemap_is_read_again() -> None:
     big = [f"/{number}" for number in range(5_000)]
     world = World({"/sitemap.xml": index(f"{SITE}/a.xml", f"{SITE}/big.xml"), "/a.xml": urlset("/a"), "/big.xml": urlset(*big)})  # fmt: skip
@@ -143,6 +144,7 @@ async def test_after_a_crash_only_the_interrupted_sitemap_is_read_again() -> Non
     assert (balance.discovered, balance.balanced) == (5_001, True)
 
 
+@pytest.mark.slow
 async def test_sitemaps_in_nested_indexes_are_limited_and_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -167,6 +169,7 @@ async def test_only_redirect_statuses_are_followed(status: int) -> None:
     assert world.asked == ["/sitemap.xml"]
 
 
+@pytest.mark.slow
 async def test_the_number_of_entries_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     body = "".join(f"{SITE}/{number}\n" for number in range(MAX_ENTRIES + 10)).encode()
     with caplog.at_level(logging.WARNING):

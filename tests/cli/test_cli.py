@@ -790,6 +790,7 @@ def test_a_signal_during_any_import_ends_the_program_before_the_crawl(
         assert not (tmp_path / "sitemaps").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
     "words", [["validate"], ["robots"], ["diff", "none.xml"], ["explain", "--state", "s.db"]]
@@ -843,6 +844,7 @@ def test_a_second_signal_before_the_event_loop_exits_at_once(tmp_path: Path, sen
     assert (process.returncode, process.stdout, process.stderr) == (143, "", "")
 
 
+@pytest.mark.slow
 def test_importing_the_library_installs_no_signal_handlers() -> None:
     words = "import signal, crawler; from crawler import open_job; import crawler.__main__; print(signal.getsignal(2) is signal.default_int_handler)"
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
@@ -923,6 +925,7 @@ def test_the_demo_leaves_only_the_files_it_reports(
     assert all(folder.name in "".join(err.split()) for folder in folders)
 
 
+@pytest.mark.slow
 def test_the_demo_can_serve_its_website_for_other_commands(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -947,6 +950,7 @@ def test_a_failed_demo_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_too_many_processes_are_reported(run: Run) -> None:
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--concurrency", "2")

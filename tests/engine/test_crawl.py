@@ -481,6 +481,7 @@ async def test_ignoring_robots_is_possible(tmp_path: Path) -> None:
         assert (await crawl(settings(origin, tmp_path, ignore_robots=True))).listed == ["/"]
 
 
+@pytest.mark.slow
 async def test_the_same_bytes_at_any_number_of_tasks(tmp_path: Path) -> None:
     site = Site()
     for number in range(60):

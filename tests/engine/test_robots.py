@@ -301,8 +301,9 @@ def test_a_question_costs_as_much_with_many_rules_as_with_few(rule: Callable[[in
         index.deciding(path.encode())
         return index.steps
 
-    assert steps(15_000) <= 1.1 * steps(1_000) + 8 * len(path)
-    assert steps(15_000) <= 3 * len(path)
+    few, many = steps(500), steps(5_000)
+    assert many <= 1.1 * few + 8 * len(path)
+    assert many <= 3 * len(path)
 
 
 @pytest.mark.parametrize(
@@ -379,6 +380,7 @@ async def test_a_large_file_is_read_in_another_thread_once() -> None:
     assert not robots.permit(Url(f"{SITE}/19999")).allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["a", "a:", "Allow:*a", "User-agent: *\nAllow: /\n", "Crawl-delay: 1"])
 def test_hostile_files_take_memory_in_proportion(line: str) -> None:
     text = ("User-agent: *\n" + f"{line}\n" * (LIMIT // len(line))).encode()

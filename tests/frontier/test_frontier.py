@@ -512,6 +512,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 async def test_what_was_settled_survives_sigkill(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False

@@ -231,6 +231,7 @@ async def of_version_4(path: Path) -> None:
         db.execute("PRAGMA journal_mode = WAL")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [closed, with_all_in_the_log, of_version_4])
 async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: Any) -> None:
     await make(path)

@@ -244,6 +244,7 @@ def test_html_is_marked_as_not_to_be_indexed_and_every_column_has_a_head() -> No
     assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(headings))
 
 
+@pytest.mark.slow
 def test_html_of_a_site_of_long_urls_stays_small() -> None:
     state = MadeState()
     longs = [f"/{'l' * 1_900}{number}" for number in range(120)]

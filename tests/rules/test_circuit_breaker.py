@@ -122,6 +122,7 @@ class HalfBrokenSite(Site):
         return lambda request: good(request) if self.well(path) else fallen(request, self.fall)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("concurrency", [1, 4, 16])
 async def test_a_broken_section_does_not_end_the_run(tmp_path: Path, concurrency: int) -> None:
@@ -147,6 +148,7 @@ async def test_a_resumed_run_finds_the_witness_in_the_state(
     assert result.counts == {"listed": 1, "failed:server-error": 200}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("fall", [500, 429, None])
 async def test_a_site_that_goes_down_ends_the_run_and_loses_nothing(tmp_path: Path, fall: int | None) -> None:
@@ -202,6 +204,7 @@ async def test_an_interruption_does_not_wait_for_the_witness(tmp_path: Path) -> 
     assert job.ending is Ending.STOPPED
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_failed_pages_are_retried_after_all_others(tmp_path: Path) -> None:
     site = HalfBrokenSite()
@@ -218,6 +221,7 @@ async def test_failed_pages_are_retried_after_all_others(tmp_path: Path) -> None
     assert first_again >= last_new - 2, "but for what is in flight"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_second_run_without_progress_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -235,6 +239,7 @@ async def test_a_second_run_without_progress_is_reported(
             assert any("No progress" in line for line in said) is wanted, said
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_run_that_makes_progress_is_not_reported_as_stuck(tmp_path: Path) -> None:
     site = HalfBrokenSite()

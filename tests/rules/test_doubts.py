@@ -101,6 +101,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HIDDEN)
 def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
     with site_of(kind).serve() as origin:
@@ -242,6 +243,7 @@ def test_when_a_start_page_is_doubted(
     assert bool(doubts(landings, Survey({}, looks)).doubt) is is_doubted
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_html_is_parsed_for_links_whatever_types_are_listed(tmp_path: Path, processes: int) -> None:
@@ -256,6 +258,7 @@ async def test_html_is_parsed_for_links_whatever_types_are_listed(tmp_path: Path
     assert result.counts == {"listed": 1, "unlisted:type": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_traps_are_closed_even_if_html_is_not_listed(tmp_path: Path) -> None:
     site = Site()

@@ -135,6 +135,7 @@ async def test_a_page_that_fails_for_now_keeps_its_place_and_date_for_a_week(nig
     assert (await nights.night())["/1"] == "listed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_page_that_requires_a_login_stays_for_two_days(nights: Nights, status: int) -> None:
     await nights.night()
@@ -144,6 +145,7 @@ async def test_a_page_that_requires_a_login_stays_for_two_days(nights: Nights, s
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [(404, "failed:not-found"), (410, "failed:not-found"), (400, "failed:client-error")],
@@ -177,6 +179,7 @@ async def test_pages_of_a_refused_run_were_not_published(nights: Nights) -> None
     assert (await nights.night())["/1"] == "failed:server-error"
 
 
+@pytest.mark.slow
 async def test_the_time_counts_through_refused_and_dry_runs(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 503
@@ -190,6 +193,7 @@ async def test_the_time_counts_through_refused_and_dry_runs(nights: Nights) -> N
     assert (await nights.night(DAY))["/1"] == "failed:server-error"
 
 
+@pytest.mark.slow
 async def test_a_successful_response_resets_the_time(nights: Nights) -> None:
     await nights.night()
     for status in (500, 200, 500):
@@ -220,6 +224,7 @@ async def test_keep_failing_can_be_shortened_and_switched_off(nights: Nights) ->
     assert "/below" not in outcomes, "no page that answered links to it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noindex", [False, True])
 async def test_pages_linked_only_by_failing_pages_are_still_fetched(nights: Nights, noindex: bool) -> None:
     """A failing page keeps its links, whether it is listed or not, also on the following nights."""
@@ -253,6 +258,7 @@ async def test_a_robots_rule_takes_a_failing_page_out(nights: Nights) -> None:
     assert (await nights.night())["/1"] == "unlisted:robots"
 
 
+@pytest.mark.slow
 async def test_pages_of_a_host_whose_robots_txt_is_down_are_kept(nights: Nights) -> None:
     other, up = Site(), True
     other.respond("/robots.txt", lambda _: other.answer(404 if up else 503))
@@ -293,6 +299,7 @@ async def test_an_unmodified_page_is_kept_and_its_next_response_is_parsed(nights
     assert [one.status for one in nights.site.log if one.target == "/1"][-1] == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_kept_pages_do_not_depend_on_concurrency(nights: Nights, processes: int) -> None:
     await nights.night()
@@ -304,6 +311,7 @@ async def test_kept_pages_do_not_depend_on_concurrency(nights: Nights, processes
         )  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_pages_only_in_a_failing_sitemap_are_still_fetched(nights: Nights) -> None:
     """The index fails one night, a sitemap in it the next: for a week, but not once it is gone."""
     site, down = nights.site, dict[str, int]()

@@ -313,6 +313,7 @@ async def test_a_dry_run_prints_nothing(capfdbinary: pytest.CaptureFixture[bytes
     assert capfdbinary.readouterr().out == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_an_unwritable_stdout_is_reported_once() -> None:
     """In a process of its own: what stays in a buffer would be complained of at its end."""

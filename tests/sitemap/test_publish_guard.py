@@ -200,6 +200,7 @@ async def test_a_sitemap_overwritten_by_another_program_is_counted(tmp_path: Pat
         await put(tmp_path, 30)
 
 
+@pytest.mark.slow
 async def test_a_first_crawl_with_mostly_failures_publishes_nothing(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=[f"/{number}" for number in range(300)])

@@ -262,6 +262,7 @@ def test_json_lines_are_read() -> None:
     assert codes(many, "s.jsonl", step=65_536) == [], "no form of the protocol, so none of its limits"
 
 
+@pytest.mark.slow
 def test_the_limit_of_entries_is_exact() -> None:
     def body(count: int) -> bytes:
         return (

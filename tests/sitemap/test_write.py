@@ -77,6 +77,7 @@ def test_gzip_headers_have_no_time_and_no_name(tmp_path: Path) -> None:
     assert one[3:8] == b"\0\0\0\0\0", "no flags, no time"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "parts"), [(49_999, [49_999]), (50_000, [50_000]), (50_001, [50_000, 1])])
 def test_fifty_thousand_is_the_limit(tmp_path: Path, count: int, parts: list[int]) -> None:
     done = written(tmp_path, entries(count))
