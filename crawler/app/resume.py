@@ -10,7 +10,7 @@ from crawler.fetch.request_headers import has_login
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 
-READ: Final = 2  # counts up when more is read from a page: what an earlier version learned is then read anew
+READ: Final = 3  # counts up when more is read from a page: what an earlier version learned is then read anew
 
 
 def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:

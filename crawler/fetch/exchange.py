@@ -8,7 +8,6 @@ cannot become a large one (see `content_coding`).
 import math
 import ssl
 import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self, cast
 
@@ -91,7 +90,7 @@ class HttpFetcher:
         with anyio.CancelScope() as scope:
             patience = _Patience(scope, seconds, self._chosen.timeout)
             try:
-                return await self._exchange(request, patience.heard)
+                return await self._exchange(request, patience)
             except Exception as error:
                 for kind, cause, transient in CAUSES:
                     if isinstance(error, kind):
@@ -99,18 +98,20 @@ class HttpFetcher:
                 raise
         return Broken(Cause.TIMEOUT, patience.says(), transient=True)
 
-    async def _exchange(self, request: Request, heard: Callable[[int], None]) -> Reply:
+    async def _exchange(self, request: Request, patience: "_Patience") -> Reply:
         limit = self._chosen.max_body if request.limit is None else request.limit
-        question = self._builder.build(request.url, conditions(request), OVERHEAD * limit + MARGIN, heard)
+        question = self._builder.build(
+            request.url, conditions(request), OVERHEAD * limit + MARGIN, patience.heard
+        )
         response = await self._transport.handle_async_request(question)
         try:
             fields = Headers(
                 (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
             )
             if request.wants_body and not request.wants_body(response.status_code, fields):
-                return Response(response.status_code, fields)
+                return Response(response.status_code, fields, took=patience.elapsed)
             body = await _body(response, fields, limit, cut=request.cut)
-            return Response(response.status_code, fields, body)
+            return Response(response.status_code, fields, body, patience.elapsed)
         finally:
             await response.aclose()
 
@@ -123,6 +124,11 @@ class _Patience:
         self._began, self._from = anyio.current_time(), time.monotonic()
         self._received, self._drips = 0, False
         self._arm(0.0)
+
+    @property
+    def elapsed(self) -> int:
+        """Milliseconds since the request."""
+        return round((time.monotonic() - self._from) * 1000)
 
     def heard(self, count: int = 0) -> None:
         """So many bytes came: the silence begins again, unless they only drip."""

@@ -51,6 +51,11 @@ class Facts(NamedTuple):
     unordered: str | None = None  # fingerprint of content and links, independent of their order
     variant: Url | None = None  # another URL of the page, from Content-Location
     look: Look | None = None
+    title: str | None = None  # white space folded, cut to `html.LONGEST_TITLE`
+    type: str | None = None  # essence of the media type
+    bytes: int | None = None  # of the decoded body; None if it was not read
+    took: int | None = None  # milliseconds from the request to the last byte
+    canonical: Url | None = None  # another URL that the page names as its canonical one
 
 
 class Entry(NamedTuple):

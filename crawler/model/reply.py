@@ -38,6 +38,7 @@ class Response:
     status: int
     headers: Headers = field(default_factory=Headers)
     body: bytes = b""  # decoded
+    took: int | None = None  # milliseconds from the request to the last byte that was read
 
 
 @dataclass(frozen=True, slots=True)

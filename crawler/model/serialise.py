@@ -73,6 +73,7 @@ class Form:
 
 
 STATUS: Final = Form()
+COUNT: Final = Form()
 TEXT: Final = Form()
 URL: Final = Form()
 FLAG: Final = Form(read=bool)
@@ -100,6 +101,11 @@ FACTS: Final = (
     Fact("unordered", TEXT),
     Fact("variant", URL),
     Fact("look", LOOK),
+    Fact("title", TEXT),
+    Fact("type", TEXT),
+    Fact("bytes", COUNT),
+    Fact("took", COUNT),
+    Fact("canonical", URL),
     # Last, since a date may be missing as a whole.
     Fact("lastmod", MOMENT, "lastmod"),
     Fact("source", SOURCE, "lastmod"),

@@ -7,6 +7,7 @@ from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.outcome import Outcome
 from crawler.model.visit import Link, Visit
+from crawler.parse.url import Url
 
 
 class Verdict(NamedTuple):
@@ -17,6 +18,7 @@ class Verdict(NamedTuple):
     links: tuple[Link, ...] = ()
     unchanged: bool = False  # a 304: the links in the frontier are still valid
     truncated: bool = False  # the page has more links than are read
+    named: tuple[Url, ...] = ()  # of `links`, those that are only named: its canonical, where it redirects to
 
 
 class Seen(NamedTuple):

@@ -21,6 +21,8 @@ from crawler.parse.url import Url
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
 MAX_LINK_BYTES: Final = 4_000_000  # of the resolved URLs: a long base makes a long URL of each short link
+LONGEST_TITLE: Final = 200  # characters that are kept of a title
+LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
 LONGEST_BASE: Final = (
     8_192  # characters, as for a URL that is fetched: URLs relative to a longer base are longer
@@ -44,6 +46,7 @@ PLAIN_COMPARED: Final = 5_000  # attributes that are compared pairwise with thos
 
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
+_CONTROLS: Final = dict.fromkeys((*range(32), *range(127, 160)))
 _HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
 # Only with attributes: of those without, the standard keeps three (13.2.4.3). The first letters fail fast on other tags.
 _FORMATTED: Final = re.compile(
@@ -79,6 +82,7 @@ class Page(NamedTuple):
     scripted: bool = False  # it runs scripts
     password: bool = False  # it has a password field
     length: int | None = None  # characters of text; only if it has few links, and scripts or a password field
+    title: str | None = None  # white space folded, and cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ def extract(
     tree, name = _parse(shown, charset)
     reading = _Reading(url, name, max_links, truncated=cut)
     reading.take(tree)
-    page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else ())
+    page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else (), _title(tree))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = alone and (reading.scripted or password)
@@ -180,6 +184,20 @@ def _fingerprinted(
     else:
         unordered = content.fingerprint(visible) if dateless else ordered
     return page._replace(content=ordered, unordered=unordered)
+
+
+def _title(tree: LexborHTMLParser) -> str | None:
+    """The title in the head; those of SVG stand in the body."""
+    found = tree.head.css_first("title") if tree.head else None
+    return shown_title(found.text()) if found else None
+
+
+def shown_title(title: str) -> str | None:
+    """A title in one line, cut, without control characters and halves of surrogate pairs. None: nothing is left."""
+    folded = " ".join(title[:LONGEST_TITLE_READ].split())
+    if not folded.isprintable():
+        folded = folded.translate(_CONTROLS).encode("utf-8", "replace").decode()
+    return folded[:LONGEST_TITLE].strip() or None
 
 
 def _digested(page: Page, body: bytes) -> Page:
@@ -320,7 +338,7 @@ class _Reading:
         if pragma == "refresh" and self.refresh is None and not _is_in_noscript(node):
             self.refresh = parse_refresh(content)
 
-    def page(self, dates: tuple[str, ...]) -> Page:
+    def page(self, dates: tuple[str, ...], title: str | None) -> Page:
         base = self.base or self.url
         followed = tuple(
             encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
@@ -339,6 +357,7 @@ class _Reading:
             self.truncated,
             dates,
             scripted=self.scripted,
+            title=title,
         )
 
 

@@ -51,7 +51,9 @@ class Candidates:
                 else self.visit(url, deeper, via, nofollow=nofollow)
                 for url, nofollow in links
             )
-        judged = Verdict(self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged)
+        judged = Verdict(
+            self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged, named=verdict.named
+        )
         return Settlement(lease, judged, found, listable=self.scope.unlisted(visit.url) is None)
 
     def _ours(self, page: Url, outcome: Outcome, links: Sequence[Link]) -> list[Link]:

@@ -36,6 +36,7 @@ PAGE: Final = frozenset({200, 203})  # 203: modified by a proxy (RFC 9110 15.3.4
 SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs scripts
 LOGIN_TEXT: Final = 1_000  # characters; a page with more text is more than a login form
 LONGEST: Final = 8_192  # characters of a canonical or a refresh: longer URLs are not fetched
+LONGEST_TYPE: Final = 100  # characters that are kept of a media type
 LONGEST_VALIDATOR: Final = 1_024  # characters of an ETag or a Last-Modified
 
 PDF: Final = b"%PDF-"
@@ -117,7 +118,7 @@ class Judge:
             return Verdict(Failed(Cause.REDIRECT_LOOP, f"{shown}{wants}"), facts)
         if lease.visit.hops >= self._rules.max_redirects:
             return Verdict(Failed(Cause.REDIRECTS, to), facts)
-        return Verdict(Moved(to), facts, (Link(to),))
+        return Verdict(Moved(to), facts, (Link(to),), named=(to,))
 
     def _target(self, location: str, base: str, url: Url) -> Url | None:
         """The target of a redirect of `url`. One to the same page of the published site leaves the copy: not a loop."""
@@ -139,6 +140,11 @@ class Judge:
     def _page(self, lease: Lease, reply: Response, now: datetime, page: Page | None) -> Verdict:
         url, facts = lease.visit.url, _header_facts(reply, now)
         essence, _ = _type(reply)
+        facts = facts._replace(
+            type=essence[:LONGEST_TYPE],
+            bytes=len(reply.body) if self.wants_body(reply.status, reply.headers) else None,
+            took=reply.took,
+        )
         if essence not in HTML:
             return self._document(url, reply, self._dated(facts), essence)
         if _is_blank(reply.body):
@@ -149,7 +155,12 @@ class Judge:
             markup = self.markup(lease, reply, now)
             page = markup.read() if markup else Page(url)
         stated = lastmod.from_page(page.dates, now) if page.dates else None
-        return self._html(url, reply, self._dated(facts._replace(stated=stated, content=page.content)), page)
+        return self._html(
+            url,
+            reply,
+            self._dated(facts._replace(stated=stated, content=page.content, title=page.title)),
+            page,
+        )
 
     def _dated(self, facts: Facts) -> Facts:
         return facts._replace(lastmod=lastmod.choose(facts, self._rules.ladder))
@@ -157,10 +168,13 @@ class Judge:
     def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""
         canonical = self._canonical(self._header_canonicals(url, reply))
-        links = (Link(canonical),) if canonical else ()
+        named = (canonical,) if canonical else ()
+        links = tuple(map(Link, named))
+        facts = facts._replace(canonical=_other(url, canonical))
         if essence not in self._rules.types:
-            return Verdict(Unlisted(Why.TYPE, essence), facts, links)
-        return Verdict(self._indexable(url, self._header_directives(reply), canonical, facts), facts, links)
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links, named=named)
+        outcome = self._indexable(url, self._header_directives(reply), canonical, facts)
+        return Verdict(outcome, facts, links, named=named)
 
     def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
         rules = self._rules
@@ -171,15 +185,20 @@ class Judge:
                 directives |= robots_meta.directives(rule)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
-        links, truncated = self._links(url, reply, page, directives, [canonical, refresh])
-        facts = facts._replace(unordered=_unordered(url, page, links), variant=self._variant(url, reply))
-        facts = facts._replace(look=self._look(url, page, directives, links))
+        links, named, truncated = self._links(url, reply, page, directives, [canonical, refresh])
+        facts = facts._replace(
+            unordered=_unordered(url, page, links),
+            variant=self._variant(url, reply),
+            look=self._look(url, page, directives, links),
+            canonical=_other(url, canonical),
+        )
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
-            return Verdict(Moved(refresh), facts, links, truncated=truncated)
+            return Verdict(Moved(refresh), facts, links, truncated=truncated, named=named)
         essence, _ = _type(reply)
         if essence not in rules.types:
-            return Verdict(Unlisted(Why.TYPE, essence), facts, links, truncated=truncated)
-        return Verdict(self._indexable(url, directives, canonical, facts), facts, links, truncated=truncated)
+            return Verdict(Unlisted(Why.TYPE, essence), facts, links, truncated=truncated, named=named)
+        outcome = self._indexable(url, directives, canonical, facts)
+        return Verdict(outcome, facts, links, truncated=truncated, named=named)
 
     def _look(self, url: Url, page: Page, directives: Directives, links: Iterable[Link]) -> Look | None:
         """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""
@@ -232,8 +251,8 @@ class Judge:
 
     def _links(
         self, url: Url, reply: Response, page: Page, directives: Directives, more: Iterable[Url | None]
-    ) -> tuple[tuple[Link, ...], bool]:
-        """The links of the page, and whether some were dropped. `more`: its canonical and refresh."""
+    ) -> tuple[tuple[Link, ...], tuple[Url, ...], bool]:
+        """The links of the page with `more`, its canonical and refresh; those of `more` that are no links; whether some were dropped."""
         others = dict.fromkeys(filter(None, more))
         left = html.MAX_LINK_BYTES - sum(map(len, others))
         followed, avoided, left = html.resolve(page, self._rules.normalise, left)
@@ -246,7 +265,11 @@ class Judge:
         for link in avoided:
             links.setdefault(link, True)
         links.pop(url, None)
-        return tuple(Link(to, nofollow) for to, nofollow in links.items()), page.truncated or left < 0
+        named = tuple(
+            to for to in others if to in links and not (to in followed or to in from_header or to in avoided)
+        )
+        read = tuple(Link(to, nofollow) for to, nofollow in links.items())
+        return read, named, page.truncated or left < 0
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
         """The links in Link fields."""
@@ -307,6 +330,11 @@ def _bare_host(url: Url) -> str:
 def _usable(url: Url | None) -> Url | None:
     """A canonical or refresh URL, unless it is too long to be fetched."""
     return url if url and len(url) <= LONGEST else None
+
+
+def _other(url: Url, canonical: Url | None) -> Url | None:
+    """The canonical of a page, unless it is the page itself."""
+    return canonical if canonical != url else None
 
 
 def _short(value: str | None) -> str | None:

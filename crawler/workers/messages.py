@@ -31,6 +31,7 @@ NONSENSE: Final = (
     RecursionError,
 )
 MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # and a canonical, and a refresh
+MOST_NAMED: Final = 2  # these
 # The part of a URL's form that all packages rely on: a host, and no character that could end a line, header or attribute.
 _URL: Final = re.compile(
     r"https?://(?:\[[0-9a-f:.]+\]|[!\"$-.0-9;<=>A-Z^-~]+)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
@@ -69,7 +70,7 @@ def written(seen: Seen) -> JSON:
     ended = [code(outcome), detail_of(outcome), outcome.until if isinstance(outcome, Later) else None]
     follow = [link.url for link in verdict.links if not link.nofollow]
     avoid = [link.url for link in verdict.links if link.nofollow]
-    return [ended, plain_facts(verdict.facts), follow, avoid, seen.truncated]
+    return [ended, plain_facts(verdict.facts), follow, avoid, list(verdict.named), seen.truncated]
 
 
 def read(said: JSON, lease: Lease) -> Seen:
@@ -78,15 +79,22 @@ def read(said: JSON, lease: Lease) -> Seen:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
         return Seen(unchanged(lease.prior))
-    ended, facts, follow, avoid, truncated = said
+    ended, facts, follow, avoid, named, truncated = said
     known = _facts(facts)
-    return Seen(Verdict(_outcome(known, *ended), known, _links(follow, avoid)), _flag(truncated))
+    verdict = Verdict(_outcome(known, *ended), known, _links(follow, avoid), named=_named(named))
+    return Seen(verdict, _flag(truncated))
 
 
 def _links(follow: JSON, avoid: JSON) -> tuple[Link, ...]:
     if not isinstance(follow, list) or not isinstance(avoid, list) or len(follow) + len(avoid) > MOST_LINKS:
         raise ValueError("no links of one page")
     return (*(Link(url_of(text)) for text in follow), *(Link(url_of(text), nofollow=True) for text in avoid))
+
+
+def _named(said: JSON) -> tuple[Url, ...]:
+    if not isinstance(said, list) or len(said) > MOST_NAMED:
+        raise ValueError("no canonical or redirect of one page")
+    return tuple(map(url_of, said))
 
 
 def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Outcome:
@@ -130,6 +138,7 @@ def text_of(text: JSON) -> str:
 def _text(text: JSON, most: int) -> str:
     if not isinstance(text, str) or len(text) > most:
         raise ValueError("no text")
+    text.encode()  # half of a surrogate pair is none either
     return text
 
 
@@ -152,6 +161,7 @@ def _flag(value: JSON) -> bool:
 
 _CHECKS: Final[Mapping[serialise.Form, Callable[[JSON], Any]]] = {
     serialise.STATUS: lambda value: int(_number(value, 100, 999)),
+    serialise.COUNT: lambda value: int(_number(value, 0, LATEST)),
     serialise.TEXT: text_of,
     serialise.URL: url_of,
     serialise.FLAG: _flag,

@@ -35,6 +35,7 @@ def samples(hint: Any, number: int) -> Iterator[Any]:
     moment = datetime(2024, 2, 29, 12, tzinfo=UTC) + timedelta(days=number)
     by_type: dict[Any, list[Any]] = {
         int: [200 + number],
+        int | None: [number, 0, None],
         bool: [True, False],
         datetime | None: [moment, None],
         str | None: [f"text {number}", None],

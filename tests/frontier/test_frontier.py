@@ -417,6 +417,27 @@ async def test_the_next_run_may_ask_what_changed_and_knows_the_links(bench: Benc
     assert (await bench.frontier.balance()).discovered == 2, "a page nobody links to any more falls out"
 
 
+async def test_what_a_page_only_names_leads_on_and_is_no_link(bench: Bench) -> None:
+    await bench.ready()
+    other, both = Url(SITE + "/other"), Url(SITE + "/both")
+    facts = Facts(200, Validators('"e"'), canonical=other)
+    [lease] = await bench.leases()
+    verdict = Verdict(Unlisted(Why.NOINDEX), facts, named=(other,))
+    await bench.frontier.settle([Settlement(lease, verdict, (page("/both"), page("/other")))])
+    assert [await bench.frontier.linking(url) for url in (both, other)] == [1, 0]
+    assert set(await bench.frontier.links(lease)) == {Link(both), Link(other)}
+    assert {lease.visit.url for lease in await bench.leases()} == {both, other}
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([Visit(ROOT)])
+    [lease] = await bench.leases()
+    assert lease.prior
+    unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
+    await bench.frontier.settle([Settlement(lease, unchanged, (page("/both"), page("/other")))])
+    assert [await bench.frontier.linking(url) for url in (both, other)] == [1, 0], "also after a 304"
+
+
 async def test_other_settings_trust_nothing_of_the_last_run(bench: Bench) -> None:
     await bench.ready()
     await finish(bench, Facts(200, Validators('"e"')))

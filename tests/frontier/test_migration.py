@@ -86,5 +86,20 @@ def test_a_migrated_state_has_the_form_of_a_new_one(state: str) -> None:
         assert migrated.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION
 
 
+def test_redirects_and_canonicals_of_an_earlier_state_are_told_from_links(state: str) -> None:
+    with closing(sqlite3.connect(state)) as db:
+        ends = "SELECT url, detail FROM url WHERE run = 2 AND outcome = ? ORDER BY url"
+        ended = {kind: db.execute(ends, (kind,)).fetchall() for kind in ("moved", "unlisted:canonical")}
+        edges = db.execute("SELECT count(*) FROM url, json_each(links) WHERE run = 2").fetchone()[0]
+    with closing(open_state(state, read_only=False)) as db:
+        led = "SELECT source, target FROM links WHERE kind = ? ORDER BY source"
+        assert db.execute(led, ("redirect",)).fetchall() == ended["moved"] != []
+        assert db.execute(led, ("canonical",)).fetchall() == ended["unlisted:canonical"] != []
+        linked = db.execute(led, ("link",)).fetchall()
+        assert linked
+        assert set(linked).isdisjoint(ended["moved"] + ended["unlisted:canonical"])
+        assert db.execute("SELECT count(*) FROM links").fetchone()[0] == edges
+
+
 def test_each_version_leads_to_the_next() -> None:
     assert list(MIGRATIONS) == list(range(min(MIGRATIONS), schema.VERSION))

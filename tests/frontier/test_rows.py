@@ -70,6 +70,10 @@ async def test_all_rows_in_order(
     by_path = {page.url.removeprefix(origin): page for page in every}
     names = {page.id: page.url.removeprefix(origin) for page in every}
     assert by_path["/guides/missing"].outcome == "failed:not-found"
+    broken, shop = by_path["/guides/missing"], by_path["/lanterns/"]
+    assert (broken.title, broken.type, broken.bytes, broken.took) == (None, None, None, None)
+    assert shop.title
+    assert (shop.type, shop.bytes and shop.bytes > 500, shop.took is not None) == ("text/html", True, True)
     tin = by_path["/lanterns/tin"]
     assert tin.seed
     assert (tin.seed.kind, tin.seed.name) == (SeedKind.SITEMAP, f"{origin}/old-sitemap.xml")

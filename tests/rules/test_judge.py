@@ -45,6 +45,51 @@ def head(markup: str) -> str:
     return f"<!doctype html><head><title>t</title>{markup}</head><body>text"
 
 
+def test_what_is_kept_of_a_page_for_reports() -> None:
+    markup = (
+        "<!doctype html><svg><title>no</title></svg><title> A \n title\x01 &amp; \ud83d\ude00 </title><p>text"
+    )
+    body = markup.encode("utf-16", "surrogatepass").decode("utf-16").encode()
+    facts = judged(html=body).facts
+    assert facts
+    assert (facts.title, facts.type, facts.bytes) == ("A title & \N{GRINNING FACE}", "text/html", len(body))
+    pdf = judged(headers={"Content-Type": "application/pdf"}).facts
+    assert pdf
+    assert (pdf.title, pdf.type, pdf.bytes) == (None, "application/pdf", None), "its body is not read"
+    lease = Lease(1, 1, Visit(URL))
+    took = Judge(Rules("x", Normaliser()))(lease, Response(200, body=b"<p>text", took=7), NOW).facts
+    assert took and took.took == 7  # noqa: PT018 - for mypy
+    known = Prior(Listed(), facts)
+    assert judged(304, prior=known).facts == facts, "a 304 keeps them"
+
+
+@pytest.mark.parametrize(
+    ("markup", "canonical", "named"),
+    [
+        (head(""), None, ()),
+        (head("<link rel=canonical href=/dir/page>"), None, ()),
+        (head("<link rel=canonical href=/a>"), "/a", ("/a",)),
+        (head("<link rel=canonical href=/a>") + "<a href=/a>", "/a", ()),
+        (head("<link rel=canonical href=/a>") + "<a rel=nofollow href=/a>", "/a", ()),
+        (head("<meta name=robots content=noindex><link rel=canonical href=/a>"), "/a", ("/a",)),
+        (head("<meta http-equiv=refresh content='0;url=/r'>"), None, ("/r",)),
+        (
+            head("<meta http-equiv=refresh content='0;url=/r'><link rel=canonical href=/a>"),
+            "/a",
+            ("/a", "/r"),
+        ),
+    ],
+)
+def test_what_a_page_only_names_is_no_link_of_it(
+    markup: str, canonical: str | None, named: tuple[str, ...]
+) -> None:
+    verdict = judged(html=markup)
+    assert verdict.facts
+    assert verdict.facts.canonical == (canonical and SITE + canonical)
+    assert verdict.named == tuple(SITE + path for path in named)
+    assert set(verdict.named) <= {link.url for link in verdict.links}, "it is visited all the same"
+
+
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
@@ -165,7 +210,9 @@ def test_other_types_can_be_listed_and_their_headers_count() -> None:
     page = judged(html=b"<a href=/a>", types=types)
     assert page.outcome == Unlisted(Why.TYPE, "text/html"), "and no others"
     assert page.links, "which lead on all the same"
-    assert copy == Verdict(Unlisted(Why.CANONICAL, SITE + "/a"), Facts(200), (Link(Url(SITE + "/a")),))
+    other = Url(SITE + "/a")
+    facts = Facts(200, type="application/pdf", canonical=other)
+    assert copy == Verdict(Unlisted(Why.CANONICAL, other), facts, (Link(other),), named=(other,))
 
 
 @pytest.mark.parametrize(

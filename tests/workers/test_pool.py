@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from crawler.app.job import open_job
 from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
-from crawler.frontier.sqlite.rows import settled_row
+from crawler.frontier.sqlite.rows import LinkIds, settled_row
 from crawler.model import serialise
 from crawler.model.facts import Facts, Lastmod, Look, Validators
 from crawler.model.lease import Lease, Prior
@@ -55,6 +55,11 @@ FACTS = Facts(
     "4567",
     Url("http://a.example/b.html"),
     Look.SHELL,
+    "A title",
+    "text/html",
+    1_000,
+    12,
+    Url("http://a.example/c"),
 )
 NO_FACTS = [None] * len(serialise.FACTS)
 OUTCOMES: list[Outcome] = [
@@ -67,7 +72,7 @@ OUTCOMES: list[Outcome] = [
 @pytest.mark.parametrize("truncated", [False, True])
 def test_what_a_visit_brought_is_the_same_at_home(outcome: Outcome, truncated: bool) -> None:
     links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/%C3%A4"), nofollow=True))
-    seen = Seen(Verdict(outcome, FACTS, links), truncated)
+    seen = Seen(Verdict(outcome, FACTS, links, named=(links[0].url,)), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
     assert messages.read(json.loads(json.dumps(messages.written(seen))), lease) == seen
 
@@ -85,19 +90,23 @@ def test_a_page_that_did_not_change_is_told_by_its_lease() -> None:
     "said",
     [
         None, [], {}, 1,
-        [["listed", "", None], NO_FACTS, ["javascript:x"], [], False],
-        [["listed", "", None], NO_FACTS, ["http://x/ä"], [], False],
-        [["listed", "", None], NO_FACTS, [1], [], False],
-        [["listed", "", None], NO_FACTS, None, [], False],
-        [["gone", "", None], NO_FACTS, [], [], False],
-        [["unlisted:x", "", None], NO_FACTS, [], [], False],
-        [["later:dns", "", "soon"], NO_FACTS, [], [], False],
-        [["later:dns", "", None], NO_FACTS, [], [], False],
-        [["moved", "x", None], NO_FACTS, [], [], False],
-        [["listed", "", None], [1], [], [], False],
-        [["listed", "", None], ["?", *NO_FACTS[1:]], [], [], False],
-        [["listed", "", None], [200, None, None, 1e300, "header", None, False, None, None, None, None, None], [], [], False],
-        [["listed", "", None], [200, None, None, None, None, "x", False, None, None, None, None, None], [], [], False],
+        [["listed", "", None], NO_FACTS, ["javascript:x"], [], [], False],
+        [["listed", "", None], NO_FACTS, ["http://x/ä"], [], [], False],
+        [["listed", "", None], NO_FACTS, [1], [], [], False],
+        [["listed", "", None], NO_FACTS, None, [], [], False],
+        [["gone", "", None], NO_FACTS, [], [], [], False],
+        [["unlisted:x", "", None], NO_FACTS, [], [], [], False],
+        [["later:dns", "", "soon"], NO_FACTS, [], [], [], False],
+        [["later:dns", "", None], NO_FACTS, [], [], [], False],
+        [["moved", "x", None], NO_FACTS, [], [], [], False],
+        [["listed", "", None], [1], [], [], [], False],
+        [["listed", "", None], ["?", *NO_FACTS[1:]], [], [], [], False],
+        [["listed", "", None], [200, None, None, 1e300, *NO_FACTS[4:]], [], [], [], False],
+        [["listed", "", None], [200, None, None, None, None, "x", *NO_FACTS[6:]], [], [], [], False],
+        [["listed", "", None], NO_FACTS, [], [], ["x"], False],
+        [["listed", "", None], NO_FACTS, [], [], ["http://x/"] * 3, False],
+        [["listed", "", None], [*NO_FACTS[:10], "\ud800", *NO_FACTS[11:]], [], [], [], False],
+        [["listed", "", None], [200, *NO_FACTS[1:12], -1, *NO_FACTS[13:]], [], [], [], False],
     ],
     ids=repr,
 )  # fmt: skip
@@ -309,7 +318,7 @@ def test_what_a_worker_says_wrong_is_refused_or_does_no_harm(outcome: Outcome, d
         assert origin(link.url)
         assert host(link.url)
         assert not scope("http://x.example/").belongs(link.url) or host(link.url) == "x.example"
-    row = settled_row(Settlement(held, seen.verdict, ()), [], 0.0)
+    row = settled_row(Settlement(held, seen.verdict, ()), LinkIds(), 0.0)
     db = sqlite3.connect(":memory:")
     stored = db.execute(
         "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import PATTERNS
+from crawler.frontier.sqlite.schema import PATTERNS, VIEWS
 
 # By version: what makes a state of it into one of the next. A test holds the result to `schema.TABLES`.
 MIGRATIONS: Final = {
@@ -55,4 +55,22 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         DROP INDEX open;
     """
     + PATTERNS,
+    # Whether a page also links to its canonical is known once it is read anew, as every page is (`resume.READ`).
+    11: """
+        ALTER TABLE url ADD COLUMN named INTEGER;
+        ALTER TABLE url ADD COLUMN title TEXT; ALTER TABLE url ADD COLUMN type TEXT;
+        ALTER TABLE url ADD COLUMN bytes INTEGER; ALTER TABLE url ADD COLUMN took INTEGER;
+        ALTER TABLE url ADD COLUMN canonical TEXT;
+        UPDATE url SET named = 1 WHERE outcome = 'moved' AND status BETWEEN 300 AND 399 AND links IS NOT NULL;
+        UPDATE url SET canonical = detail WHERE outcome = 'unlisted:canonical';
+        UPDATE url SET named = 1, links = (
+            SELECT json_group_array(id) FROM (
+                SELECT id FROM url AS c WHERE c.url = url.canonical
+                UNION ALL SELECT value FROM json_each(url.links)
+                WHERE value <> (SELECT id FROM url AS c WHERE c.url = url.canonical)
+            )
+        )
+        WHERE (SELECT id FROM url AS c WHERE c.url = url.canonical) IN (SELECT value FROM json_each(url.links));
+    """
+    + VIEWS,
 }

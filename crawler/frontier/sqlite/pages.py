@@ -24,7 +24,7 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run WHERE u.url = :url
 
 LINKING = """
 SELECT count(*) FROM url AS p WHERE p.run = :run AND EXISTS
-    (SELECT 1 FROM json_each(p.links) WHERE abs(value) = (SELECT id FROM url WHERE url = :url))
+    (SELECT 1 FROM json_each(p.links) WHERE key >= coalesce(p.named, 0) AND abs(value) = (SELECT id FROM url WHERE url = :url))
 """
 
 ENTRIES = """

@@ -59,6 +59,13 @@ class DueRow(NamedTuple):
     detail: str | None
 
 
+class LinkIds(NamedTuple):
+    """The ids of what a page leads to."""
+
+    links: list[int] | None = None  # below zero: nofollow; None leaves the remembered ones
+    named: int = 0  # of these, at their head, that the page only names: its canonical, where it redirects to
+
+
 class SettledRow(NamedTuple):
     """What became of a visit; its facts follow in the same row."""
 
@@ -66,20 +73,21 @@ class SettledRow(NamedTuple):
     outcome: str
     detail: str | None
     links: list[int] | None
+    named: int  # of these, at their head, that the page only names: its canonical, where it redirects to
     unchanged: bool
     patience: float  # seconds
     answered: bool
     listable: bool
 
 
-def settled_row(settlement: Settlement, links: list[int] | None, patience: float) -> list[Any]:
+def settled_row(settlement: Settlement, links: LinkIds, patience: float) -> list[Any]:
     """A `SettledRow` and its facts. `patience`: see `keep_failing.patience`."""
     verdict = settlement.verdict
     row = SettledRow(
         settlement.lease.id,
         code(verdict.outcome),
         detail_of(verdict.outcome) or None,
-        links,
+        *links,
         verdict.unchanged,
         patience,
         verdict.facts is not None and not isinstance(verdict.outcome, Failed),

@@ -6,7 +6,7 @@ in `migrations`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 11
+VERSION = 12
 
 # What the rounds need (`rounds`): URLs of a pattern that may be a crawler trap are held, and asked for in batches.
 PATTERNS = """
@@ -35,6 +35,28 @@ CREATE INDEX open ON url (depth) WHERE state IN (0, 1, 2);
 CREATE INDEX held ON url (trap, sample) WHERE state = -1;
 CREATE INDEX patterned ON url (trap, round) WHERE trap IS NOT NULL;
 CREATE INDEX barred ON url (published) WHERE outcome = 'unlisted:trap';
+"""
+
+# What anybody's SQL may rely on (docs/state.md): tables change, views do not.
+VIEWS = """
+CREATE VIEW pages AS
+SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE 'open' END AS outcome,
+    CASE WHEN u.state = 3 THEN u.detail END AS detail, u.status, u.title, u.type, u.bytes, u.took,
+    datetime(u.lastmod, 'unixepoch') AS lastmod, u.source, u.depth, v.url AS via,
+    CASE s.kind WHEN 0 THEN 'start' WHEN 1 THEN 'input' WHEN 2 THEN s.name END AS seed,
+    u.content, u.canonical, u.was, datetime(u.was_lastmod, 'unixepoch') AS was_lastmod,
+    datetime(u.settled, 'unixepoch') AS settled
+FROM url AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
+CREATE VIEW links AS
+SELECT p.url AS source, t.url AS target, 'link' AS kind, j.value < 0 AS nofollow
+FROM url AS p, json_each(p.links) AS j JOIN url AS t ON t.id = abs(j.value)
+WHERE p.run = (SELECT max(number) FROM run) AND p.state = 3 AND j.key >= coalesce(p.named, 0)
+UNION ALL
+SELECT url, detail, 'redirect', 0 FROM url
+WHERE run = (SELECT max(number) FROM run) AND state = 3 AND outcome = 'moved'
+UNION ALL
+SELECT url, canonical, 'canonical', 0 FROM url
+WHERE run = (SELECT max(number) FROM run) AND state = 3 AND canonical IS NOT NULL;
 """
 
 # url.state
@@ -121,11 +143,17 @@ CREATE TABLE url (
     was TEXT,                              -- the outcome in the run before
     was_lastmod INTEGER,
     links TEXT,                            -- JSON array of ids; below zero: nofollow
+    named INTEGER,                         -- the first of these that it only names: canonical, redirect; NULL: none
     failing REAL,                          -- when it failed first since it was answered last
     published INTEGER,                     -- the last publication that it is in
     tail INTEGER NOT NULL DEFAULT 0,       -- 1: failed and asked again, after all others
     seed INTEGER,                          -- what named it, the first by kind and id; NULL: links alone
     look TEXT,                             -- what kind of page it is, if it may hide the site
+    title TEXT,
+    type TEXT,                             -- essence of the media type
+    bytes INTEGER,                         -- decoded
+    took INTEGER,                          -- milliseconds from the request to the last byte
+    canonical TEXT,                        -- another URL that it names as canonical
     trap INTEGER,                          -- the pattern that it lies in
     sample INTEGER,                        -- its place there: a hash of its text
     found INTEGER NOT NULL DEFAULT 0,      -- the round in which it became known
@@ -143,4 +171,5 @@ CREATE INDEX out ON url (due) WHERE state IN (1, 2);
 CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 """
     + PATTERNS
+    + VIEWS
 )

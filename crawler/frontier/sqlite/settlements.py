@@ -10,7 +10,7 @@ from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import Discovery
 from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.patterns import PatternTable
-from crawler.frontier.sqlite.rows import FACT_COLUMNS, SettledRow, named, settled_row
+from crawler.frontier.sqlite.rows import FACT_COLUMNS, LinkIds, SettledRow, named, settled_row
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.settlement import Settlement
@@ -36,6 +36,7 @@ UPDATE url SET
     state = 3, token = NULL, due = NULL, settled = :now,
     outcome = s.outcome, detail = s.detail,
     links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
+    named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN url.named END,
     learned = CASE WHEN s.stays THEN learned ELSE :run END,
     {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)},
     {_KEPT},
@@ -107,11 +108,15 @@ class Settlements:
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
         return set(json.loads(self._db.one(VALID, {"leases": pairs})[0]))
 
-    def _link_ids(self, settlement: Settlement) -> list[int] | None:
-        """The ids of what a page links to; None leaves the remembered ones."""
-        if settlement.verdict.unchanged or not settlement.found or self._patience(settlement):
-            return None
-        return self._discovery.link_ids(settlement.found)
+    def _link_ids(self, settlement: Settlement) -> LinkIds:
+        found, named = settlement.found, settlement.verdict.named
+        if settlement.verdict.unchanged or not found or self._patience(settlement):
+            return LinkIds()
+        if not named:
+            return LinkIds(self._discovery.link_ids(found))
+        first = self._discovery.link_ids([visit for visit in found if visit.url in named])
+        rest = self._discovery.link_ids([visit for visit in found if visit.url not in named])
+        return LinkIds([*first, *rest], len(first))
 
 
 def _good(done: Sequence[Settlement]) -> Mapping[str, int]:

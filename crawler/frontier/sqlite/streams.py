@@ -18,16 +18,16 @@ EDGES: Final = 500
 _COLUMNS: Final = """
 SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
        CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
-       s.kind, s.name, s.depth
+       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took
 FROM url AS u LEFT JOIN seed AS s ON s.id = u.seed
 """
 _PAGE_ROWS: Final = f"{_COLUMNS} WHERE u.url > :after ORDER BY u.url LIMIT :limit"
 _ROWS_OF: Final = f"{_COLUMNS} WHERE u.id IN (SELECT value FROM json_each(:ids))"
-# Where a URL moved to and what it names as canonical stand in its detail, and among its links as well.
 _EDGE_ROWS: Final = """
-SELECT u.id, u.url, u.outcome, u.links, t.id
-FROM url AS u LEFT JOIN url AS t ON t.url = u.detail AND u.outcome IN ('moved', 'unlisted:canonical')
-WHERE u.url > :after AND u.run = :run AND u.state = 3 AND (u.links IS NOT NULL OR t.id IS NOT NULL)
+SELECT u.id, u.url, u.links, coalesce(u.named, 0), r.id, c.id FROM url AS u
+LEFT JOIN url AS r ON r.url = u.detail AND u.outcome = 'moved' LEFT JOIN url AS c ON c.url = u.canonical
+WHERE u.url > :after AND u.run = :run AND u.state = 3
+AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
 ORDER BY u.url LIMIT :limit
 """
 _RUN_ROWS: Final = """
@@ -59,7 +59,7 @@ def rows_of(db: Readable, ids: Sequence[int]) -> Mapping[int, PageRow]:
 def edge_rows(db: Readable, after: str) -> Sequence[EdgeRow]:
     """Where the URLs of the newest run behind `after` lead."""
     given = {"after": after, "run": db.run, "limit": EDGES}
-    return [_edges(*row) for row in db.all(_EDGE_ROWS, given)]
+    return [_edges(row) for row in db.all(_EDGE_ROWS, given)]
 
 
 def run_rows(db: Readable) -> Sequence[RunRow]:
@@ -78,28 +78,15 @@ def run_rows(db: Readable) -> Sequence[RunRow]:
 
 
 def _page(row: tuple[Any, ...]) -> PageRow:
-    number, url, run, outcome, detail, status, depth, was, lastmod, source, was_lastmod, content, *seed = row
-    kind, name, nested = seed
-    return PageRow(
-        number,
-        Url(url),
-        run,
-        outcome or "",
-        detail or "",
-        status,
-        depth,
-        was,
-        lastmod,
-        source,
-        was_lastmod,
-        content,
-        None if kind is None else Seed(SeedKind(kind), name, nested),
+    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took = row
+    seed = None if kind is None else Seed(SeedKind(kind), name, nested)
+    return PageRow._make(
+        (number, Url(url), run, outcome or "", detail or "", *known, seed, title, essence, size, took)
     )
 
 
-def _edges(number: int, url: str, outcome: str, links: str | None, to: int | None) -> EdgeRow:
-    target = to or 0
-    others = [link for link in json.loads(links) if abs(link) != target] if links else []
-    if outcome == "moved":
-        return EdgeRow(number, Url(url), others, redirect=target)
-    return EdgeRow(number, Url(url), others, canonical=target)
+def _edges(row: tuple[Any, ...]) -> EdgeRow:
+    number, url, links, named, redirect, canonical = row
+    return EdgeRow(
+        number, Url(url), json.loads(links)[named:] if links else (), redirect or 0, canonical or 0
+    )
