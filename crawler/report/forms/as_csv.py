@@ -4,7 +4,6 @@ Titles and URLs come from the site: a cell that begins as a formula does gets a 
 """
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from crawler.parse.credentials import masked
 from crawler.report.report import Item, Report
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = frozenset("=+-@\t\r")
 
 
 def rendered(report: Report) -> str:
@@ -31,18 +30,26 @@ def _cells(item: Item) -> Sequence[Any]:
     return item.url, item.status, item.detail, item.links
 
 
+class _Echo:
+    """A file that hands back what is written to it, which a `csv.writer` then returns."""
+
+    @staticmethod
+    def write(text: str) -> str:
+        return text
+
+
+_WRITER: Final = csv.writer(_Echo())
+
+
 def line(cells: Sequence[Any]) -> str:
     """One row."""
-    out = io.StringIO()
-    csv.writer(out).writerow([cell(value) for value in cells])
-    return out.getvalue()
+    row: Any = _WRITER.writerow([cell(value) if isinstance(value, str) else value for value in cells])
+    return str(row)
 
 
-def cell(value: Any) -> Any:
-    """A value as a spreadsheet may see it: text that begins as a formula is told to be text. No lone surrogates."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return value
-    text = masked(value).replace("\0", "").encode("utf-8", "backslashreplace").decode()
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def cell(value: str) -> str:
+    """A text as a spreadsheet may see it: one that begins as a formula is told to be text. No lone surrogates."""
+    text = masked(value)
+    if not text.isascii() or "\0" in text:
+        text = text.replace("\0", "").encode("utf-8", "backslashreplace").decode()
+    return f"'{text}" if text[:1] in _FORMULA else text

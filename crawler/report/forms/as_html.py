@@ -20,7 +20,7 @@ from crawler.report.catalogue import GROUPED, Code
 from crawler.report.forms import svg
 from crawler.report.forms.as_text import UNFINISHED, difference, measure
 from crawler.report.log import duration
-from crawler.report.overview import Folder
+from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
 from crawler.report.report import Report
 from crawler.report.words import counted, minute, short, shortened, size
@@ -190,7 +190,8 @@ def _folders(folders: Sequence[Folder]) -> list[svg.Part]:
             f"t{_shade(folder)}",
             f"{printable(masked(folder.name), SHOWN)}: {counted(folder.urls, 'URL')}, {folder.failed:,} failed",
         )
-        for folder in sorted(folders, key=lambda folder: -folder.urls)
+        for folder in folders
+        if folder.name != ELSEWHERE
     ]
 
 

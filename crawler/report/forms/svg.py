@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 WIDTH: Final = 960
 CHARACTER: Final = 7.2  # units, of a label of 12
 LINE: Final = 18
+SHORTEST: Final = 5  # characters of a label that is cut
 
 
 class Part(NamedTuple):
@@ -38,7 +39,7 @@ def stacked(parts: Sequence[Part], title: str, height: int = 34) -> str:
     for part in parts:
         width = max(2.0, (WIDTH - gaps) * part.value / whole)
         box = Box(x, 0, min(width, WIDTH - x), height)
-        inner.append(_filled(box, part, f"{part.label}: {part.value:,}"))
+        inner.append(_filled(box, part, f"{part.label}: {part.value:,}", _one_line(part, box)))
         x += width + 2
     return _svg(WIDTH, height, title, inner)
 
@@ -64,7 +65,13 @@ def treemap(parts: Sequence[Part], title: str, height: int = 320) -> str:
     shown = [part for part in parts if part.value > 0]
     boxes = squarified([part.value for part in shown], Box(0, 0, WIDTH, height))
     return _svg(
-        WIDTH, height, title, [_filled(box, part, part.note) for box, part in zip(boxes, shown, strict=True)]
+        WIDTH,
+        height,
+        title,
+        [
+            _filled(box, part, part.note, _two_lines(part, box))
+            for box, part in zip(boxes, shown, strict=True)
+        ],
     )
 
 
@@ -121,23 +128,33 @@ def _row(row: Sequence[float], room: Box) -> tuple[list[Box], Box]:
     return boxes, Box(room.x, room.y + thick, width, max(0.0, height - thick))
 
 
-def _filled(box: Box, part: Part, tip: str) -> str:
-    """A rectangle with its label, as far as that fits."""
+def _filled(box: Box, part: Part, tip: str, lines: Sequence[str]) -> str:
+    """A rectangle with its lines of text."""
     x, y, width, height = box
-    labels = [text for text in (part.label, f"{part.value:,}") if _length(text) + 10 < width]
-    fits = (
-        labels if height >= 2 * LINE + 4 else labels[-1:] if len(labels) == 1 or height < LINE else labels[:1]
-    )
-    if height < LINE:
-        fits = []
-    elif height < 2 * LINE + 4 and len(labels) == 2 and _length(f"{part.label} {part.value:,}") + 10 < width:
-        fits = [f"{part.label} {part.value:,}"]
+    top = y + (16 if height >= 2 * LINE + 4 else height / 2 + 4)
     words = "".join(
-        f'<text class="on" x="{x + 6:.1f}" y="{y + 16 + place * LINE + max(0.0, (height - 24) / 2 if height < 2 * LINE + 4 else 0):.1f}">{escape(text)}</text>'
-        for place, text in enumerate(fits)
+        f'<text class="on" x="{x + 6:.1f}" y="{top + place * LINE:.1f}">{escape(text)}</text>'
+        for place, text in enumerate(lines)
     )
-    inset = f'x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{max(0.5, width - 1):.1f}" height="{max(0.5, height - 1):.1f}"'
-    return f'<g><title>{escape(tip)}</title><rect class="{part.css}" {inset} rx="2"/>{words}</g>'
+    size = f'width="{max(0.5, width - 1):.1f}" height="{max(0.5, height - 1):.1f}"'
+    rect = f'<rect class="{part.css}" x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" {size} rx="2"/>'
+    return f"<g><title>{escape(tip)}</title>{rect}{words}</g>"
+
+
+def _one_line(part: Part, box: Box) -> Sequence[str]:
+    """The label and the number, or the number, or nothing."""
+    texts = (f"{part.label} {part.value:,}", f"{part.value:,}")
+    return [text for text in texts if _length(text) + 10 < box.width][:1]
+
+
+def _two_lines(part: Part, box: Box) -> Sequence[str]:
+    """The label, cut where it must be, and the number; nothing where hardly a word fits."""
+    room = int((box.width - 10) / CHARACTER)
+    if box.height < LINE or (room < len(part.label) and room < SHORTEST):
+        return []
+    label = part.label if len(part.label) <= room else part.label[: room - 1] + "…"
+    number = f"{part.value:,}"
+    return [label, number] if box.height >= 2 * LINE + 4 and len(number) <= room else [label]
 
 
 def _runs(points: Sequence[tuple[float, float] | None]) -> Iterator[list[tuple[float, float]]]:
