@@ -168,6 +168,7 @@ async def test_session_ids_of_any_name_end(tmp_path: Path) -> None:
     assert len(result.dates) <= 4, "copies of a page are not listed"
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_facets_end(tmp_path: Path) -> None:
     result = await check(sites.facets(), tmp_path)
     assert [trap.kind for trap in result.traps] == ["query"]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -20,6 +20,7 @@ from crawler.cli.demo.site import Answer, Site
 from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
 from crawler.rules import trap_patterns, traps
+from tests.engine.conftest import SMALL
 from tests.engine.test_crawl import settings
 from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
 
@@ -83,11 +84,11 @@ def calendar(path: str, _: dict[str, str]) -> Answer:
 
 
 def facets(_: str, query: dict[str, str]) -> Answer:
-    """600 URLs with 23 texts that lead to each other."""
+    """120 URLs with 5 texts that lead to each other."""
     number = int(query["n"])
     return html(
-        f"text {number * 7 % 23:x}{'z' * (number * 7 % 23)}",
-        *(f"/f?n={number * 3 % 600 + k}" for k in range(3)),
+        f"text {'z' * (number * 7 % 5)}",
+        *(f"/f?n={number * 3 % 120 + k}" for k in range(3)),
     )
 
 
@@ -95,11 +96,11 @@ def topic(_: str, query: dict[str, str]) -> Answer:
     """A forum: each topic has its own content and leads to some others."""
     number = int(query["t"])
     words = blake2b(str(number).encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
-    return html(words, *(f"/topic?t={n}" for n in (number + 1, number + 7, number * 2) if n < 400))
+    return html(words, *(f"/topic?t={n}" for n in (number + 1, number + 7, number * 2) if n < 100))
 
 
 MIXED: dict[str, Page] = {
-    "/": start("/cal/2020/01", *(f"/f?n={n * 50}" for n in range(12)), "/topic?t=0", "/plain"),
+    "/": start("/cal/2020/01", *(f"/f?n={n * 10}" for n in range(12)), "/topic?t=0", "/plain"),
     "/cal/*": calendar,
     "/cal/2020/*": calendar,
     **{f"/cal/{year}/*": calendar for year in range(2009, 2031)},
@@ -147,6 +148,7 @@ def asked(site: Site, since: int = 0) -> list[str]:
 # -- the order of arrival -----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_neither_tasks_nor_delays_change_what_is_asked_for_and_listed(tmp_path: Path) -> None:
     seen = set()
     for delay, tasks in [(0.0, 1), (0.0, 16), (0.03, 4), (0.03, 16), (0.03, 64)]:
@@ -155,12 +157,13 @@ async def test_neither_tasks_nor_delays_change_what_is_asked_for_and_listed(tmp_
             seen.add((tuple(result.listed), tuple(asked(site)), tuple(sorted(result.outcomes.items()))))
     assert len(seen) == 1
     listed = result.listed
-    assert sum(path.startswith("/topic") for path in listed) == 400, "a forum is crawled whole"
-    assert sum(path.startswith("/f?") for path in listed) == 23, "each text once"
+    assert sum(path.startswith("/topic") for path in listed) == 100, "a forum is crawled whole"
+    assert sum(path.startswith("/f?") for path in listed) == 5, "each text once"
     assert sum(path.startswith("/cal") for path in listed) == 1
     assert {trap.kind for trap in result.traps} == {"calendar", "query"}
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("tasks", [1, 16])
 async def test_a_crawl_in_portions_lists_what_one_at_a_time_lists(tmp_path: Path, tasks: int) -> None:
     with served(MIXED, delay=0.002) as (site, origin):
@@ -169,7 +172,7 @@ async def test_a_crawl_in_portions_lists_what_one_at_a_time_lists(tmp_path: Path
         begun, runs = len(site.log), 0
         while True:
             part = await crawl(
-                origin, tmp_path, concurrency=tasks, max_pages=97, state=str(tmp_path / "s.db")
+                origin, tmp_path, concurrency=tasks, max_pages=29, state=str(tmp_path / "s.db")
             )
             runs += 1
             if part.ending is Ending.COMPLETE:
@@ -179,28 +182,41 @@ async def test_a_crawl_in_portions_lists_what_one_at_a_time_lists(tmp_path: Path
     assert part.listed == whole.listed
 
 
+IN_SMALL_BATCHES: Final = f"from crawler.rules import traps; vars(traps).update({SMALL!r}); "
+
+
 def command(origin: str, folder: Path, *more: str) -> list[str]:
     return [
-        sys.executable, "-c", MAIN, "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
+        sys.executable, "-c", IN_SMALL_BATCHES + MAIN, "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
         str(folder / "s.db"), "-o", str(folder / "out"), *more,
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tasks", "processes"), [("1", "1"), ("4", "2"), ("16", "1"), ("16", "2")])
-def test_a_kill_changes_nothing(tmp_path: Path, tasks: str, processes: str) -> None:
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str, dict[str, bytes]]]:
+    """A site that is served, where, and the sitemaps of a crawl that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
     with served(MIXED, delay=0.004) as (site, origin):
-        assert subprocess.run(command(origin, tmp_path / "calm"), cwd=ROOT, check=False).returncode == 0
-        words = command(origin, tmp_path / "killed", "--concurrency", tasks, "--processes", processes)
-        # By what the site saw and not by the clock.
-        for enough in (14, 200, 500):
-            begun = len(site.log)
-            running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
-            while len(site.log) - begun < enough and running.poll() is None:
-                time.sleep(0.002)
-            running.kill()
-            running.wait()
-        assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
-    assert sitemaps(tmp_path / "killed") == sitemaps(tmp_path / "calm")
+        assert subprocess.run(command(origin, folder), cwd=ROOT, check=False).returncode == 0
+        yield site, origin, sitemaps(folder)
+
+
+@pytest.mark.parametrize(("tasks", "processes"), [("1", "1"), ("4", "2"), ("16", "1"), ("16", "2")])
+def test_a_kill_changes_nothing(
+    tmp_path: Path, uninterrupted: tuple[Site, str, dict[str, bytes]], tasks: str, processes: str
+) -> None:
+    site, origin, expected = uninterrupted
+    words = command(origin, tmp_path, "--concurrency", tasks, "--processes", processes)
+    # By what the site saw and not by the clock.
+    for enough in (14, 60, 120):
+        begun = len(site.log)
+        running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
+        while len(site.log) - begun < enough and running.poll() is None:
+            time.sleep(0.002)
+        running.kill()
+        running.wait()
+    assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
+    assert sitemaps(tmp_path) == expected
 
 
 async def test_a_depth_limit_is_exact_where_redirects_and_patterns_meet(tmp_path: Path) -> None:
@@ -385,6 +401,7 @@ async def published(origin: str, folder: Path, **chosen: object) -> Result:
     return result
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_a_second_night_lists_what_the_first_did(tmp_path: Path) -> None:
     """Of a site that did not change, with and without conditional requests, and with runs that were given up between."""
 
@@ -404,7 +421,7 @@ async def test_a_second_night_lists_what_the_first_did(tmp_path: Path) -> None:
             begun = len(site.log)
             again = await published(origin, folder, state=str(folder / "s.db"))
             second = asked(site, begun)
-            await crawl(origin, folder, state=str(folder / "s.db"), max_pages=300, allow_trap=("depth",))
+            await crawl(origin, folder, state=str(folder / "s.db"), max_pages=80, allow_trap=("depth",))
             third = await published(origin, folder, state=str(folder / "s.db"))
         assert again.listed == third.listed == once.listed
         assert first == second
@@ -525,7 +542,7 @@ def test_explain_tells_the_pattern_and_the_page_that_shows_the_same(
     with served(MIXED) as (_, origin):
         assert subprocess.run(command(origin, tmp_path), cwd=ROOT, check=False).returncode == 0
     told = ""
-    for number in range(600):
+    for number in range(120):
         with pytest.raises(SystemExit):
             main(
                 [

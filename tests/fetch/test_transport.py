@@ -61,7 +61,7 @@ async def test_what_goes_wrong_is_an_exception_of_httpx(answer: bytes, error: ty
     with wire(says(answer)) as url:
         async with client() as asking:
             with pytest.raises(error):
-                await asking.get(url, extensions={WIRE_LIMIT: 300_000})
+                await asking.get(url, extensions={WIRE_LIMIT: 400_000})
 
 
 async def test_no_connection_is_an_exception_of_httpx() -> None:

@@ -121,11 +121,11 @@ def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, pa
 
 
 def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twice(tmp_path: Path) -> None:
-    pages = 2_000
+    pages = 1_000
     site = many_pages(pages)
     chance = random.Random(5)
     with site.serve() as origin:
-        calm = [*words(origin, tmp_path / "calm"), "--max-urls", "500"]
+        calm = [*words(origin, tmp_path / "calm"), "--max-urls", "250"]
         assert (
             process("from crawler.__main__ import main; import sys; main(sys.argv[1:])", *calm).returncode
             == 0
@@ -139,11 +139,11 @@ def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twi
                 "crawler",
                 *words(origin, tmp_path / "killed"),
                 "--max-urls",
-                "500",
+                "250",
             ]
             running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
             # By what the site saw and not by the clock: the moment is random, the progress is not.
-            enough = len(site.log) + chance.randint(50, 500)
+            enough = len(site.log) + chance.randint(25, 250)
             while (code := running.poll()) is None and len(site.log) < enough:
                 time.sleep(0.002)
             if code is None:
