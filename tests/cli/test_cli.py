@@ -756,7 +756,7 @@ def sends_at_import(tmp_path: Path, unmeasured: None) -> Path:  # noqa: ARG001 -
         ("crawler.cli.main", "before the start"),
         ("crawler.errors", "before the start"),
         ("click", "before the start"),
-        ("tomllib", "before the start"),
+        ("crawler.settings.load", "before the start"),
         ("anyio", "before the crawl started"),
         ("uvloop", "before the crawl started"),
         ("crawler.cli.crawl", "before the crawl started"),
