@@ -25,7 +25,7 @@ async def home_of(pages: Record, start: Url) -> Url:
 
 
 async def published_as(history: History, settings: Settings, start: Url | None = None) -> PublishBase | None:
-    """How crawled URLs are published: by `--publish-base`, else as the newest run was told.
+    """How crawled URLs are published: by `--publish-base`, else as they were last, else as the newest run was told.
 
     `start`: None, or one that the state does not know, is the one that the newest run began with. None if there is no run.
     """
@@ -33,16 +33,18 @@ async def published_as(history: History, settings: Settings, start: Url | None =
     if known is None:
         return None
     site = urls.origin(await home_of(history, known))
-    told = await history.recall(PUBLISH_BASE)
+    last = await history.last_publication()
+    told = last.base if last and last.base else await history.recall(PUBLISH_BASE)
     return PublishBase(settings.output.publish_base or told or site, site)
 
 
 async def output_folder(runs: Runs, settings: Settings) -> Path:
-    """Where the sitemap lies: as --output says, else as the newest run was told."""
+    """Where the sitemap lies: as --output says, else where it was published last, else as the newest run was told."""
     told = settings.output.output
     if told != DEFAULTS.output.output:
         return Path(told)
-    kept = await runs.recall(OUTPUT)
+    last = await runs.last_publication()
+    kept = last.folder if last and last.folder else await runs.recall(OUTPUT)
     return Path(kept or told)
 
 

@@ -7,7 +7,7 @@ and publishes.
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,12 +23,13 @@ from crawler.app.state import MEMORY, far_of, open_frontier, state_path
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, Sparing, counted
 from crawler.engine.robots import Robots
-from crawler.errors import FrontierError, PublishRefused, first_of
+from crawler.errors import CrawlerError, Exit, FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
 from crawler.fetch.routes import Transport
 from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE
-from crawler.model.run import Run
+from crawler.model.rows import PublicationRow
+from crawler.model.run import Run, SessionEnd
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
@@ -90,6 +91,8 @@ class Job:
     doubts: Doubts = field(default_factory=Doubts)
     _crawl: Crawl | None = None
     _stopped: str | None = None
+    _refused: str | None = None
+    _is_ended: bool = False
 
     async def crawl(self) -> Ending:
         """Crawl until the site is known, a limit is met, or `stop`.
@@ -165,15 +168,36 @@ class Job:
                 crawled=Crawled(complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt),
                 run_id=str(self.run.number),
             )
-        except PublishRefused:
+        except PublishRefused as refusal:
+            self._refused = str(refusal)
             if over:
                 await self.frontier.conclude(refused=True)
             raise
         if not self.settings.guard.dry_run:
-            await self.frontier.mark_published(published.urls)
+            await self.frontier.mark_published(
+                PublicationRow(
+                    published.urls,
+                    len(published.files),
+                    sum(file.size for file in published.files),
+                    base=base.base,
+                    folder=_absolute(self.settings.output.output),
+                )
+            )
         if over:
             await self.frontier.conclude()
         return published
+
+    async def end(self, code: Exit) -> None:
+        """Records in the state that this session ended, and how. A second call only changes the exit code."""
+        stats = self.stats
+        did = (0.0, 0, 0) if self._is_ended else (round(stats.elapsed, 1), stats.exchanges, stats.bytes)
+        self._is_ended = True
+        await self.frontier.end_session(SessionEnd(int(code), *did, self._refused))
+
+    async def _end_as_it_is(self) -> None:
+        if not self._is_ended:
+            refused = Exit.GUARD if self._refused else None
+            await self.end(refused or (Exit.OK if self.ending is Ending.COMPLETE else Exit.PARTIAL))
 
     def _assemble(self) -> Crawl:
         settings = self.settings
@@ -296,7 +320,7 @@ async def open_job(
             )
         if deaths:
             visitor = Sparing(visitor, deaths)
-        yield Job(
+        job = Job(
             settings,
             starts,
             frontier,
@@ -312,3 +336,10 @@ async def open_job(
             list(sinks),
             checks_starts=bool(scope.start),
         )
+        try:
+            yield job
+        except CrawlerError as error:
+            with suppress(FrontierError):  # the first error counts
+                await job.end(error.exit)
+            raise
+        await job._end_as_it_is()  # noqa: SLF001 - our own

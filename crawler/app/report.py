@@ -6,7 +6,7 @@ that Jinja2 is loaded for an HTML report only.
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ from crawler.app.starts import product_token
 from crawler.engine.robots import origin_rules
 from crawler.errors import ConfigError, FrontierError, OutputError
 from crawler.model.note import LIES
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import MASK, masked
 from crawler.ports import Frontier, Hosts, Rows
@@ -55,19 +55,18 @@ async def known_of(
     frontier: Frontier,
     settings: Settings,
     *,
-    told: Callable[[RunRow], RunRow] = lambda run: run,
     robots_line: str | None = None,
     settings_told: bool = False,
 ) -> Known:
     """What a report needs beside the rows of pages. Raises `FrontierError` for a state without a run.
 
-    `told`: adds what is known of the newest run at its end. `settings_told`: the run was made with these settings.
+    `settings_told`: the run was made with these settings.
     """
     runs, start = list(await frontier.run_rows()), await frontier.first()
     if not runs or start is None:
         raise FrontierError("The state contains no URLs yet: crawl first.")
     balance = await frontier.balance()
-    newest = told(runs[-1]._replace(outcomes=balance.outcomes))
+    newest = runs[-1]._replace(outcomes=balance.outcomes)
     site = urls.origin(await home_of(frontier, start))
     base = await published_as(frontier, settings)
     return Known(
@@ -163,11 +162,6 @@ def failing(report: Report, fail_on: Sequence[str]) -> list[str]:
             for text in fail_on
         )
     ]
-
-
-def published(run: RunRow, urls_listed: int, files: int, size: int) -> RunRow:
-    """The run with what it has just published. `size` in bytes."""
-    return run._replace(publication=PublicationRow(urls_listed, files, size))
 
 
 def rendered(report: Report, suffix: str) -> str:

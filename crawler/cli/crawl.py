@@ -70,16 +70,20 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
             async with _shown(job):
                 ending = await job.crawl()
         except (StartUnreachable, StartForbidden) as error:
-            _write(await report_of(job, error.exit, time.monotonic() - began), settings)
+            await job.end(error.exit)
+            _write(await report_of(job), settings)
             raise
         published, refused = await _publish(job, ending)
         code = _exit(ending, refused)
-        report = await report_of(job, code, time.monotonic() - began, published, refused)
+        await job.end(code)
+        report = await report_of(job, published)
         unwritten = _write(report, settings)
         await _summarise(job, began, published, refused, report, [] if unwritten else settings.report.report)
-    if unwritten:
-        raise unwritten
-    return _failing(report, settings) if code is Exit.OK else code
+        if unwritten:
+            raise unwritten
+        if code is Exit.OK and (code := _failing(report, settings)) is not Exit.OK:
+            await job.end(code)
+    return code
 
 
 def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:

@@ -1,55 +1,30 @@
 """The report at the end of `crawl`: gathered for the summary, for the files of --report and for --fail-on."""
 
 import shlex
-import time
 from collections.abc import Sequence
 
 from crawler.app import report as reports
 from crawler.app.job import Job
 from crawler.app.state import MEMORY
 from crawler.cli.run_summary import FindingLine
-from crawler.errors import Exit, PublishRefused
-from crawler.model.rows import PublicationRow, RunRow
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Report
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.publish import Published
 
 
-async def report_of(
-    job: Job,
-    code: Exit,
-    seconds: float,
-    published: Published | None = None,
-    refused: PublishRefused | None = None,
-) -> Report | None:
-    """The report of the run that `job` has just ended with `code`; None if nobody wants one."""
+async def report_of(job: Job, published: Published | None = None) -> Report | None:
+    """The report of the run that `job` has just ended; None if nobody wants one."""
     settings = job.settings
     if settings.log.quiet and not settings.report.report and not settings.report.fail_on:
         return None
-
-    def told(run: RunRow) -> RunRow:
-        """Of a run that was resumed, nobody knows yet what the sessions before took."""
-        whole = None if job.run.resumed else seconds
-        asked = None if job.run.resumed else job.stats.exchanges
-        listed = _publication(published) if published and not settings.guard.dry_run else None
-        return run._replace(
-            ended=time.time(), exit=int(code), seconds=whole and round(whole, 1), requests=asked,
-            refused=str(refused) if refused else None, publication=listed,
-        )  # fmt: skip
-
     known = await reports.known_of(
         job.frontier,
         settings,
-        told=told,
         robots_line=(published.robots_line or None) if published else None,
         settings_told=True,
     )
     return await reports.gathered(job.frontier, known)
-
-
-def _publication(published: Published) -> PublicationRow:
-    return PublicationRow(published.urls, len(published.files), sum(file.size for file in published.files))
 
 
 def finding_lines(report: Report | None) -> Sequence[FindingLine]:

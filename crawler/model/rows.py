@@ -54,6 +54,8 @@ class PublicationRow(NamedTuple):
     added: int | None = None
     removed: int | None = None
     changed: int | None = None
+    base: str | None = None  # of the published URLs
+    folder: str | None = None  # absolute; "" for standard output
 
 
 class RunRow(NamedTuple):
@@ -61,13 +63,13 @@ class RunRow(NamedTuple):
 
     number: int
     started: float
-    status: str  # crawling, complete, concluded (published), refused, abandoned
+    status: str  # crawling, complete, concluded (published), refused, abandoned; interrupted: it was killed
     discovered: int = 0  # URLs
     ended: float | None = None
     exit: int | None = None
     seconds: float | None = None  # at work, over all sessions
     requests: int | None = None
-    bytes: int | None = None  # received
+    bytes: int | None = None  # of the pages that were read, decoded
     outcomes: Mapping[str, int] | None = None  # URLs by code
     publication: PublicationRow | None = None
     refused: str | None = None  # why the guard kept the published sitemap

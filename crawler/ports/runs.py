@@ -3,7 +3,8 @@
 from typing import Protocol, TypeVar
 
 from crawler.model.note import Note
-from crawler.model.run import Run
+from crawler.model.rows import PublicationRow
+from crawler.model.run import Run, SessionEnd
 
 T = TypeVar("T")
 
@@ -28,8 +29,16 @@ class Runs(Protocol):
         """Marks the run as complete: every URL is settled."""
         ...
 
-    async def mark_published(self, urls: int) -> None:
-        """Records that the listed pages of this run, `urls` in number, are published."""
+    async def mark_published(self, published: PublicationRow) -> None:
+        """Records that the listed pages of this run are published. What changed since the last publication is counted here."""
+        ...
+
+    async def last_publication(self) -> PublicationRow | None:
+        """The newest publication of any run; None before the first."""
+        ...
+
+    async def end_session(self, end: SessionEnd) -> None:
+        """Records how this session ended, with the outcomes so far. A run whose last session did not is interrupted."""
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:

@@ -44,6 +44,7 @@ class Stats:
         self.done = 0  # of these, settled
         self.listed = self.failed = self.retries = 0
         self.exchanges = 0  # started
+        self.bytes = 0  # of the pages that were read, decoded
         self.in_hand = 0
         self.gap = 0.0  # between requests to the slowest active host; 0: unpaced
         self.phase = "robots.txt"
@@ -101,6 +102,9 @@ class Stats:
             self.retries += 1
             self.strained()
             return
+        facts = settlement.verdict.facts
+        if facts and facts.bytes and not settlement.verdict.unchanged:
+            self.bytes += facts.bytes
         self.done += 1
         self.outcomes[code(outcome)] += 1
         if isinstance(outcome, Listed):

@@ -20,6 +20,7 @@ from crawler.model.facts import Facts
 from crawler.model.outcome import Failed, Listed
 from crawler.model.reasons import Cause
 from crawler.model.robots import RobotsFile
+from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Build, Evidence
 from crawler.model.visit import Visit
@@ -72,7 +73,7 @@ class Nights:
             for entry in chunk
         }
         if ending == "published":
-            await self.frontier.mark_published(len(dates))
+            await self.frontier.mark_published(PublicationRow(len(dates)))
         await self.frontier.conclude(refused=ending == "refused")
         return dates
 

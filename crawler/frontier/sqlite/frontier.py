@@ -27,15 +27,15 @@ from crawler.frontier.sqlite.rounds import Rounds
 from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
-from crawler.frontier.sqlite.state_file import Lock, failure, open_state
+from crawler.frontier.sqlite.state_file import Lock, failure, open_state, silence
 from crawler.model.facts import Entry
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, PageRow, RunRow
-from crawler.model.run import Run
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
@@ -52,6 +52,7 @@ T = TypeVar("T")
 ANY_DEPTH: Final = 1 << 40
 MEMORY: Final = ":memory:"
 ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
+SILENT: Final = 60.0  # seconds without a pulse, after which a session is taken for dead
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
@@ -199,9 +200,17 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Runs.conclude`."""
         await self._call(self._runs.conclude, refused=refused)
 
-    async def mark_published(self, urls: int) -> None:
+    async def mark_published(self, published: PublicationRow) -> None:
         """See `ports.Runs.mark_published`."""
-        await self._call(publications.mark_published, self._db, urls)
+        await self._call(publications.mark_published, self._db, published)
+
+    async def last_publication(self) -> PublicationRow | None:
+        """See `ports.Runs.last_publication`."""
+        return await self._call(publications.newest, self._db)
+
+    async def end_session(self, end: SessionEnd) -> None:
+        """See `ports.Runs.end_session`."""
+        await self._call(self._runs.end_session, end)
 
     async def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
@@ -337,7 +346,14 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
 
     async def run_rows(self) -> Sequence[RunRow]:
         """See `ports.Rows.run_rows`."""
-        return await self._call(streams.run_rows, self._db)
+        return await self._call(streams.run_rows, self._db, self._is_at_work())
+
+    def _is_at_work(self) -> bool:
+        """Whether a session is at work on the state, this one or another."""
+        if self._lock or self._path == MEMORY:
+            return True
+        silent = silence(self._path, time.time())
+        return silent is not None and silent < SILENT
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""

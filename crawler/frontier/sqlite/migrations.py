@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import PATTERNS, VIEWS
+from crawler.frontier.sqlite.schema import PATTERNS, RUNS_VIEW, VIEWS
 
 # By version: what makes a state of it into one of the next. A test holds the result to `schema.TABLES`.
 MIGRATIONS: Final = {
@@ -73,4 +73,15 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         WHERE (SELECT id FROM url AS c WHERE c.url = url.canonical) IN (SELECT value FROM json_each(url.links));
     """
     + VIEWS,
+    12: """
+        ALTER TABLE run ADD COLUMN ended REAL; ALTER TABLE run ADD COLUMN exit INTEGER;
+        ALTER TABLE run ADD COLUMN seconds REAL; ALTER TABLE run ADD COLUMN requests INTEGER;
+        ALTER TABLE run ADD COLUMN bytes INTEGER; ALTER TABLE run ADD COLUMN outcomes TEXT;
+        ALTER TABLE run ADD COLUMN refused TEXT;
+        ALTER TABLE publication ADD COLUMN files INTEGER; ALTER TABLE publication ADD COLUMN bytes INTEGER;
+        ALTER TABLE publication ADD COLUMN added INTEGER; ALTER TABLE publication ADD COLUMN removed INTEGER;
+        ALTER TABLE publication ADD COLUMN changed INTEGER;
+        ALTER TABLE publication ADD COLUMN base TEXT; ALTER TABLE publication ADD COLUMN folder TEXT;
+    """
+    + RUNS_VIEW,
 }

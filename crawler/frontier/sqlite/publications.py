@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from crawler.frontier.sqlite.database import Database
+from crawler.model.rows import PublicationRow
 from crawler.rules import keep_failing as keeping
 
 # The last publication under the settings of this run; or of any settings, if there is none yet.
@@ -18,6 +19,23 @@ FROM (
     SELECT value ->> 0 AS failed, value ->> 1 AS kept, value ->> 2 AS seconds FROM json_each(:patience)
 ) AS k
 WHERE url.run = :run AND url.state = 3 AND url.outcome IN (k.failed, k.kept)
+"""
+
+_VALUES = PublicationRow._fields
+PUBLISH = f"""
+INSERT INTO publication (run, fingerprint, at, {", ".join(_VALUES)})
+SELECT number, fingerprint, :now, {", ".join(f":{value}" for value in _VALUES)} FROM run WHERE number = :run
+"""
+
+# Added, removed and dated anew since the last publication.
+SINCE = """
+SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
+    count(*) FILTER (WHERE before AND now AND lastmod IS NOT was_lastmod)
+FROM (
+    SELECT run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') IS TRUE AS now,
+        published IS :last AS before, lastmod, was_lastmod
+    FROM url WHERE run = :run OR published = :last
+)
 """
 
 MARK_PUBLISHED = """
@@ -36,13 +54,22 @@ def last_publication(db: Database) -> int | None:
     return row[0] if row else None
 
 
-def mark_published(db: Database, urls: int) -> None:
+def mark_published(db: Database, published: PublicationRow) -> None:
     """See `ports.Runs.mark_published`."""
-    number = db.insert(
-        "INSERT INTO publication (run, fingerprint, at, urls) SELECT number, fingerprint, ?, ? FROM run WHERE number = ?",
-        (db.now(), urls, db.run),
-    )
+    last = db.one("SELECT max(number) FROM publication")[0]
+    if last is not None:
+        added, removed, changed = db.one(SINCE, {"run": db.run, "last": last})
+        published = published._replace(added=added, removed=removed, changed=changed)
+    number = db.insert(PUBLISH, published._asdict() | {"run": db.run, "now": db.now()})
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
+
+
+def newest(db: Database) -> PublicationRow | None:
+    """See `ports.Runs.last_publication`."""
+    row = db.one_or_none(
+        f"SELECT {', '.join(PublicationRow._fields)} FROM publication ORDER BY number DESC LIMIT 1"
+    )
+    return PublicationRow(*row) if row else None
 
 
 def keep(db: Database, keep_failing: float) -> None:

@@ -1,11 +1,13 @@
 """The runs of the SQLite frontier: how they begin, resume and end, and the notes that are kept with them."""
 
+import json
 from typing import TypeVar
 
 from crawler.frontier.sqlite.database import Database
+from crawler.frontier.sqlite.overview import balance
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.model.note import Note
-from crawler.model.run import Run
+from crawler.model.run import Run, SessionEnd
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -13,6 +15,12 @@ T = TypeVar("T")
 REOPEN_UNASKED = """
 UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
 WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND host IS NOT NULL
+"""
+
+END = """
+UPDATE run SET ended = :now, exit = :exit, refused = :refused, outcomes = :outcomes,
+    seconds = coalesce(seconds, 0) + :seconds, requests = coalesce(requests, 0) + :requests, bytes = coalesce(bytes, 0) + :bytes
+WHERE number = :run
 """
 
 RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
@@ -44,6 +52,9 @@ class RunTable:
             if last[2] == "crawling":
                 self._db.do(REOPEN_UNASKED, {"run": self._db.run})
                 self._seeds.reopen()
+            self._db.do(
+                "UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = ?", (last[0],)
+            )
             self._db.since = self._trusted_since(reading)
             return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
         if last:
@@ -74,6 +85,11 @@ class RunTable:
         """See `ports.Runs.conclude`."""
         status = "refused" if refused else "concluded"
         self._db.do("UPDATE run SET status = ? WHERE number = ?", (status, self._db.run))
+
+    def end_session(self, end: SessionEnd) -> None:
+        """See `ports.Runs.end_session`."""
+        outcomes = json.dumps(balance(self._db).outcomes)
+        self._db.do(END, end._asdict() | {"run": self._db.run, "now": self._db.now(), "outcomes": outcomes})
 
     def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""

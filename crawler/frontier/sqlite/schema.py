@@ -6,7 +6,7 @@ in `migrations`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 12
+VERSION = 13
 
 # What the rounds need (`rounds`): URLs of a pattern that may be a crawler trap are held, and asked for in batches.
 PATTERNS = """
@@ -59,6 +59,17 @@ SELECT url, canonical, 'canonical', 0 FROM url
 WHERE run = (SELECT max(number) FROM run) AND state = 3 AND canonical IS NOT NULL;
 """
 
+RUNS_VIEW = """
+CREATE VIEW runs AS
+SELECT r.number, datetime(r.started, 'unixepoch') AS started, datetime(r.ended, 'unixepoch') AS ended,
+    CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND r.number < (SELECT max(number) FROM run))
+        THEN 'interrupted' ELSE r.status END AS status,
+    r.exit, r.seconds, r.requests, r.bytes, r.discovered, r.outcomes, r.refused,
+    datetime(p.at, 'unixepoch') AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed,
+    p.base, p.folder
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number);
+"""
+
 # url.state
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
 STATES = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
@@ -72,7 +83,14 @@ CREATE TABLE run (
     started REAL NOT NULL,
     status TEXT NOT NULL,                  -- crawling, complete, concluded (published), refused, abandoned
     discovered INTEGER NOT NULL DEFAULT 0, -- counted as URLs come in; the balance is held against it
-    round INTEGER NOT NULL DEFAULT 0       -- how often URLs of patterns were released
+    round INTEGER NOT NULL DEFAULT 0,      -- how often URLs of patterns were released
+    ended REAL,                            -- NULL: a session is at work, or was killed
+    exit INTEGER,                          -- of the last session
+    seconds REAL,                          -- at work, over all sessions
+    requests INTEGER,                      -- pages asked for
+    bytes INTEGER,                         -- of the pages that were read, decoded
+    outcomes TEXT,                         -- JSON object: URLs by code
+    refused TEXT                           -- why the guard kept the published sitemap
 );
 CREATE TABLE word (
     run INTEGER NOT NULL,
@@ -164,7 +182,14 @@ CREATE TABLE publication (
     run INTEGER NOT NULL,
     fingerprint TEXT NOT NULL,             -- of its run
     at REAL NOT NULL,
-    urls INTEGER NOT NULL
+    urls INTEGER NOT NULL,
+    files INTEGER,
+    bytes INTEGER,
+    added INTEGER,                         -- since the publication before
+    removed INTEGER,
+    changed INTEGER,                       -- URLs with another date
+    base TEXT,                             -- of the published URLs
+    folder TEXT                            -- '' for standard output
 );
 CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
@@ -172,4 +197,5 @@ CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 """
     + PATTERNS
     + VIEWS
+    + RUNS_VIEW
 )

@@ -30,9 +30,11 @@ WHERE u.url > :after AND u.run = :run AND u.state = 3
 AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
 ORDER BY u.url LIMIT :limit
 """
-_RUN_ROWS: Final = """
-SELECT r.number, r.started, r.status, r.discovered, p.at, p.urls FROM run AS r
-LEFT JOIN (SELECT run, max(at) AS at, urls FROM publication GROUP BY run) AS p ON p.run = r.number ORDER BY r.number
+_RUN_ROWS: Final = f"""
+SELECT r.number, r.started, r.status, r.discovered, coalesce(r.ended, iif(r.status = 'concluded', p.at, NULL)), r.exit,
+    r.seconds, r.requests, r.bytes, r.outcomes, r.refused, p.{", p.".join(PublicationRow._fields)}
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number)
+ORDER BY r.number
 """
 
 
@@ -62,19 +64,21 @@ def edge_rows(db: Readable, after: str) -> Sequence[EdgeRow]:
     return [_edges(row) for row in db.all(_EDGE_ROWS, given)]
 
 
-def run_rows(db: Readable) -> Sequence[RunRow]:
-    """See `ports.Rows.run_rows`."""
-    return [
-        RunRow(
-            number,
-            started,
-            status,
-            discovered,
-            at,
-            publication=None if urls is None else PublicationRow(urls),
-        )
-        for number, started, status, discovered, at, urls in db.all(_RUN_ROWS)
-    ]
+def run_rows(db: Readable, is_at_work: bool) -> Sequence[RunRow]:
+    """See `ports.Rows.run_rows`. `is_at_work`: a session is at work on the newest run."""
+    return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in db.all(_RUN_ROWS)]
+
+
+def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
+    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, refused = row[:11]
+    publication = PublicationRow(*row[11:])
+    if ended is None and not is_at_work and status in {"crawling", "abandoned"}:
+        status = "interrupted"
+    counts = json.loads(outcomes) if outcomes else None
+    known = None if publication.urls is None else publication
+    return RunRow(
+        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, refused
+    )
 
 
 def _page(row: tuple[Any, ...]) -> PageRow:
