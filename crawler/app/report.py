@@ -17,7 +17,7 @@ from crawler.app.starts import product_token
 from crawler.engine.robots import origin_rules
 from crawler.errors import ConfigError, FrontierError, OutputError
 from crawler.model.note import LIES
-from crawler.model.rows import EdgeRow, PageRow, RunRow
+from crawler.model.rows import PageRow, RunRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import MASK, masked
 from crawler.ports import Frontier, Hosts, Rows
@@ -109,8 +109,9 @@ async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
     """The report. `most`: items of each finding; 0 for all."""
     gathering = Gathering(known, most=most)
     await _looked(rows, gathering)
-    async for page in pages(rows):
-        gathering.pick(page)
+    async for chunk in rows.page_rows():
+        for page in chunk:
+            gathering.pick(page)
     return gathering.report(await names_of(rows, sorted(gathering.wanted())))
 
 
@@ -122,11 +123,13 @@ async def findings_of(rows: Rows, run: RunRow) -> Findings:
 
 
 async def _looked(rows: Rows, passes: Gathering | Findings) -> None:
-    async for page in pages(rows):
-        passes.look(page)
+    async for chunk in rows.page_rows():
+        for page in chunk:
+            passes.look(page)
     passes.close()
-    async for edges in _edges(rows):
-        passes.link(edges)
+    async for leading in rows.edge_rows():
+        for edges in leading:
+            passes.link(edges)
 
 
 async def pages(rows: Rows) -> AsyncIterator[PageRow]:
@@ -134,12 +137,6 @@ async def pages(rows: Rows) -> AsyncIterator[PageRow]:
     async for chunk in rows.page_rows():
         for page in chunk:
             yield page
-
-
-async def _edges(rows: Rows) -> AsyncIterator[EdgeRow]:
-    async for chunk in rows.edge_rows():
-        for edges in chunk:
-            yield edges
 
 
 async def names_of(rows: Rows, ids: Sequence[int]) -> Mapping[int, str]:

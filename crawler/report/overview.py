@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from crawler.model.rows import PageRow
@@ -21,6 +22,7 @@ DEEPEST: Final = 50  # clicks; what lies deeper counts as that
 MOST: Final = 20  # slowest, and largest
 CROWDED: Final = 0.9  # of all URLs in one folder: its own folders say more
 ELSEWHERE: Final = "(more)"
+DAY: Final = 86_400  # seconds
 _OFF_SITE: Final = "unlisted:offsite"
 
 
@@ -47,6 +49,12 @@ class Extremes:
     median: int
     p95: int
     items: Sequence[Measured]
+
+
+@lru_cache(maxsize=4_096)
+def _month(day: int) -> str:
+    """Of a day since the epoch."""
+    return datetime.fromtimestamp(day * DAY, UTC).strftime("%Y-%m")
 
 
 class _Largest:
@@ -132,7 +140,7 @@ class Overview:
     def _date(self, page: PageRow) -> None:
         self.sources[page.source or "none" if page.lastmod is not None else "none"] += 1
         if page.lastmod is not None:
-            self.months[datetime.fromtimestamp(page.lastmod, UTC).strftime("%Y-%m")] += 1
+            self.months[_month(page.lastmod // DAY)] += 1
 
     def folders(self) -> Sequence[Folder]:
         """By first folder, the largest first; by the first two where nearly all lie in one."""
