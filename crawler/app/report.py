@@ -105,9 +105,9 @@ def _changed(settings: Settings) -> Sequence[tuple[str, str]]:
     return changed
 
 
-async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
-    """The report. `most`: items of each finding; 0 for all."""
-    gathering = Gathering(known, most=most)
+async def gathered(rows: Rows, known: Known, *, most: int = ITEMS, findings_only: bool = False) -> Report:
+    """The report. `most`: items of each finding; 0 for all. `findings_only`: nothing else of it is wanted."""
+    gathering = Gathering(known, most=most, findings_only=findings_only)
     await _looked(rows, gathering)
     async for chunk in rows.page_rows():
         for page in chunk:

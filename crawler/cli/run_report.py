@@ -7,6 +7,7 @@ from crawler.app import report as reports
 from crawler.app.job import Job
 from crawler.app.state import MEMORY
 from crawler.cli.run_summary import FindingLine
+from crawler.cli.signals import noted
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Report
 from crawler.settings.sections import Settings
@@ -16,15 +17,16 @@ from crawler.sitemap.publish.publish import Published
 async def report_of(job: Job, published: Published | None = None) -> Report | None:
     """The report of the run that `job` has just ended; None if nobody wants one."""
     settings = job.settings
-    if settings.log.quiet and not settings.report.report and not settings.report.fail_on:
-        return None
+    is_wanted = settings.report.report or settings.report.fail_on
+    if not is_wanted and (settings.log.quiet or noted.first):
+        return None  # whoever interrupts does not want to wait for it
     known = await reports.known_of(
         job.frontier,
         settings,
         robots_line=(published.robots_line or None) if published else None,
         settings_told=True,
     )
-    return await reports.gathered(job.frontier, known)
+    return await reports.gathered(job.frontier, known, findings_only=not settings.report.report)
 
 
 def finding_lines(report: Report | None) -> Sequence[FindingLine]:

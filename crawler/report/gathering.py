@@ -80,11 +80,11 @@ class _Rules:
 class Gathering:
     """`look` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
 
-    def __init__(self, known: Known, *, most: int = ITEMS) -> None:
-        """`most`: items of each finding that are kept; 0 for all."""
+    def __init__(self, known: Known, *, most: int = ITEMS, findings_only: bool = False) -> None:
+        """`most`: items of each finding that are kept; 0 for all. `findings_only`: nothing else is wanted."""
         run = known.run
         before = [other.number for other in known.runs if other.number < run.number]
-        self._known, self._most = known, most
+        self._known, self._most, self._findings_only = known, most, findings_only
         self._findings = Findings(run.number, complete=run.complete)
         self._overview = Overview(run.number, known.site)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
@@ -94,8 +94,9 @@ class Gathering:
     def look(self, page: PageRow) -> None:
         """The first pass."""
         self._findings.look(page)
-        self._overview.look(page)
-        self._changes.look(page)
+        if not self._findings_only:
+            self._overview.look(page)
+            self._changes.look(page)
 
     def close(self) -> None:
         """Every page was looked at."""
