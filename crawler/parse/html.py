@@ -7,7 +7,6 @@ Not from comments, scripts, templates, forms or images. What they mean is decide
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -39,10 +38,9 @@ PLAIN_TAGS: Final = 5_000
 FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
 FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
-FEW_COMPARED: Final = (
-    100  # elements whose attributes are counted: with more it is cheaper to parse in the sandbox
-)
 PLAIN_COMPARED: Final = 5_000  # attributes that are compared pairwise with those of other elements
+FEW_COMPARED: Final = 100  # such elements; the attributes of more
+PLAIN_SPREAD: Final = 1_500  # may be so many: each element is also looked at for itself
 
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
@@ -53,15 +51,12 @@ _FORMATTED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
 )
 # Elements whose attributes are compared with those of others: formatting elements (13.2.4.3), html and body (13.2.6.4.7).
+# With the rest of the tag if every parser reads it the same way; any other may be longer than it looks.
 _COMPARED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))(?=[\t\n\x0c\r /])"
+    rb"((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
+    rb"[\t\n\x0c\r /]*+>)?"
 )
-# A start tag that every parser reads the same way.
-_SIMPLE_TAG: Final = re.compile(
-    rb"<[A-Za-z]++(?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
-    rb"[\t\n\x0c\r /]*+>"
-)
-ODD: Final = PLAIN_COMPARED + 1  # attributes assumed of any other start tag: it may be longer than it looks
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 
 
@@ -125,10 +120,9 @@ def _compares_much(body: bytes) -> bool:
     """Whether the attributes that the parser compares pairwise may be many: its work is quadratic in them."""
     if _places(body) <= PLAIN_COMPARED:
         return False
-    tags = [
-        _SIMPLE_TAG.match(body, begun.start()) for begun in islice(_COMPARED.finditer(body), FEW_COMPARED)
-    ]
-    return len(tags) == FEW_COMPARED or sum(_places(tag[0]) if tag else ODD for tag in tags) > PLAIN_COMPARED
+    tags: list[bytes] = _COMPARED.findall(body)
+    most = PLAIN_COMPARED if len(tags) <= FEW_COMPARED else PLAIN_SPREAD
+    return b"" in tags or _places(b"".join(tags)) > most
 
 
 def _places(text: bytes) -> int:

@@ -157,6 +157,9 @@ def test_the_number_of_links_is_limited_and_reported() -> None:
     assert (len(found.followed), found.truncated) == (10, True)
 
 
+PADDING = b"<p title='" + b"a " * html.PLAIN_COMPARED + b"'>"
+
+
 @pytest.mark.parametrize(
     ("body", "risky"),
     [
@@ -168,6 +171,11 @@ def test_the_number_of_links_is_limited_and_reported() -> None:
         (b"<b>" * 4_000, False),
         (b"<p title='" + b"long " * 100 + b"'>", False),
         (b"<p>text</p>" * 2_000, False),
+        (PADDING + b'<code class="literal">x</code>' * 400, False),
+        (PADDING + b'<code class="literal">x</code>' * 700, True),
+        (PADDING + b"<b a b c d e f g h i j k l m n o p>" * 100, False),
+        (PADDING + b"<b a b c d e f g h i j k l m n o p>" * 101, True),
+        (PADDING + b"<b a=b'c>", True),
         (b"x" * 65_537, True),
         (b"", False),
     ],
