@@ -255,3 +255,22 @@ async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: An
         code, said = asked("export", "-o", "-")
         assert (code, "No page is listed" in said) == (6, True), said
     assert contents(path.parent) == before
+
+
+@pytest.mark.anyio
+async def test_to_read_what_a_killed_crawl_left_writes_nothing(path: Path, tmp_path: Path) -> None:
+    crawl = SqliteFrontier(str(path))
+    await crawl.begin("settings")
+    await crawl.add([Visit(Url("http://a.example/"))])
+    left = tmp_path / "state.db"
+    for end in ("", "-wal"):  # as it stands on the disk when the crawl is killed
+        shutil.copy(f"{path}{end}", f"{left}{end}")
+    before = [Path(f"{left}{end}").read_bytes() for end in ("", "-wal")]
+    assert before[1], "what was committed last is in the log"
+    for state in (left, path):  # and of a crawl at work
+        reader = SqliteFrontier(str(state), read_only=True)
+        assert (await reader.balance()).open == 1
+        await reader.close()
+    await crawl.add([Visit(Url("http://a.example/b"))])
+    await crawl.close()
+    assert [Path(f"{left}{end}").read_bytes() for end in ("", "-wal")] == before

@@ -23,7 +23,7 @@ def connect(path: str | Path, *, uri: bool = False) -> sqlite3.Connection:
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """A connection that is only read. Raises `sqlite3.DatabaseError`, or `FrontierError` when no copy can be made."""
-    db = connect(path)
+    db = _connect_to_read(path)
     try:
         _touch(db)
     except sqlite3.OperationalError as error:
@@ -35,6 +35,16 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that leaves the log of another process where it is: who may write would clear it away at its end.
+
+    Where there is no log, SQLite makes an empty one in order to read, and only who may write takes it away again.
+    """
+    if log_of(path).exists():
+        return connect(path.absolute().as_uri() + "?mode=ro", uri=True)
+    return connect(path)
 
 
 def in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
