@@ -64,7 +64,7 @@ def markups(folder: Path) -> tuple[list[html.PageSource], int]:
             f"{SITE}/{file.relative_to(folder.resolve())}",
             "utf-8",
             dated=True,
-            printed=True,
+            fingerprinted=True,
         )
         for file in files[:: max(1, len(files) // MOST)]
     ]

@@ -19,7 +19,7 @@ from crawler.cli.commands import check, cli
 from crawler.cli.demo.site import Site
 from crawler.cli.options import SettingCommand
 from crawler.errors import Exit
-from crawler.model.facts import Look
+from crawler.model.facts import Obstacle
 from crawler.model.reasons import Cause, SeedOutcome, Source, Why
 from crawler.rules.keep_failing import by_code
 from crawler.settings import load
@@ -188,7 +188,7 @@ def test_troubleshooting_covers_every_exit_code_and_every_reason() -> None:
     codes = {code for cell in cells for code in re.findall(r"`([^`]+)`", cell)}
     kept = {kept for _, kept in by_code(keep=1.0)}
     failed = {f"failed:{cause.value}" for cause in Cause if cause is not Cause.ROBOTS_DOWN}
-    plain = {reason.value for kind in (SeedOutcome, Look, Source) for reason in kind}
+    plain = {reason.value for kind in (SeedOutcome, Obstacle, Source) for reason in kind}
     wanted = {f"unlisted:{why.value}" for why in Why} | failed | kept | plain
     assert wanted <= codes, wanted - codes
     assert {code for code in codes if ":" in code} <= wanted

@@ -64,7 +64,7 @@ async def open_visitor(
     plain: Fetcher,
     pacer: Pacer,
     turn: Turn,
-    strained: Callable[[float], None],
+    throttled: Callable[[float], None],
     session: Callable[[str, str], None],
     base: PublishBase | None,
     *,
@@ -73,7 +73,7 @@ async def open_visitor(
 ) -> AsyncIterator[Visiting]:
     """A visitor in this process, over `plain`.
 
-    `children`: processes at most that read risky markup; within `reading` a page is read; `strained` and `session` hear what `Retrying` and
+    `children`: processes at most that read risky markup; within `reading` a page is read; `throttled` and `session` hear what `Retrying` and
     `Normaliser` say.
     """
     async with Sandbox(children=children, reading=reading).running() as reader:
@@ -85,7 +85,7 @@ async def open_visitor(
             clock=time.time,
             sleep=anyio.sleep,
             turn=turn,
-            strained=strained,
+            throttled=throttled,
         )
         judge = Judge(_rules(settings, normaliser(settings, session, base)))
         yield Visiting(Local(fetcher, judge, reader, time.time, reading), fetcher, judge)

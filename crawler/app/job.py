@@ -299,7 +299,7 @@ async def open_job(
                 plain,
                 pacer,
                 turn,
-                stats.strained,
+                stats.throttled,
                 traps.session,
                 base,
                 reading=log_of_reading.reading,
@@ -314,7 +314,7 @@ async def open_job(
                 },
             )
         if settings.pace.processes > 1 and not run.complete:
-            home = Coordinator(pacer, turn, stats.strained, traps.session, turn.ended, base)
+            home = Coordinator(pacer, turn, stats.throttled, traps.session, turn.ended, base)
             visitor = await stack.enter_async_context(
                 WorkerPool(settings, settings.pace.processes, home).running()
             )

@@ -16,7 +16,7 @@ from crawler.app.history import home_of, published_as
 from crawler.app.starts import product_token
 from crawler.engine.robots import origin_rules
 from crawler.errors import ConfigError, FrontierError, OutputError
-from crawler.model.note import LIES
+from crawler.model.note import UNRELIABLE
 from crawler.model.rows import PageRow, RunRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import MASK, masked
@@ -75,7 +75,7 @@ async def known_of(
         balance=balance,
         runs=[*runs[:-1], newest],
         traps=await frontier.traps(),
-        lies=await frontier.recall(LIES),
+        lies=await frontier.recall(UNRELIABLE),
         robots_line=robots_line,
         robots_names=await _names(frontier, settings, base.base if base else site, robots_line),
         settings=_changed(settings) if settings_told else (),

@@ -62,9 +62,9 @@ class _Home:
         self.patience.slow(origin, until)
         await self._channel.send_json(["slow", origin, until])
 
-    def strained(self, wait: float) -> None:
+    def throttled(self, wait: float) -> None:
         """For the display."""
-        self._tasks.start_soon(self._channel.send_json, ["strained", wait])
+        self._tasks.start_soon(self._channel.send_json, ["throttled", wait])
 
     def session(self, name: str, example: str) -> None:
         """For the report, which names each once: a page may have thousands."""
@@ -107,7 +107,7 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
         async with (
             open_fetcher(settings) as plain,
             open_visitor(
-                settings, plain, home, home.turn, home.strained, home.session, base, children=1
+                settings, plain, home, home.turn, home.throttled, home.session, base, children=1
             ) as here,
         ):
             for _ in range(settings.pace.concurrency):

@@ -20,7 +20,7 @@ from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complain
 from crawler.cli.signals import noted
 from crawler.engine.crawl import Ending
 from crawler.errors import Exit, OutputError, PublishRefused, StartForbidden, StartUnreachable, first_of
-from crawler.model.note import DATE_NOTES, LIES
+from crawler.model.note import DATE_NOTES, UNRELIABLE
 from crawler.model.survey import Balance
 from crawler.parse.url import target
 from crawler.ports import History, Record
@@ -257,7 +257,7 @@ async def _closing(history: History, published: Published | None, settings: Sett
         dated=await history.dated(),
         sitemaps=await history.sitemaps(),
         orphans=await history.orphans(),
-        lies=await history.recall(LIES),
+        lies=await history.recall(UNRELIABLE),
         date_notes=await history.recall(DATE_NOTES),
         traps=await history.traps(),
         dry_run=settings.guard.dry_run,

@@ -34,14 +34,14 @@ class Retrying:
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
         turn: Turn,
-        strained: Callable[[float], None] = lambda _: None,
+        throttled: Callable[[float], None] = lambda _: None,
     ) -> None:
         """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch.
 
-        `strained` hears of every answer that shows that the host had enough, with the seconds it asks for.
+        `throttled` hears of every answer that shows that the host had enough, with the seconds it asks for.
         """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
-        self._clock, self._sleep, self._turn, self._strained = clock, sleep, turn, strained
+        self._clock, self._sleep, self._turn, self._throttled = clock, sleep, turn, throttled
         self._strain = Throttle()
 
     async def fetch(self, request: Request) -> Reply:
@@ -73,7 +73,7 @@ class Retrying:
         budget.silences += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
         wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
         if wait is not None:
-            self._strained(wait)
+            self._throttled(wait)
             pause = min(wait, LONGEST_PAUSE) if wait <= ABSURD else 0.0
             await self._pacer.slow(site, self._clock() + pause)
         return reply

@@ -17,7 +17,7 @@ STRAIN_PAUSE: Final = (
 STRAINED_GAP: Final = 0.1  # seconds: the gap that strain multiplies where the host is not paced
 
 
-def strained(gap: float, strain: float) -> float:
+def slowed(gap: float, strain: float) -> float:
     """Seconds from slot to slot of a host that is `strain` times slower than its `gap`."""
     return gap if strain <= 1 else max(gap, STRAINED_GAP) * strain
 

@@ -8,7 +8,7 @@ from crawler.model.reasons import Reason, Source
 from crawler.parse.url import Url
 
 
-class Look(Reason):
+class Obstacle(Reason):
     """What may keep a crawler from seeing more of a site than this page."""
 
     SHELL = "needs-scripts", "needs JavaScript: without it there is no link to follow and hardly any text"
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
     )
     unordered: str | None = None  # fingerprint of content and links, independent of their order
     variant: Url | None = None  # another URL of the page, from Content-Location
-    look: Look | None = None
+    look: Obstacle | None = None
     title: str | None = None  # white space folded, cut to `html.LONGEST_TITLE`
     type: str | None = None  # essence of the media type
     bytes: int | None = None  # of the decoded body; None if it was not read

@@ -76,7 +76,7 @@ ALIASES: Final = Note[Mapping[str, str]]("alias targets", {}, read=_json(_by_nam
 """Origins that may be aliases of the site and were asked, with where they redirect to: an origin, if page by page;
 the URL that their root redirects to; empty, if to no other origin."""
 
-LIES: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
+UNRELIABLE: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
 """Origins whose Last-Modified headers are not trusted, with the reason."""
 
 BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]](

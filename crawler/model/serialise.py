@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple
 
-from crawler.model.facts import Facts, Lastmod, Look, Validators
+from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
 from crawler.parse.url import Url
@@ -79,7 +79,7 @@ URL: Final = Form()
 FLAG: Final = Form(read=bool)
 MOMENT: Final = Form(seconds, moment)
 SOURCE: Final = Form(attrgetter("value"), Source.of)
-LOOK: Final = Form(attrgetter("value"), Look.of)
+OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
 
 
 class Fact(NamedTuple):
@@ -100,7 +100,7 @@ FACTS: Final = (
     Fact("content", TEXT),
     Fact("unordered", TEXT),
     Fact("variant", URL),
-    Fact("look", LOOK),
+    Fact("look", OBSTACLE),
     Fact("title", TEXT),
     Fact("type", TEXT),
     Fact("bytes", COUNT),

@@ -37,7 +37,7 @@ class Build:
 class Doubts:
     """Sources of dates that are not trusted."""
 
-    lying: tuple[str, ...] = ()  # origins with unreliable headers
+    unreliable: tuple[str, ...] = ()  # origins with unreliable headers
     changing: tuple[str, ...] = ()  # origins on which most content changed at once
     builds: tuple[tuple[str, int, int], ...] = ()  # origin, first and last moment of a build
 
@@ -46,7 +46,7 @@ class Survey(NamedTuple):
     """Counts over all URLs of a run."""
 
     outcomes: Mapping[str, int]  # by `code`, of the URLs on the site's own origin
-    looks: Mapping[str, int]  # listed pages, by the code of their `Look`
+    obstacles: Mapping[str, int]  # listed pages, by the code of their `Obstacle`
     elsewhere: tuple[str, int] | None = None  # the other origin that most pages name as canonical; how many
 
 

@@ -88,7 +88,7 @@ class PageSource:
     url: str
     charset: str | None = None  # of Content-Type
     dated: bool = False  # the dates that it states
-    printed: bool = False  # the fingerprint of its content
+    fingerprinted: bool = False  # the fingerprint of its content
     dateless: bool = False  # leave numbers and months out of the fingerprint
     sparing: bool = False  # a digest of the bytes will do, unless the page links to queries
 
@@ -98,7 +98,7 @@ class PageSource:
             self.url,
             charset=self.charset,
             dated=self.dated,
-            printed=self.printed,
+            fingerprinted=self.fingerprinted,
             dateless=self.dateless,
             sparing=self.sparing,
         )
@@ -137,13 +137,13 @@ def extract(
     charset: str | None = None,
     max_links: int = MAX_LINKS,
     dated: bool = False,
-    printed: bool = False,
+    fingerprinted: bool = False,
     dateless: bool = False,
     sparing: bool = False,
 ) -> Page:
     """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
 
-    `dated` extracts the dates that the page states, `printed` the fingerprint of its content, without numbers and
+    `dated` extracts the dates that the page states, `fingerprinted` the fingerprint of its content, without numbers and
     months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries.
     """
     shown, cut = _cut(body)
@@ -154,16 +154,16 @@ def extract(
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = alone and (reading.scripted or password)
-    if sparing and printed and not _leads_to_queries(page, url):
-        printed, page = False, _digested(page, body)
+    if sparing and fingerprinted and not _leads_to_queries(page, url):
+        fingerprinted, page = False, _digested(page, body)
     visible = None
-    if printed or measured:
+    if fingerprinted or measured:
         has_main = name not in LIKE_ASCII or shown.find(b"main") >= 0
         visible = content.visible_text(tree, may_have_main=has_main, measured=measured)
     del tree, reading  # the tree takes ten times the memory of the page
     if visible and measured:
         page = page._replace(password=password, length=visible.length)
-    return _fingerprinted(page, visible, shown, url, dateless=dateless) if visible and printed else page
+    return _fingerprinted(page, visible, shown, url, dateless=dateless) if visible and fingerprinted else page
 
 
 def _fingerprinted(

@@ -86,7 +86,7 @@ class Stats:
         """Sets the interval between requests to the slowest active host."""
         self.gap = gap
 
-    def strained(self, seconds: float = BACKING_OFF) -> None:
+    def throttled(self, seconds: float = BACKING_OFF) -> None:
         """A host is overloaded, and paused for `seconds`."""
         self._backing_off_until = max(self._backing_off_until, self._clock() + max(seconds, BACKING_OFF))
 
@@ -100,7 +100,7 @@ class Stats:
         outcome = settlement.verdict.outcome
         if isinstance(outcome, Later):
             self.retries += 1
-            self.strained()
+            self.throttled()
             return
         facts = settlement.verdict.facts
         if facts and facts.bytes and not settlement.verdict.unchanged:

@@ -26,7 +26,7 @@ def is_build(found: Build) -> bool:
     return found.within >= LEAST and 100 * found.within >= SHARE * found.dated
 
 
-def lie(found: Build) -> str | None:
+def why_unreliable(found: Build) -> str | None:
     """Why the headers are not trusted; None if they are. Pages that state the same dates were really edited."""
     if not is_build(found) or 2 * found.older <= found.stating:
         return None

@@ -7,7 +7,7 @@ guard compares later ones with the previous one); a note is only reported. Pure:
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from crawler.model.facts import Look
+from crawler.model.facts import Obstacle
 from crawler.model.reasons import Why
 from crawler.model.survey import Survey
 from crawler.parse.url import Url
@@ -17,10 +17,10 @@ FEW: Final = 10  # listed pages: beside a login form there are pages for a lost 
 MANY: Final = 10  # pages with a canonical on one other origin, from which on it is no accident
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
-    Look.SHELL: "Scripts are not run: add a sitemap with --seed-sitemaps, or crawl a version that is rendered for search "
+    Obstacle.SHELL: "Scripts are not run: add a sitemap with --seed-sitemaps, or crawl a version that is rendered for search "
     "engines. " + ANYWAY,
-    Look.LOGIN: "--auth-env or --cookie-file provide a login. " + ANYWAY,
-    Look.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,
+    Obstacle.LOGIN: "--auth-env or --cookie-file provide a login. " + ANYWAY,
+    Obstacle.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,
 }
 _PAGES: Final = tuple(f"unlisted:{why.value}" for why in (Why.CANONICAL, Why.NOINDEX, Why.SOFT_404, Why.TRAP))
 
@@ -29,12 +29,12 @@ class Landing(NamedTuple):
     """The page that a start URL led to."""
 
     url: Url
-    look: Look | None
+    obstacle: Obstacle | None
     has_moved: bool = False
 
-    def looks(self) -> Look | None:
-        """What it looks like; a redirect to a URL named like a login counts as a login, also without a form."""
-        return self.look or (Look.LOGIN if self.has_moved and names_login(self.url) else None)
+    def hidden_by(self) -> Obstacle | None:
+        """What may hide the site; a redirect to a URL named like a login counts as a login, also without a form."""
+        return self.obstacle or (Obstacle.LOGIN if self.has_moved and names_login(self.url) else None)
 
 
 class Doubts(NamedTuple):
@@ -53,16 +53,20 @@ def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
 
 
 def _listed(survey: Survey) -> int:
-    return sum(survey.looks.values())
+    return sum(survey.obstacles.values())
 
 
 def _hidden(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
     """The start page is (nearly) the only page, and looks as if the site were hidden behind it."""
-    looks = [landing.looks() for landing in landings]
-    listed, look = _listed(survey), looks[0] if looks else None
-    most = {Look.SHELL: survey.looks.get(Look.SHELL.value, 0), Look.LOGIN: FEW - 1, Look.NOFOLLOW: 1}
-    if look and all(looks) and listed <= most[look]:
-        yield f"{landings[0].url} {look.says}. {HELP[look]}"
+    obstacles = [landing.hidden_by() for landing in landings]
+    listed, first = _listed(survey), obstacles[0] if obstacles else None
+    most = {
+        Obstacle.SHELL: survey.obstacles.get(Obstacle.SHELL.value, 0),
+        Obstacle.LOGIN: FEW - 1,
+        Obstacle.NOFOLLOW: 1,
+    }
+    if first and all(obstacles) and listed <= most[first]:
+        yield f"{landings[0].url} {first.says}. {HELP[first]}"
 
 
 def _elsewhere(survey: Survey) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from crawler.model.facts import Facts, Look, Validators
+from crawler.model.facts import Facts, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
@@ -189,7 +189,7 @@ class Judge:
         facts = facts._replace(
             unordered=_unordered(url, page, links),
             variant=self._variant(url, reply),
-            look=self._look(url, page, directives, links),
+            look=self._obstacle(url, page, directives, links),
             canonical=_other(url, canonical),
         )
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
@@ -200,10 +200,12 @@ class Judge:
         outcome = self._indexable(url, directives, canonical, facts)
         return Verdict(outcome, facts, links, truncated=truncated, named=named)
 
-    def _look(self, url: Url, page: Page, directives: Directives, links: Iterable[Link]) -> Look | None:
+    def _obstacle(
+        self, url: Url, page: Page, directives: Directives, links: Iterable[Link]
+    ) -> Obstacle | None:
         """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
-            return Look.LOGIN
+            return Obstacle.LOGIN
         own, avoids = _bare_host(url), directives.nofollow and "nofollow" not in self._rules.off
         for link in links:
             if _bare_host(link.url) == own:
@@ -211,9 +213,9 @@ class Judge:
                     return None
                 avoids = True
         if avoids:
-            return Look.NOFOLLOW
+            return Obstacle.NOFOLLOW
         is_short = page.length is not None and page.length < SHELL_TEXT
-        return Look.SHELL if page.scripted and is_short else None
+        return Obstacle.SHELL if page.scripted and is_short else None
 
     def _indexable(self, url: Url, directives: Directives, canonical: Url | None, facts: Facts) -> Outcome:
         if directives.noindex and "noindex" not in self._rules.off:

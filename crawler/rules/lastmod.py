@@ -75,7 +75,7 @@ def choose(facts: Facts, ladder: Sequence[Source]) -> Lastmod | None:
     return None
 
 
-def lie(evidence: Evidence, before: str | None = None) -> str | None:
+def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     """Why an origin's headers are not trusted; None if they are.
 
     `before`: the reason of the last run. It stands until most pages can be compared and show no problem.

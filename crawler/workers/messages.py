@@ -167,5 +167,5 @@ _CHECKS: Final[Mapping[serialise.Form, Callable[[JSON], Any]]] = {
     serialise.FLAG: _flag,
     serialise.MOMENT: lambda value: int(_number(value, -LATEST, LATEST)),
     serialise.SOURCE: text_of,
-    serialise.LOOK: text_of,
+    serialise.OBSTACLE: text_of,
 }

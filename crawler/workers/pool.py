@@ -47,7 +47,7 @@ class Coordinator:
 
     pacer: Pacer
     turn: Turn
-    strained: Callable[[float], None]
+    throttled: Callable[[float], None]
     session: Callable[[str, str], None]
     ended: anyio.Event  # no page that is in hand is to be asked for any more
     base: PublishBase | None = None
@@ -187,8 +187,8 @@ class WorkerPool:
             case ["slow", site, until] if self._tasks:
                 if worker.has_page_of(letters.url_of(site)):
                     self._tasks.start_soon(self._slow, worker, site, letters.moment_of(until))
-            case ["strained", wait]:
-                self._home.strained(letters.moment_of(wait))
+            case ["throttled", wait]:
+                self._home.throttled(letters.moment_of(wait))
             case ["session", name, example]:
                 self._home.session(letters.text_of(name), letters.url_of(example))
             case ["ready"]:

@@ -72,7 +72,7 @@ async def test_unknown_values_are_not_shown(stats: Stats) -> None:
 
 async def test_backing_off_and_stopping_are_shown(stats: Stats, clock: Clock) -> None:
     await run_for(stats, clock)
-    stats.strained()
+    stats.throttled()
     stats.stopping = "interrupted\x1b[2J[red]"
     bar, *rows = drawn(stats)
     assert bar.startswith("stopping ")

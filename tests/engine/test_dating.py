@@ -26,7 +26,7 @@ from crawler.model.survey import Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.rules import builds
-from crawler.rules.lastmod import LADDERS, lie, mass_change
+from crawler.rules.lastmod import LADDERS, mass_change, why_unreliable
 from crawler.settings.sections import Settings
 from tests.rules.test_lastmod import crawl
 
@@ -195,7 +195,7 @@ def test_a_mass_change(known: int, changed: int, mass: bool) -> None:
 def test_a_conviction_stands_until_most_pages_speak_against_it(
     dated: int, compared: int, slid: int, stands: bool
 ) -> None:
-    assert (lie(Evidence(SITE, dated, 0, compared, slid), "before") is not None) is stands
+    assert (why_unreliable(Evidence(SITE, dated, 0, compared, slid), "before") is not None) is stands
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_conviction_stands_until_most_pages_speak_against_it(
 )
 def test_what_is_a_build(dated: int, within: int, stating: int, older: int, lies: bool, noted: bool) -> None:
     found = Build(SITE, dated, 0, 600, within, stating, older)
-    assert (builds.lie(found) is not None) is lies
+    assert (builds.why_unreliable(found) is not None) is lies
     assert (builds.note(found) is not None) is noted
 
 

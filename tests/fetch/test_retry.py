@@ -62,7 +62,7 @@ class World:
     async def ask(self, retries: int = 3, total: float = 60.0) -> Reply:
         door = Retrying(
             self, self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
-            turn=self.turn, strained=self.strains.append,
+            turn=self.turn, throttled=self.strains.append,
         )  # fmt: skip
         return await door.fetch(Request(URL))
 

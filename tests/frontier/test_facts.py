@@ -14,7 +14,7 @@ import pytest
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.rows import FACT_COLUMNS
-from crawler.model.facts import Facts, Lastmod, Look, Validators
+from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
@@ -40,7 +40,7 @@ def samples(hint: Any, number: int) -> Iterator[Any]:
         datetime | None: [moment, None],
         str | None: [f"text {number}", None],
         Url | None: [Url(f"http://a.example/{number}"), None],
-        Look | None: [*Look, None],
+        Obstacle | None: [*Obstacle, None],
         Lastmod | None: [*(Lastmod(moment, source) for source in Source), None],
         Validators: [Validators(f'"{number}"', f"changed {number}"), Validators(None, "b"), Validators()],
     }

@@ -17,7 +17,7 @@ from crawler.frontier.sqlite.patterns import sample
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
-from crawler.model.note import LIES, Note
+from crawler.model.note import UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.robots import RobotsFile
@@ -376,18 +376,18 @@ async def test_entries_come_in_order_of_their_text(bench: Bench) -> None:
 
 async def test_notes_are_kept_for_one_run(bench: Bench) -> None:
     await bench.ready()
-    await bench.frontier.remember(LIES, {SITE: "all of one day"})
-    assert await bench.frontier.recall(LIES) == {SITE: "all of one day"}
+    await bench.frontier.remember(UNRELIABLE, {SITE: "all of one day"})
+    assert await bench.frontier.recall(UNRELIABLE) == {SITE: "all of one day"}
     await bench.frontier.conclude()
     await bench.frontier.begin("settings")
-    assert await bench.frontier.recall(LIES) == {}
+    assert await bench.frontier.recall(UNRELIABLE) == {}
 
 
 async def test_a_note_that_nobody_wrote_damages_the_state(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.remember(Note("lies", "", read=str, write=str), "[1]")
     with pytest.raises(FrontierError, match="damaged"):
-        await bench.frontier.recall(LIES)
+        await bench.frontier.recall(UNRELIABLE)
 
 
 async def finish(bench: Bench, facts: Facts, *found: Visit) -> None:

@@ -18,7 +18,7 @@ PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
 
 
 def dates(body: bytes) -> list[str]:
-    return list(extract(body, "https://a.example/", charset="utf-8", dated=True, printed=True).dates)
+    return list(extract(body, "https://a.example/", charset="utf-8", dated=True, fingerprinted=True).dates)
 
 
 def printed(markup: str) -> str:
@@ -83,7 +83,7 @@ def test_a_counter_in_an_element_of_its_own_is_not_a_change(markup: str) -> None
 def test_the_main_element_is_found_in_any_encoding() -> None:
     page = "<title>t</title><p>around {}</p><div role=main>said</div>"
     one, other = (
-        extract(page.format(number).encode("utf-16"), "https://a.example/", printed=True).content
+        extract(page.format(number).encode("utf-16"), "https://a.example/", fingerprinted=True).content
         for number in ("one", "two")
     )
     assert one == other
@@ -150,4 +150,6 @@ def test_the_fingerprint_is_the_same_alone_and_in_extract() -> None:
             "<h1>", "<nav>x</nav><noscript><nav>y</nav></noscript>" + failpoint.format("said") + "<h1>"
         )
         alone = fingerprint(visible_text(tree_of(page.encode(), "utf-8")))
-        assert extract(page.encode(), "https://a.example/", charset="utf-8", printed=True).content == alone
+        assert (
+            extract(page.encode(), "https://a.example/", charset="utf-8", fingerprinted=True).content == alone
+        )

@@ -195,8 +195,8 @@ async def test_backing_off_is_shown_for_a_while_after_an_overloaded_host(stats: 
     assert stats.backing_off
     clock.now += BACKING_OFF
     assert not stats.backing_off
-    stats.strained(60)
-    stats.strained(1)  # a shorter wish does not end a longer one
+    stats.throttled(60)
+    stats.throttled(1)  # a shorter wish does not end a longer one
     clock.now += 59
     assert stats.backing_off
 

@@ -69,7 +69,7 @@ def test_all_names_of_a_page_are_sampled_or_none() -> None:
     ("body", "digested"), [(BODY, True), (b"<a href=x>y", True), (b"<a href=?sort=up>y", False)]
 )
 def test_a_page_that_links_to_queries_is_fingerprinted_all_the_same(body: bytes, digested: bool) -> None:
-    sparing = extract(body, PLAIN, charset="utf-8", printed=True, sparing=True)
-    whole = extract(body, PLAIN, charset="utf-8", printed=True)
+    sparing = extract(body, PLAIN, charset="utf-8", fingerprinted=True, sparing=True)
+    whole = extract(body, PLAIN, charset="utf-8", fingerprinted=True)
     assert sparing.content == (fingerprint.of_bytes(body) if digested else whole.content)
     assert (sparing.unordered == whole.unordered) is not digested

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawler.cli.demo.site import Site
-from crawler.model.facts import Look
+from crawler.model.facts import Obstacle
 from crawler.model.survey import Survey
 from crawler.parse.html import PageSource, extract
 from crawler.parse.url import Url
@@ -219,13 +219,13 @@ def test_rules_that_exclude_most_of_the_site_are_reported(run: Run) -> None:  # 
 
 
 LOGIN, SHELL_PAGE = (
-    Landing(Url("https://a.example/"), Look.LOGIN),
-    Landing(Url("https://a.example/"), Look.SHELL),
+    Landing(Url("https://a.example/"), Obstacle.LOGIN),
+    Landing(Url("https://a.example/"), Obstacle.SHELL),
 )
 
 
 @pytest.mark.parametrize(
-    ("landings", "looks", "is_doubted"),
+    ("landings", "obstacles", "is_doubted"),
     [
         ([LOGIN], {"login": 1, "": 8}, True),
         ([LOGIN], {"login": 1, "": 9}, False),
@@ -238,9 +238,9 @@ LOGIN, SHELL_PAGE = (
     ],
 )
 def test_when_a_start_page_is_doubted(
-    landings: list[Landing], looks: dict[str, int], is_doubted: bool
+    landings: list[Landing], obstacles: dict[str, int], is_doubted: bool
 ) -> None:
-    assert bool(doubts(landings, Survey({}, looks)).doubt) is is_doubted
+    assert bool(doubts(landings, Survey({}, obstacles)).doubt) is is_doubted
 
 
 @pytest.mark.slow

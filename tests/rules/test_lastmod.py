@@ -12,7 +12,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.model.reply import Headers
 from crawler.model.survey import Evidence
-from crawler.rules.lastmod import from_page, is_fresh, lie
+from crawler.rules.lastmod import from_page, is_fresh, why_unreliable
 from crawler.settings.sections import Dates, Http, Output, Pace, Scope, Settings, State
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -61,7 +61,7 @@ def test_the_time_of_the_request_is_recognised_by_either_clock(
     ],
 )
 def test_most_pages_decide(counts: tuple[int, int, int, int], believed: bool) -> None:
-    assert (lie(Evidence("https://a.example", *counts)) is None) is believed
+    assert (why_unreliable(Evidence("https://a.example", *counts)) is None) is believed
 
 
 # -- whole crawls ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
 from crawler.frontier.sqlite.rows import LinkIds, settled_row
 from crawler.model import serialise
-from crawler.model.facts import Facts, Lastmod, Look, Validators
+from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
@@ -54,7 +54,7 @@ FACTS = Facts(
     "0123",
     "4567",
     Url("http://a.example/b.html"),
-    Look.SHELL,
+    Obstacle.SHELL,
     "A title",
     "text/html",
     1_000,
@@ -158,7 +158,7 @@ stream = socket.socket(fileno=0).makefile("rwb")
 def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
 def say(message): send(json.dumps(message).encode())
 def hear(): return stream.read(int.from_bytes(stream.read(4)))
-def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], False]])
+def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], [], False]])
 hear()
 say(["ready"])
 while message := hear():
@@ -172,7 +172,7 @@ while message := hear():
     parts = Coordinator(
         at,
         at.turn,
-        lambda wait: at.said.append(("strained", wait)),
+        lambda wait: at.said.append(("throttled", wait)),
         lambda name, _: at.said.append(("session", name)),
         at.ended,
     )
@@ -203,10 +203,10 @@ BAD = {
     "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
     "goes deep": "send(b'[' * 200000) if 'bad' in url else seen(number)",
     "hands back what it is to do": "say(['unvisited', number]) if 'bad' in url else seen(number)",
-    "says NaN": "send(b'[\"strained\",NaN]') if 'bad' in url else seen(number)",
+    "says NaN": "send(b'[\"throttled\",NaN]') if 'bad' in url else seen(number)",
     "says a number without end": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else seen(number)",
     "says half a character": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
-    "lists too much": "say(['seen', number, [['listed', '', None], [None], [url] * 99999, [], False]]) if 'bad' in url else seen(number)",
+    "lists too much": f"say(['seen', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else seen(number)",
     "says nothing at length": "send(b'[' * 9000000) if 'bad' in url else seen(number)",
     "announces what does not come": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else seen(number)",
     "is no JSON": "send(b'what?') if 'bad' in url else seen(number)",
@@ -353,7 +353,7 @@ def test_what_python_writes_is_read() -> None:
 async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) -> None:
     home = Nobody()
     body = (
-        "(say(['slow', 'http://x.example', 5]), say(['strained', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
+        "(say(['slow', 'http://x.example', 5]), say(['throttled', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
         " json.loads(hear()) == ['slot', 9] and seen(number))"
     )
     assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
@@ -361,7 +361,7 @@ async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) 
         ("session", "sid"),
         ("slot", "http://x.example"),
         ("slow", "http://x.example 5.0"),
-        ("strained", 1.5),
+        ("throttled", 1.5),
         ("turn", "http://x.example 0.0"),
     ]
 

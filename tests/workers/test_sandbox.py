@@ -56,7 +56,7 @@ async def test_a_page_reads_the_same_apart_as_here() -> None:
     body += (
         "<meta http-equiv=refresh content='3;url=z'><meta property=article:modified_time content=2024-01-02>"
     )
-    markup = PageSource(body.encode("latin-1"), URL, "latin1", dated=True, printed=True)
+    markup = PageSource(body.encode("latin-1"), URL, "latin1", dated=True, fingerprinted=True)
     async with Sandbox().running() as apart:
         assert await apart.read(markup) == markup.read()
         assert await apart.read(markup) == markup.read()

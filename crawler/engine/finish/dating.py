@@ -7,7 +7,7 @@ once it was published: what a refused or abandoned run saw changes no date.
 import logging
 from collections.abc import Sequence
 
-from crawler.model.note import BUILDS, DATE_NOTES, LIES
+from crawler.model.note import BUILDS, DATE_NOTES, UNRELIABLE
 from crawler.model.reasons import Source
 from crawler.model.survey import Doubts
 from crawler.ports import History
@@ -19,25 +19,27 @@ log = logging.getLogger("crawler.engine.finish.dating")
 async def date(history: History, ladder: Sequence[Source]) -> None:
     """Choose every page's date, and remember what was not believed and why."""
     evidence, found = await history.evidence(), await history.builds(builds.WINDOW, builds.OLDER)
-    before = await history.recall(LIES, published=True)
-    convicted = {build.origin: why for build in found if (why := builds.lie(build))}
-    lies = convicted | {it.origin: why for it in evidence if (why := lastmod.lie(it, before.get(it.origin)))}
+    before = await history.recall(UNRELIABLE, published=True)
+    by_build = {build.origin: why for build in found if (why := builds.why_unreliable(build))}
+    unreliable = by_build | {
+        it.origin: why for it in evidence if (why := lastmod.why_unreliable(it, before.get(it.origin)))
+    }
     changes = {it.origin: why for it in evidence if (why := lastmod.mass_change(it))}
     windows = builds.remembered(
-        await history.recall(BUILDS, published=True), [build for build in found if build.origin in convicted]
+        await history.recall(BUILDS, published=True), [build for build in found if build.origin in by_build]
     )
-    notes = [note for build in found if build.origin not in lies and (note := builds.note(build))]
+    notes = [note for build in found if build.origin not in unreliable and (note := builds.note(build))]
     notes = notes if Source.HEADER in ladder else []
     notes += [
         f"content changes on {origin} are not used as dates in this run: {why}"
         for origin, why in changes.items()
     ]
-    for origin, why in lies.items():
+    for origin, why in unreliable.items():
         log.warning("Last-Modified is not trusted", extra={"fields": {"origin": origin, "because": why}})
     for note in notes:
         log.warning(note)
-    await history.date(ladder, Doubts(tuple(lies), tuple(changes), _listed(windows)))
-    await history.remember(LIES, lies)
+    await history.date(ladder, Doubts(tuple(unreliable), tuple(changes), _listed(windows)))
+    await history.remember(UNRELIABLE, unreliable)
     await history.remember(BUILDS, windows)
     await history.remember(DATE_NOTES, notes)
 

@@ -77,5 +77,5 @@ def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
     if markup is None or markup.is_risky:
         return frozenset()
-    printed = replace(markup, sparing=False).read().content
-    return frozenset(filter(None, (printed, fingerprint.of_bytes(markup.body))))
+    own = replace(markup, sparing=False).read().content
+    return frozenset(filter(None, (own, fingerprint.of_bytes(markup.body))))

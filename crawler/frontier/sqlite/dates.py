@@ -37,7 +37,7 @@ WHERE place = 1 ORDER BY h.origin
 """
 
 DATE = """
-WITH lying AS MATERIALIZED (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:lying))),
+WITH unreliable AS MATERIALIZED (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:unreliable))),
 changing AS MATERIALIZED (SELECT id FROM host WHERE origin IN (SELECT value FROM json_each(:changing))),
 build AS MATERIALIZED (
     SELECT h.id AS host, value ->> 1 AS first, value ->> 2 AS last
@@ -45,7 +45,7 @@ build AS MATERIALIZED (
 ),
 rung AS (
     SELECT id,
-           CASE WHEN :header AND host NOT IN lying AND coalesce(content = kept AND header <> kept_header, 0) = 0
+           CASE WHEN :header AND host NOT IN unreliable AND coalesce(content = kept AND header <> kept_header, 0) = 0
                 AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = url.host AND header BETWEEN first AND last)
                 THEN header END AS h,
            CASE WHEN :page THEN stated END AS s,

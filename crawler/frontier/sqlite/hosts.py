@@ -56,7 +56,7 @@ class HostTable:
         number, now = self.id(origin), self._db.now()
         gap, strain, upcoming = self._db.one("SELECT gap, strain, next FROM host WHERE id = ?", (number,))
         at = float(max(upcoming, now))
-        self._db.do("UPDATE host SET next = ? WHERE id = ?", (at + pace.strained(gap, strain), number))
+        self._db.do("UPDATE host SET next = ? WHERE id = ?", (at + pace.slowed(gap, strain), number))
         return at
 
     def slow(self, origin: str, until: float) -> None:

@@ -90,7 +90,7 @@ class Leases:
         self, host: tuple[Any, ...], share: int, depth: int, now: float, token: int
     ) -> Iterable[Lease]:
         number, _, gap, strain, upcoming, asked, met = host
-        gap = pace.strained(gap, strain)
+        gap = pace.slowed(gap, strain)
         start = max(upcoming, now)
         robots_first = pace.is_unmet(met, now)
         slots = pace.slots_ahead(start, now, gap, share)

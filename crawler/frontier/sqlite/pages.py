@@ -118,9 +118,9 @@ def filtered(db: Database) -> int:
 def survey(db: Database, site: str) -> Survey:
     """See `ports.Record.survey`."""
     given = {"run": db.run, "first": f"{site}/", "below": f"{site}0"}
-    outcomes, looks = Counter[str](), Counter[str]()
-    for outcome, look, is_own, count in db.all(SURVEY, given):
+    outcomes, obstacles = Counter[str](), Counter[str]()
+    for outcome, obstacle, is_own, count in db.all(SURVEY, given):
         outcomes[outcome] += count if is_own else 0
-        looks[look or ""] += count if look is not None else 0
+        obstacles[obstacle or ""] += count if obstacle is not None else 0
     named = db.one_or_none(CANONICAL_ORIGINS, given)
-    return Survey(+outcomes, +looks, named and (named[0], named[1]))
+    return Survey(+outcomes, +obstacles, named and (named[0], named[1]))
