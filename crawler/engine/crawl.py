@@ -347,7 +347,9 @@ class Crawl:
     ) -> list[Returned]:
         """What came back: at least one, or nothing after `wait` seconds."""
         group: list[Returned] = []
-        pause = min(RENEW, self._deadline - self.clock(), RENEW if wait is None else wait)
+        # Once it has passed it is no reason to look.
+        deadline = float("inf") if self._ending else self._deadline
+        pause = min(RENEW, deadline - self.clock(), RENEW if wait is None else wait)
         pause = 0.0 if self._is_woken else pause
         with anyio.move_on_after(max(0.0, pause)) as self._nap:
             group.append(await done.receive())

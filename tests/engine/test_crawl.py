@@ -4,18 +4,20 @@ import gzip
 import itertools
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
-from crawler.engine.crawl import Ending
+from crawler.engine.crawl import Crawl, Ending
 from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
@@ -275,6 +277,28 @@ async def test_a_time_limit_ends_the_crawl(tmp_path: Path) -> None:
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path, max_time=0.0))
     assert result.ending is Ending.LIMIT
+
+
+@pytest.mark.slow
+async def test_past_a_time_limit_the_crawl_sleeps_until_pages_in_flight_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, gate, looks = Site(), threading.Event(), itertools.count()
+    site.page("/", links=["/slow"])
+    site.respond("/slow", lambda _: gate.wait(20) and Site.answer(200, b"<p>x"))
+    gather = Crawl._gather
+
+    async def counted(self: Crawl, *args: Any) -> Any:
+        if self._ending and next(looks) == 0:
+            threading.Timer(0.2, gate.set).start()
+        return await gather(self, *args)
+
+    monkeypatch.setattr(Crawl, "_gather", counted)
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path, max_time=1.0))
+        gate.set()
+    assert result.ending is Ending.LIMIT
+    assert next(looks) <= 20, "it looked again and again instead of waiting"
 
 
 async def test_a_stop_drains_and_the_next_run_ends_the_work(tmp_path: Path) -> None:
