@@ -1,0 +1,100 @@
+"""What a report and lists cost: CPU and memory of `report` and `list` over a made state.
+
+.venv/bin/python benchmarks/report.py 200000        # URLs; about 16 links each
+.venv/bin/python benchmarks/report.py 1000000 4
+"""
+
+import json
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from crawler.frontier.sqlite.frontier import SqliteFrontier
+
+SITE = "https://big.example"
+COLUMNS = "id, url, run, state, host, depth, hops, attempts, outcome, detail, settled, status, lastmod, source, content, links"
+OUTCOMES = (
+    ["listed"] * 92
+    + ["failed:not-found"] * 2
+    + ["moved"] * 3
+    + ["unlisted:noindex", "unlisted:robots", "failed:timeout"]
+)
+STATUS = {"listed": 200, "unlisted:noindex": 200, "failed:not-found": 404, "moved": 301}
+COMMANDS = (
+    ["report", "--report", "report.html"],
+    ["list", "pages", "--format", "csv"],
+    ["list", "links", "--only", "broken-link", "--format", "csv"],
+)
+
+
+def url(number: int) -> str:
+    return f"{SITE}/section-{number % 211:03}/topic-{number % 1999:04}/page-{number:07}.html"
+
+
+def rows(size: int, links: int) -> Iterator[tuple[Any, ...]]:
+    chance = random.Random(1)
+    for number in range(1, size + 1):
+        outcome = OUTCOMES[number * 7919 % 100]
+        led = (
+            [1 + int(chance.random() ** 2 * size) for _ in range(links)]
+            if STATUS.get(outcome) == 200
+            else None
+        )
+        detail = url(number + 1) if outcome == "moved" else None
+        content = f"{number:032x}" if number % 50 else f"same {number // 500}"
+        yield (
+            number, url(number), 1, 3, 1, min(9, number.bit_length() // 2), 0, 1, outcome, detail, 1.8e9, STATUS.get(outcome),
+            1_700_000_000 + number if outcome == "listed" else None, "header", content, led and json.dumps(led),
+        )  # fmt: skip
+
+
+async def begin(path: str) -> None:
+    frontier = SqliteFrontier(path)
+    await frontier.begin("settings", "reading")
+    await frontier.close()
+
+
+def made(path: str, size: int, links: int) -> None:
+    anyio.run(begin, path)
+    db = sqlite3.connect(path)
+    with db:
+        marks = ", ".join("?" * len(COLUMNS.split(", ")))
+        db.executemany(f"INSERT INTO url ({COLUMNS}) VALUES ({marks})", rows(size, links))
+        db.execute("UPDATE run SET discovered = ?, status = 'concluded'", (size,))
+    db.close()
+
+
+def main(size: int, links: int = 16) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        state, spent = f"{folder}/s.db", 0.0
+        made(state, size, links)
+        for words in COMMANDS:
+            began = time.monotonic()
+            with open(f"{folder}/out", "wb") as out:
+                command = [sys.executable, "-m", "crawler", *words, "--state", state]
+                subprocess.run(command, cwd=folder, stdout=out, check=True)
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu = used.ru_utime + used.ru_stime - spent
+            spent += cpu
+            wrote = sum(
+                Path(folder, name).stat().st_size
+                for name in ("out", "report.html")
+                if name in words or name == "out"
+            )
+            print(
+                f"{' '.join(words)}: {cpu:.1f} s CPU, {time.monotonic() - began:.1f} s, "
+                f"at most {used.ru_maxrss // 1024} MB so far, {wrote:,} bytes"
+            )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
