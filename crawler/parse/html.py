@@ -57,6 +57,7 @@ _COMPARED: Final = re.compile(
     rb"((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
     rb"[\t\n\x0c\r /]*+>)?"
 )
+_HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 
 
@@ -201,7 +202,17 @@ def _digested(page: Page, body: bytes) -> Page:
 
 
 def _leads_to_queries(page: Page, url: str) -> bool:
-    return "?" in url or any("?" in href for href in (*page.followed, *page.avoided))
+    """Whether the page has a query or links to one on its own host: a list links to its sort orders."""
+    own = urls.host(url).removeprefix("www.")
+    return "?" in url or any(
+        "?" in href and _host_of(href, own) == own for href in (*page.followed, *page.avoided)
+    )
+
+
+def _host_of(href: str, own: str) -> str:
+    """The host that a link names as it is written; `own` if it names none."""
+    found = _HOST.match(href)
+    return found[1].lower().removeprefix("www.") if found else own
 
 
 def _asks_password(tree: LexborHTMLParser, body: bytes, name: str) -> bool:

@@ -66,7 +66,15 @@ def test_all_names_of_a_page_are_sampled_or_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "digested"), [(BODY, True), (b"<a href=x>y", True), (b"<a href=?sort=up>y", False)]
+    ("body", "digested"),
+    [
+        (BODY, True),
+        (b"<a href=x>y", True),
+        (b"<a href=?sort=up>y", False),
+        (b"<a href=//A.example:80/x?sort=up>y", False),
+        (b"<a href=https://www.a.example/x?sort=up>y", False),
+        (b"<a href=https://b.example/x?sort=up>y", True),
+    ],
 )
 def test_a_page_that_links_to_queries_is_fingerprinted_all_the_same(body: bytes, digested: bool) -> None:
     sparing = extract(body, PLAIN, charset="utf-8", fingerprinted=True, sparing=True)
