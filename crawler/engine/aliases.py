@@ -1,8 +1,8 @@
 """Host aliases: `www.` and bare, http and https, are one site if the alias redirects to it.
 
-An alias that a link or a seed names is asked once a run, before anything that it names is placed: so what belongs to the
-site depends on no order of arrival. Links to one that redirects page by page are read as links to the site
-(`Scope.ours`), and not asked for one by one; an alias that does not redirect here is another site.
+An alias found in a link or a seed is checked once per run, before URLs on it are checked against the scope, so that the
+scope does not depend on the order of discovery. If it redirects each page to the same page of the site, links to it are
+rewritten to the site (`Scope.ours`) without fetching them; an alias that does not redirect to the site is another site.
 """
 
 import logging
@@ -24,14 +24,14 @@ from crawler.rules.candidates import Candidates
 from crawler.rules.redirects import target_of
 
 NOWHERE: Final = ""  # redirects to no other origin
-MAY_PASS: Final = 500  # statuses from here on, and 429, say nothing of where an alias leads
+MAY_PASS: Final = 500  # statuses from 500, and 429, are temporary: the redirect of the alias stays unknown
 
 log = logging.getLogger("crawler.crawl")
 
 
 @dataclass
 class Aliases:
-    """What one crawl knows of the aliases of its site."""
+    """The aliases of the site that this crawl has checked."""
 
     runs: Runs
     pacer: Pacer
@@ -43,17 +43,17 @@ class Aliases:
     _twins: frozenset[str] = field(init=False, default=frozenset())  # origins that may be aliases
     _open: tuple[str, ...] = field(
         init=False, default=()
-    )  # with what URLs begin whose alias is not known yet
+    )  # URL prefixes of the aliases that are not checked yet
     _asking: defaultdict[str, anyio.Lock] = field(init=False, default_factory=lambda: defaultdict(anyio.Lock))
 
     async def recall(self) -> None:
-        """What this run learned before it was interrupted."""
+        """Restores what this run found out before it was interrupted."""
         asked = await self.runs.recall(ALIASES)
         self._asked = dict(asked)
         self.renew()
 
     def renew(self) -> None:
-        """The start URLs changed, or an alias was asked."""
+        """Updates the scope after the start URLs changed or an alias was checked."""
         scope = self.candidates.scope.with_aliases({})
         self._twins = scope.twins()
         ends = {site: self._end(site) for site in sorted(self._twins)}
@@ -63,10 +63,10 @@ class Aliases:
             if end not in self._twins and end != NOWHERE and scope.on_site(Url(end + "/"))
         }
         self._open = tuple(site + "/" for site, (end, _) in ends.items() if end in self._twins)
-        self.candidates.scope = scope.with_aliases(here)  # at once: threads may look at it
+        self.candidates.scope = scope.with_aliases(here)  # one assignment, as threads may read it
 
     async def ask(self, urls: Iterable[Url]) -> None:
-        """Checks the origins of `urls` that may be aliases of the site and were not checked yet."""
+        """Checks those origins of `urls` that may be aliases of the site and have not been checked yet."""
         if not self._open:
             return
         for url in urls:
@@ -77,9 +77,9 @@ class Aliases:
                         await self._ask(site)
 
     def _end(self, site: str) -> tuple[str, str]:
-        """Where an alias redirects, possibly through others: to one not checked yet, the site, or another site.
+        """The origin where an alias redirects, possibly through others: an unchecked alias, the site, or another site.
 
-        And the same again if all of them redirect page by page.
+        The second value is the same origin if every redirect keeps the path, else "".
         """
         end, by_page, seen = site, True, set[str]()
         while end in self._twins and end in self._asked:
@@ -96,7 +96,7 @@ class Aliases:
         probe = Url(f"{site}{folder}no-such-page-{name}")
         to = await self._target(probe)
         if to is None:
-            # It may pass: what the last publication knew holds.
+            # A temporary failure: use what was known at the last publication.
             known = await self.runs.recall(ALIASES, published=True)
             to = Url(known.get(site, NOWHERE))
         elif to and target(to) == target(probe):
@@ -109,7 +109,7 @@ class Aliases:
         log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._asked[site]}})
 
     async def _target(self, url: Url) -> Url | None:
-        """Where a page redirects to, if anywhere; None when it fails in a way that may pass."""
+        """The redirect target of a page, or `NOWHERE`; None after a temporary failure."""
         permit = await self.permit(url)
         if not permit.allowed:
             return None if permit.why is Why.ROBOTS_DOWN else Url(NOWHERE)

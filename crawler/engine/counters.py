@@ -1,4 +1,4 @@
-"""What the engine counts as it happens, for whoever shows progress. What the counts mean is for `report.stats`."""
+"""The interface through which the engine reports its progress. `report.stats` implements it."""
 
 from typing import Protocol
 

@@ -1,10 +1,10 @@
-"""The engine: a pool of tasks that visit, and one steward that leases and settles.
+"""The engine: a pool of tasks that visit pages, and one main loop that leases and settles.
 
     lease -> permitted? -> fetch -> judge -> settle
 
-Every visit walks that line, in `visit`. The steward is the only one that writes to the frontier on the way, in
-groups: whatever was ready while the last group was written makes the next. A crash costs what is in hand, never a
-URL. This file knows rules, words and ports; nothing concrete, and no settings.
+`visit` takes each URL through these steps. Only the main loop writes to the frontier, in groups: results that arrive
+while a group is written form the next one. After a crash, leased pages are visited again; no URL is lost. This module
+depends on rules, the model and ports only, not on concrete classes or settings.
 """
 
 import logging
@@ -45,12 +45,14 @@ from crawler.rules.circuit_breaker import CircuitBreaker
 from crawler.rules.judge import Judge
 
 GROUP: Final = 128  # settlements in one transaction
-HEAVY: Final = 4_000_000  # bytes of the URLs in them, from which on no more settlements come along
-NEXT: Final = 6  # leases in hand for each request in flight, beside those that are visited
-LINGER: Final = 0.005  # seconds that a group may grow, as long as everybody has work in hand
+HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
+NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
+LINGER: Final = 0.005  # seconds that a group may grow, as long as all tasks have work
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
-PROBE: Final = 60.0  # seconds that a site has to show that it is well, beside the gap that it wants
-RENEW: Final = 5.0  # seconds at most between two looks at the clock while nothing happens
+PROBE: Final = (
+    60.0  # seconds in which a page must respond before the site counts as down, plus the crawl delay
+)
+RENEW: Final = 5.0  # seconds at most between two checks of the clock while nothing happens
 
 Seeding: TypeAlias = Callable[["Crawl"], AsyncGenerator[tuple[Seed, Sequence[Url]], None]]
 Returned: TypeAlias = Settlement | Unvisited
@@ -64,7 +66,7 @@ class Ending(Enum):
     COMPLETE = "complete"
     LIMIT = "limit"  # --max-pages or --max-time
     STOPPED = "stopped"  # by a signal or `stop`
-    FAILING = "failing"  # the host only fails
+    FAILING = "failing"  # every request to the host fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +74,16 @@ class Limits:
     """The limits of a crawl. Times in seconds."""
 
     concurrency: int = 16
-    gap: float = 0.0  # from slot to slot of one host
-    max_wait: float = 600.0  # the longest Crawl-delay that is kept
-    keep_failing: float = 0.0  # how long a page that fails is remembered with its links
+    gap: float = 0.0  # between slots of one host
+    max_wait: float = 600.0  # the longest Crawl-delay that is obeyed
+    keep_failing: float = 0.0  # how long a failing page is kept with its links
     max_pages: int | None = None
     max_time: float | None = None
 
 
 @dataclass
 class Crawl:
-    """One crawl of one site, from its start URLs to `run`'s ending. May be run once."""
+    """One crawl of one site. `run` may be called once."""
 
     frontier: Frontier
     fetcher: Fetcher
@@ -96,7 +98,7 @@ class Crawl:
     sinks: Sequence[Sink] = ()
     seeding: Seeding | None = None
     base: PublishBase | None = None
-    checks_starts: bool = True  # one of them must be a page
+    checks_starts: bool = True  # at least one start URL must lead to a page
     clock: Callable[[], float] = time.time
 
     meeting: Meeting = field(init=False)
@@ -108,19 +110,21 @@ class Crawl:
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
-    _well: set[str] = field(init=False, default_factory=set)  # origins that answered though many pages failed
+    _well: set[str] = field(
+        init=False, default_factory=set
+    )  # origins that responded though many pages failed
     stalled: bool = field(
         init=False, default=False
-    )  # no page more was answered than when it ended unfinished before
+    )  # no more pages responded than when the run last ended unfinished
     _nap: anyio.CancelScope | None = field(init=False, default=None)
     _probe: anyio.CancelScope | None = field(init=False, default=None)
     _is_woken: bool = field(init=False, default=False)
     _is_seeding: bool = field(init=False, default=False)
-    _seeded: anyio.Event = field(init=False)  # no seed is being read any more
-    _leased: anyio.Event | None = field(init=False, default=None)  # told when pages were
+    _seeded: anyio.Event = field(init=False)  # all seeds are read
+    _leased: anyio.Event | None = field(init=False, default=None)  # set when pages were leased
 
     def __post_init__(self) -> None:
-        """Each part gets what it may use."""
+        """Creates the parts of the crawl."""
         limits = self.limits
         self.meeting = Meeting(
             self.frontier, self.permits, self.turn, self.stats.pace, gap=limits.gap, max_wait=limits.max_wait
@@ -152,7 +156,7 @@ class Crawl:
 
     @property
     def starts(self) -> Sequence[Url]:
-        """The start URLs, and where they moved to."""
+        """The start URLs and the targets of their redirects."""
         return self.start_urls.urls
 
     def stop(self, why: str) -> None:
@@ -160,9 +164,9 @@ class Crawl:
         self._end(Ending.STOPPED, why)
 
     async def run(self) -> Ending:
-        """Crawl until nothing is left, a limit is met, or `stop`.
+        """Crawls until every URL is settled, a limit is reached, or `stop` is called.
 
-        Raises `StartUnreachable` or `StartForbidden` when there is no site to crawl.
+        Raises `StartUnreachable` or `StartForbidden` if no start URL leads to a page.
         """
         if self.limits.max_time is not None:
             self._deadline = self.clock() + self.limits.max_time
@@ -190,7 +194,7 @@ class Crawl:
         return self._ending or Ending.COMPLETE
 
     async def _has_progressed(self) -> bool:
-        """Whether more pages have answered than when this run was last interrupted."""
+        """Whether more pages have responded than when this run last ended unfinished."""
         outcomes = (await self.frontier.balance()).outcomes
         answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
         before = await self.frontier.recall(ANSWERED)
@@ -205,12 +209,12 @@ class Crawl:
         return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
 
     async def _keep_traps(self) -> None:
-        """Those that show by the text of a URL, and what else was met on the way."""
+        """Stores and logs new traps, such as those recognised by the text of a URL."""
         met = self.candidates.traps.news()
         await self.frontier.tell(met)
         _report(met)
 
-    # -- the steward --------------------------------------------------------------------------------------
+    # -- the main loop ------------------------------------------------------------------------------------
 
     async def _pool(self) -> None:
         give, todo = anyio.create_memory_object_stream[Lease](self._in_hand)
@@ -231,10 +235,10 @@ class Crawl:
                     lease = todo.receive_nowait()
                 except anyio.WouldBlock:
                     lease = await todo.receive()  # takes several times as long
-                back.send_nowait(await self.visits(lease))  # there is room for all that is out
+                back.send_nowait(await self.visits(lease))  # the buffer holds as many as can be leased
 
     async def _check_starts(self) -> None:
-        """Ends a run that found no site: the next start begins a new one."""
+        """Raises if no start URL leads to a page. The run is then closed: the next crawl begins a new one."""
         try:
             await start_check.check(self.frontier, self.frontier, self.candidates.scope.starts)
         except (StartUnreachable, StartForbidden):
@@ -244,9 +248,9 @@ class Crawl:
     async def _walk(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
     ) -> None:
-        """Starts first, then seeds, then everything; with a depth limit, one level after the other.
+        """Crawls start URLs first, then seeds, then everything; with a depth limit, one level after the other.
 
-        URLs in patterns that may be crawler traps come in rounds, each after the previous one is completely settled.
+        URLs in patterns that may be crawler traps are released in rounds, each after the previous one is settled.
         """
         self.stats.phase = "arriving"
         starts = [Visit(url) for url in self.candidates.scope.starts]
@@ -262,7 +266,7 @@ class Crawl:
         if self._ending:
             return
         self.stats.phase = "crawling"
-        # A level is finished before the next begins: which URLs are within the limit must not depend on timing.
+        # Finish a level before the next begins: which URLs are within the limit must not depend on timing.
         deepest = self.candidates.scope.max_depth
         for depth in (None,) if deepest is None else range(deepest + 1):
             await self._rounds(give, done, depth=depth)
@@ -273,7 +277,7 @@ class Crawl:
             await self._rounds(give, done, depth=deepest)
 
     async def _look_again(self) -> None:
-        """Places URLs again that were set aside before a start URL redirected to their host, or a shorter way was found."""
+        """Checks filtered URLs again, after a start URL redirected to another host or a shorter path was found."""
         after = ""
         while aside := await self.frontier.set_aside(after):
             after = aside[-1].url
@@ -290,7 +294,7 @@ class Crawl:
         *,
         depth: int | None,
     ) -> None:
-        """Drain what is due, then round after round of what is held, until nothing is released any more."""
+        """Visits what is due, then releases held URLs round by round until none are left."""
         released = 1
         while released:
             await self._drain(give, done, depth=depth)
@@ -345,9 +349,9 @@ class Crawl:
         wait: float | None,
         give: MemoryObjectSendStream[Lease],
     ) -> list[Returned]:
-        """What came back: at least one, or nothing after `wait` seconds."""
+        """Results of visits: at least one, or none after `wait` seconds."""
         group: list[Returned] = []
-        # Once it has passed it is no reason to look.
+        # After the crawl has ended, the deadline no longer matters.
         deadline = float("inf") if self._ending else self._deadline
         pause = min(RENEW, deadline - self.clock(), RENEW if wait is None else wait)
         pause = 0.0 if self._is_woken else pause
@@ -376,14 +380,14 @@ class Crawl:
             self._out.pop(item.lease.id, None)
 
     async def _hand_back(self, unvisited: Sequence[Unvisited]) -> None:
-        """Releases an unused lease: the URL is leased again, in this crawl or when the run is resumed."""
+        """Releases unused leases: their URLs are leased again, in this crawl or when the run is resumed."""
         if unvisited:
             fields = Counter(item.why.value for item in unvisited)
             log.debug("not visited now; leased again later", extra={"fields": fields})
             await self.frontier.release([item.lease for item in unvisited])
 
     async def _watch(self, settlements: Sequence[Settlement]) -> None:
-        """A host that is down ends the run; what failed on the way there is asked for again when it goes on."""
+        """Ends the crawl if a host is down. The pages that failed meanwhile are fetched again when the run is resumed."""
         sites = {origin(url) for url in self.starts}
         for settlement in settlements:
             url = settlement.lease.visit.url
@@ -395,7 +399,7 @@ class Crawl:
                 self._end(Ending.FAILING, f"{origin(url)} only fails")
 
     async def _is_well(self, site: str) -> bool:
-        """Whether a page that answered in this run does so again. Asked before one broken section ends the run."""
+        """Whether a page that responded earlier in this run still does, so that one broken section does not end the run."""
         witness = self.circuit_breaker.witness(site) or await self.frontier.answered(site)
         reply = None
         left = min(PROBE + 2 * self.meeting.slowest, max(0.0, self._deadline - self.clock()))
@@ -433,9 +437,9 @@ class Crawl:
     async def _seed(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
     ) -> None:
-        """Read what is named elsewhere than in links, and visit meanwhile: with a depth limit, the first level only.
+        """Reads seeds (sitemaps and --input) while pages are visited; with a depth limit, only those of the first level.
 
-        Nothing that is decided later depends on which came first: all seeds are read when this returns.
+        All seeds are read when this returns, so that later decisions do not depend on the order.
         """
         if self.seeding is None:
             return
@@ -444,9 +448,7 @@ class Crawl:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._read_seeds, self.seeding)
             await self._drain(give, done, depth=None if self.candidates.scope.max_depth is None else 0)
-            if (
-                self._is_seeding
-            ):  # at an ending, the sitemap in hand is read to its end: each run makes progress
+            if self._is_seeding:  # when the crawl ends, the open sitemap is read completely, so that each session makes progress
                 with anyio.move_on_after(GRACE):
                     await self._seeded.wait()
             tasks.cancel_scope.cancel()
@@ -464,9 +466,9 @@ class Crawl:
         self._wake()
 
     async def after_pages(self) -> None:
-        """Wait until pages were leased, or none is due: where slots are rare, sitemaps would take them all.
+        """Waits until pages were leased or none are due; otherwise sitemaps would use all slots of a slow host.
 
-        Once the crawl ends, no further sitemap is begun: this does not return.
+        Does not return once the crawl ends, so that no further sitemap is fetched.
         """
         if not self._ending:
             self._leased = anyio.Event()
@@ -482,7 +484,7 @@ class Crawl:
         return [url for url in urls if self.candidates.scope.on_site(url)]
 
     def _wake(self) -> None:
-        """There may be something to lease."""
+        """Wakes the main loop, as there may be something to lease."""
         self._is_woken = True
         if self._nap:
             self._nap.cancel()

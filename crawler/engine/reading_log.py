@@ -1,9 +1,9 @@
-"""Which pages are being read at this moment, in a small file beside the state that outlives the process.
+"""Names the pages that are being parsed right now, in a small file beside the state that survives a crash of the process.
 
-A page whose bytes kill the process that reads them would kill each one that comes after it. What was in hand, or asked
-for, says nothing: whoever kills a healthy crawl has a hundred such pages. So each page is written down only while its
-markup is read and judged, and given up when three processes died in that moment. Not a record of visits: a slot is free
-again once the page was read.
+A page that crashes the process while it is parsed would crash every resumed run again. Leases and open requests do not
+identify it: a healthy crawl that is killed has a hundred of them. So a page is in this file only while its markup is
+parsed and judged, and it is given up after three processes died during that. Not a record of visits: the slot of a page
+is reused once it was parsed.
 """
 
 import os
@@ -20,16 +20,16 @@ from crawler.model.settlement import Seen, Unvisited, Verdict
 from crawler.parse.url import Url
 from crawler.ports import Visitor
 
-DEATHS: Final = 3  # of the process, that one page may cause in a run
-SLOT: Final = 16_384  # bytes: two for the length, and a URL, which has 8,192 characters at most
+DEATHS: Final = 3  # crashes of the process in a run, after which a page is given up
+SLOT: Final = 16_384  # bytes: two for the length, then the URL of at most 8,192 characters
 _FREE: Final = bytes(2)
 
 
 class ReadingLog:
-    """Written without waiting for the disk: it is to survive the process, not the machine."""
+    """The file. Written without fsync: it has to survive a crash of the process, not of the machine."""
 
     def __init__(self, path: Path | None) -> None:
-        """Without a path, or where none can be written, nothing is kept."""
+        """Records nothing if `path` is None or cannot be written."""
         self._path, self._file = path, -1
         self._taken: set[int] = set()
         if path:
@@ -37,7 +37,7 @@ class ReadingLog:
                 self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
 
     def died(self) -> list[Url]:
-        """What was being read when a process died; from now on that is forgotten."""
+        """The pages that were being parsed when a process died. Clears the file."""
         if self._file < 0:
             return []
         with suppress(OSError):
@@ -49,7 +49,7 @@ class ReadingLog:
 
     @contextmanager
     def reading(self, url: Url) -> Iterator[None]:
-        """The page is read within this."""
+        """Records `url` as being parsed, within the `with` block."""
         if self._file < 0:
             yield
             return
@@ -64,12 +64,12 @@ class ReadingLog:
             self._taken.discard(slot)
 
     def _write(self, slot: int, data: bytes) -> None:
-        with suppress(OSError):  # a full disk: then it is not known
+        with suppress(OSError):  # such as a full disk: then the page is not recorded
             os.lseek(self._file, slot * SLOT, os.SEEK_SET)
             os.write(self._file, data)
 
     def close(self) -> None:
-        """The process ends by itself."""
+        """Deletes the file, as the process ends normally."""
         if self._path and self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -83,12 +83,12 @@ def _read(slot: bytes) -> str:
 
 
 def counted(before: Mapping[str, int], died: list[Url]) -> dict[str, int]:
-    """How many processes died on each page, with those that were being read now."""
+    """The number of crashes by page: those `before`, and one more for each page in `died`."""
     return dict(Counter(before) + Counter(died))
 
 
 class Sparing:
-    """A `ports.Visitor` that does not visit what too many processes died on."""
+    """A `ports.Visitor` that does not visit pages that crashed too many processes."""
 
     def __init__(self, visitor: Visitor, deaths: Mapping[str, int]) -> None:
         self._visitor, self.prefetch = visitor, visitor.prefetch

@@ -1,7 +1,7 @@
 """Reads robots.txt before the first request to an origin, and sets its crawl delay.
 
-What the file means is for `robots`, when a slot comes for the frontier; here is the order of things, and what becomes of
-a file that fails.
+`parse.robots_txt` interprets the file, and the frontier schedules slots. This module fetches and caches the rules, and
+decides what applies when the file cannot be fetched.
 """
 
 import logging
@@ -25,7 +25,7 @@ from crawler.parse.url import Url, origin
 from crawler.ports import Fetcher, Hosts, Pacer, Permits, Politeness, Request, Turn
 from crawler.rules.redirects import Redirects, Stopped
 
-CUT_DELAY: Final = 30.0  # seconds kept of a Crawl-delay that no crawl could keep: most say that at most
+CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few sites ask for more than this
 
 log = logging.getLogger("crawler.crawl")
 
@@ -37,13 +37,13 @@ class Meeting:
     hosts: Hosts
     permits: Permits
     turn: Politeness
-    paced: Callable[[float], None]  # hears how far apart the requests to the slowest origin are
-    gap: float  # from slot to slot, at least
-    max_wait: float  # the longest Crawl-delay that is kept
+    paced: Callable[[float], None]  # called with the delay between requests to the slowest origin
+    gap: float  # between slots, at least
+    max_wait: float  # the longest Crawl-delay that is obeyed
     slowest: float = field(init=False, default=0.0)
 
     async def with_stranger(self, lease: Lease) -> bool:
-        """Learn an origin's robots.txt; whether that took the slot, so that the page must wait for another."""
+        """Reads the robots.txt of the origin if needed. Returns whether that used the slot: the page then needs another one."""
         site = origin(lease.visit.url)
         if not lease.robots_first and self.permits.knows(site):
             return False
@@ -69,7 +69,7 @@ class Meeting:
         return file is not None
 
     async def _ask(self, site: str) -> None:
-        """A file that fails later in a run leaves what was read before (RFC 9309 2.4)."""
+        """Fetches robots.txt. If that fails, rules read earlier in the run stay in effect (RFC 9309 2.4)."""
         file = await self.permits.ask(site)
         if file.failed and (before := await self.hosts.robots(site, stale=True)) and not before.failed:
             log.warning(
@@ -95,22 +95,22 @@ class Meeting:
         return gap
 
 
-BODY: Final = 4 * 1024 * 1024  # bytes of an answer; far above LIMIT: a long file is cut, not refused
-KEPT: Final = LIMIT + 1  # one more than counts: by it `parse` sees that the file went on
-LARGE: Final = 16 * 1024  # bytes of a file that is read in a thread of its own
+BODY: Final = 4 * 1024 * 1024  # bytes of a response; far above LIMIT: a long file is truncated, not rejected
+KEPT: Final = LIMIT + 1  # one byte more, so that `parse` can tell that the file was longer
+LARGE: Final = 16 * 1024  # bytes of a file that is parsed in a thread
 
 
 @dataclass(frozen=True, slots=True)
 class OriginRules:
     """The rules in the robots.txt of one origin for our product token, without network access."""
 
-    rules: Rules | None  # None: down
+    rules: Rules | None  # None: robots.txt could not be fetched
     detail: str
     sitemaps: tuple[Url, ...] = ()
-    file: int = 0  # hash of what it was read from
+    file: int = 0  # hash of the `RobotsFile`
 
     def permit(self, url: Url) -> Permit:
-        """Whether `url`, of this origin, may be asked for."""
+        """Whether `url`, of this origin, may be fetched."""
         if self.rules is None:
             return Permit(allowed=False, why=Why.ROBOTS_DOWN, line=self.detail)
         decision = self.rules.permit(urls.target(url))
@@ -125,10 +125,10 @@ _NOBODY: Final = OriginRules(None, "")
 
 
 class Robots:
-    """Asks origins for their robots.txt and answers from it for `agent`, our product token.
+    """Fetches and applies robots.txt for `agent`, the crawler's product token.
 
-    The rules of the origins used last are kept: at most `max_origins`, in about `max_memory` bytes. `ignore`
-    permits everything; sitemaps and Crawl-delay are read all the same.
+    Keeps the rules of the most recently used origins: at most `max_origins`, in about `max_memory` bytes. `ignore`
+    permits everything; sitemaps and Crawl-delay are still read.
     """
 
     def __init__(
@@ -151,19 +151,19 @@ class Robots:
         self._reading = anyio.Lock()
 
     async def ask(self, origin: str) -> RobotsFile:
-        """Read /robots.txt of `origin`. The caller has booked the slot of the first request; those of redirects are booked here."""
+        """Fetches /robots.txt of `origin`. The caller books the slot of the first request; redirects book their own."""
         return await ask_robots(origin, self._fetcher, self._now, self._slot)
 
     async def _slot(self, origin: str) -> None:
         await self._turn(origin, await self._pacer.slot(origin))
 
     def knows(self, origin: str) -> bool:
-        """Whether the rules of `origin` were learned."""
+        """Whether the rules of `origin` are known."""
         return origin in self._known
 
     async def learn(self, origin: str, file: RobotsFile) -> None:
-        """Remember the rules in `file`, and forget those used longest ago when there are too many."""
-        async with self._reading:  # of many that need the same file, one reads it
+        """Stores the rules in `file`, and drops the least recently used ones when there are too many."""
+        async with self._reading:  # of many tasks that need the same file, one parses it
             if self._known.get(origin, _NOBODY).file == hash(file):
                 return
             known = await _read_apart(file, self._agent, origin)
@@ -180,22 +180,22 @@ class Robots:
         self._memory -= known.rules.weight if known.rules else 0
 
     def permit(self, url: Url) -> Permit:
-        """Whether `url` may be asked for. Of an origin that is not known, nothing may."""
+        """Whether `url` may be fetched. Always false for an unknown origin."""
         if self._ignore:
             return Permit(allowed=True)
         return self._recall(urls.origin(url)).permit(url)
 
     def decide(self, url: Url) -> Decision:
-        """The group and the line that decide for `url`, of a known origin, whatever `ignore` says."""
+        """The group and the line that decide for `url`, of a known origin, regardless of `ignore`."""
         return self._recall(urls.origin(url)).decide(url)
 
     def delay(self, origin: str) -> float | None:
-        """The Crawl-delay for us, in seconds."""
+        """The Crawl-delay for this crawler, in seconds."""
         rules = self._recall(origin).rules
         return rules.delay if rules else None
 
     def sitemaps(self, origin: str) -> list[Url]:
-        """The http(s) sitemaps that the robots.txt of a known origin names, in its order, each once."""
+        """The http(s) sitemaps in the robots.txt of a known origin, in the order of the file, without duplicates."""
         return list(self._recall(origin).sitemaps)
 
     def _recall(self, origin: str) -> OriginRules:
@@ -211,9 +211,9 @@ async def ask_robots(
     now: Callable[[], float],
     slot: Callable[[str], Awaitable[object]] | None = None,
 ) -> RobotsFile:
-    """Read /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for what the network does.
+    """Fetches /robots.txt of `origin` (RFC 9309 2.3.1). Never raises for network errors.
 
-    Redirects are followed to any host; before each, `slot` waits until its origin may be asked.
+    Redirects are followed to any host; before each, `slot` waits for a slot of the target's origin.
     """
     redirects = Redirects(Url(origin + "/robots.txt"))
     reply = await fetcher.fetch(Request(redirects.url, limit=BODY, cut=True))
@@ -234,14 +234,14 @@ def _file(fetched: float, status: str, text: bytes, detail: str, found_at: Url |
 
 
 async def _read_apart(file: RobotsFile, agent: str, origin: str) -> OriginRules:
-    """Read a large file in a thread: 500 KiB of rules can take a second, in which others want their turn."""
+    """Parses a large file in a thread: 500 KiB of rules can take a second, which would block the event loop."""
     if len(file.text) <= LARGE:
         return origin_rules(file, agent, origin)
     return await anyio.to_thread.run_sync(origin_rules, file, agent, origin)
 
 
 def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
-    """Read what `origin` answered, for `agent`, our product token. Large files take long: see `LARGE`."""
+    """Parses the robots.txt of `origin` for `agent`, the crawler's product token. Large files take long: see `LARGE`."""
     if file.status not in {"rules", "none"}:
         return OriginRules(None, file.detail, file=hash(file))
     rules = parse(file.text, agent) if file.status == "rules" else Rules()

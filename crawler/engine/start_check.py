@@ -1,4 +1,4 @@
-"""Whether there is a site at all: where the start URLs led, and what to say when they led nowhere."""
+"""Checks that a start URL led to a page, and explains the failure if none did."""
 
 from crawler.errors import StartForbidden, StartUnreachable
 from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
@@ -11,7 +11,7 @@ NO_PAGE = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
 async def check(pages: Record, hosts: Hosts, starts: tuple[Url, ...]) -> None:
-    """At least one start URL must have led to a page. Raises `StartUnreachable` or `StartForbidden`."""
+    """Raises `StartUnreachable` or `StartForbidden` if no start URL led to a page."""
     ends = [await _end_of(pages, url) for url in starts]
     if any(_is_page(record) for _, record in ends):
         return
@@ -43,7 +43,7 @@ async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
 
 
 def _is_page(record: UrlRecord | None) -> bool:
-    """Listed, or not listed though the site answered with a page: then its links count."""
+    """Whether the site responded with a page, listed or not: its links can be followed."""
     if record is None or isinstance(record.outcome, Listed):
         return record is not None
     end = record.outcome

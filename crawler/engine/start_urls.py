@@ -1,6 +1,6 @@
-"""The start URLs of a crawl and where they redirect to: by that the site grows, and everybody who names it follows.
+"""The start URLs of a crawl and their redirects, which extend the scope and may change the origin of the site.
 
-Whether they led to a page at all is for `start_check`; what belongs to the site then, for `rules.scope`.
+`start_check` checks that they led to a page; `rules.scope` decides which URLs belong to the site.
 """
 
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ from crawler.rules.candidates import Candidates
 
 @dataclass
 class StartUrls:
-    """What one crawl knows of its start URLs. `base` follows the first of them."""
+    """The start URLs of one crawl. The site of `base` is updated when the first of them redirects."""
 
     runs: Runs
     candidates: Candidates
     aliases: Aliases
     base: PublishBase | None
-    urls: list[Url] = field(init=False)  # and where they moved to
-    _home: Url = field(init=False)  # where the first start URL moved to
+    urls: list[Url] = field(init=False)  # with the targets of their redirects
+    _home: Url = field(init=False)  # the first start URL, after redirects
 
     def __post_init__(self) -> None:
-        """None has moved yet."""
+        """Starts from the URLs in the settings, without redirects."""
         self.urls = list(self.candidates.scope.starts)
         self._home = self.urls[0]
 
@@ -35,13 +35,13 @@ class StartUrls:
         return len(self.urls) > len(self.candidates.scope.starts)
 
     async def recall(self) -> None:
-        """Restores what this run knew before it was interrupted."""
+        """Restores the redirects and aliases that this run had found before it was interrupted."""
         for start, to in await self.runs.recall(MOVED):
             self._admit(start, to)
         await self.aliases.recall()
 
     async def moved(self, start: Url, to: Url) -> None:
-        """A start URL, or one that a start URL moved to, redirects."""
+        """Stores that `start`, a start URL or the target of its redirect, redirects to `to`."""
         self._admit(start, to)
         moves = await self.runs.recall(MOVED)
         await self.runs.remember(MOVED, [*moves, (start, to)])

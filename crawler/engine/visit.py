@@ -1,9 +1,9 @@
-"""The walk of one URL, from its lease to its settlement.
+"""The steps of one visit, from the lease of a URL to its settlement.
 
     robots.txt -> slot -> visitor (fetch, judge) -> candidates
 
-What is leased, and when settlements are written, is for `crawl`; one exchange and its verdict are for the `Visitor`. Nothing
-here writes to the frontier but where a start URL moved, which has to be known before its links are placed.
+`crawl` leases URLs and writes settlements; the `Visitor` makes the request and the verdict. The only thing that this
+module writes to the frontier is the redirect of a start URL, which must be stored before its links are checked.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ from crawler.ports import Permits, Politeness, Record, Visitor
 from crawler.rules import keep_failing as keeping
 from crawler.rules.candidates import Candidates
 
-MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: placing each takes microseconds
+MANY_LINKS: Final = 2_000  # of one page, above which they are checked in a thread: each takes microseconds
 
 
 @dataclass
 class Visits:
-    """The visits of one crawl. `keep_failing`: seconds that a page that fails is remembered with its links."""
+    """The visits of one crawl. `keep_failing`: seconds that a failing page is kept with its links."""
 
     record: Record
     permits: Permits
@@ -47,15 +47,15 @@ class Visits:
     concurrency: int
     keep_failing: float
     has_ended: Callable[[], bool]
-    asked: int = field(init=False, default=0)  # pages
+    asked: int = field(init=False, default=0)  # pages requested
     _flying: anyio.CapacityLimiter = field(init=False)
 
     def __post_init__(self) -> None:
-        """As many at a time as may be in flight."""
+        """Creates the limiter of requests in flight."""
         self._flying = anyio.CapacityLimiter(self.concurrency)
 
     async def __call__(self, lease: Lease) -> Settlement | Unvisited:
-        """From the lease to the settlement, or to the reason why there is none."""
+        """Makes the visit. Returns its settlement, or `Unvisited` if the lease is to be returned."""
         url = lease.visit.url
         if self.has_ended():
             return Unvisited(lease, WhyUnvisited.ENDING)
@@ -75,7 +75,7 @@ class Visits:
         return await self._placed(lease, verdict)
 
     async def _placed(self, lease: Lease, verdict: Verdict) -> Settlement:
-        """The lease closed. A page that fails for now leads where it led, as one that did not change."""
+        """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
         replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.keep_failing) > 0
         links = await self.record.links(lease) if replayed else verdict.links
         await self.aliases.ask(link.url for link in links)
@@ -84,7 +84,7 @@ class Visits:
         return self.candidates.settlement(lease, verdict, links)
 
     async def _wait(self, lease: Lease) -> Unvisited | None:
-        """Wait for the slot. It is worth nothing once its host asked for a pause, or the crawl ends."""
+        """Waits for the slot, which is void if the host was paused or the crawl ends meanwhile."""
         site = origin(lease.visit.url)
         if not self.turn.is_stale(site, lease.at):
             await self.turn(site, lease.at)
@@ -93,7 +93,7 @@ class Visits:
         return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if self.turn.is_stale(site, lease.at) else None
 
     def _room(self) -> AbstractAsyncContextManager[object]:
-        """A visitor may be given more than is in flight, but not what has to wait for its turn: it would go late."""
+        """Limits visits in flight if there is a crawl delay: a prefetching visitor would request pages after their slot."""
         return self._flying if self.meeting.slowest and self.visitor.prefetch > 1 else nullcontext()
 
     async def _go(self, lease: Lease) -> Verdict | Unvisited:
@@ -106,7 +106,7 @@ class Visits:
         if isinstance(seen, Unvisited):
             self.stats.exchanges -= 1
             return seen
-        # Not before: that many asked for is an ending, and an ending takes back what waits to be asked for.
+        # Count only after the visit: reaching --max-pages ends the crawl and would cancel requests not sent yet.
         self.asked += 1
         if seen.truncated:
             limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"

@@ -1,6 +1,6 @@
-"""One visit: fetches, parses and judges a page. Used by worker processes, and by a crawl without them.
+"""Fetches, parses and judges one page. Used by worker processes, and by a crawl without them.
 
-Whether a URL may be asked for, and when, was decided before; what becomes of what it brought is the engine's.
+The engine decides before whether and when a URL is fetched, and afterwards what happens with the result.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from crawler.parse.url import Url
 from crawler.ports import Fetcher, Reader, Request
 from crawler.rules.judge import Judge
 
-MANY_LINKS: Final = 2_000  # of one page, from which on a thread takes them: each takes microseconds
+MANY_LINKS: Final = 2_000  # of one page, above which it is judged in a thread: each link takes microseconds
 
 
 def nobody(_: Url) -> AbstractContextManager[None]:
@@ -39,7 +39,7 @@ class Local:
         clock: Callable[[], float],
         reading: Callable[[Url], AbstractContextManager[None]] = nobody,
     ) -> None:
-        """`reading`: within it the page with that URL is read, and judged."""
+        """`reading`: a context manager around parsing and judging the page with that URL."""
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
         self._reading = reading
 
@@ -52,7 +52,7 @@ class Local:
 
     async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:
         markup = self._judge.markup(lease, reply, now)
-        # Whoever visited this page before may have died of it.
+        # An earlier visit of this page may have crashed its process: parse it in the sandbox.
         if markup is None or not (markup.is_risky or lease.attempt > 1):
             with self._reading(lease.visit.url):
                 verdict = self._judge(lease, reply, now, markup.read() if markup else None)

@@ -15,9 +15,9 @@ class Request(NamedTuple):
     url: Url
     validators: Validators = Validators()
     limit: int | None = None  # bytes of decoded body; the fetcher's own limit if None
-    cut: bool = False  # a larger body is taken up to there, and is no failure
+    cut: bool = False  # truncate a larger body to `limit` instead of failing
     seconds: float | None = None  # for the whole exchange; the fetcher's own limit if None
-    wants_body: Callable[[int, Headers], bool] | None = None  # asked once status and headers are in
+    wants_body: Callable[[int, Headers], bool] | None = None  # called when the headers are in
 
 
 class Fetcher(Protocol):
@@ -80,5 +80,5 @@ class Politeness(Protocol):
         ...
 
     def end(self) -> None:
-        """Ends the crawl: leased pages that were not requested yet are not requested any more."""
+        """Ends the crawl: leased pages that have not been requested yet are no longer requested."""
         ...

@@ -1,4 +1,4 @@
-"""The frontier as a whole: its five roles together, for those who put the pieces together, and for backends."""
+"""The frontier as a whole: the union of its five roles, for the composition root and for backends."""
 
 from typing import Protocol
 

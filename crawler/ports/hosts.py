@@ -14,5 +14,8 @@ class Hosts(Pacer, Protocol):
         ...
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """The stored robots.txt, unless it is a day old; `stale`: also then, if this run fetched it or began with it."""
+        """The stored robots.txt, unless it is more than a day old.
+
+        `stale`: return an older one too, if this run fetched it or started with it.
+        """
         ...

@@ -51,8 +51,8 @@ class Queue(Pacer, Protocol):
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
         """Adds URLs; those already known in this run are unchanged. Returns the number of new visits.
 
-        URLs in a `seed` are fetched even if links alone would not be sufficient (nofollow, too deep, a trap). Their seed is
-        stored: the first by kind and order of naming, whichever was read first.
+        URLs in a `seed` are fetched even if links alone would not be sufficient (nofollow, too deep, a trap). If several
+        seeds contain a URL, the first by kind and by order in the settings is stored, regardless of which was read first.
         """
         ...
 
@@ -79,18 +79,18 @@ class Queue(Pacer, Protocol):
         ...
 
     async def shorten(self, deepest: int) -> int:
-        """Give all URLs of this run the depth of the shortest way, if any was set aside for lying below `deepest` links.
+        """Recomputes the depth of all URLs from the shortest path, if any URL was filtered as deeper than `deepest` links.
 
-        To be called when `lease` says finished. How many of those set aside lie nearer.
+        Call it when `lease` returns finished. Returns how many filtered URLs are less deep than was assumed.
         """
         ...
 
     async def set_aside(self, after: str = "") -> Sequence[Visit]:
-        """URLs of this run that were set aside as no part of the site, or as too deep, the next ones behind `after` in their order."""
+        """The next URLs after `after`, sorted, that this run filtered as outside the site or as too deep."""
         ...
 
     async def take_up(self, visits: Sequence[Visit]) -> int:
-        """URLs that were set aside, and are to be asked for after all. How many of them are due."""
+        """Queues filtered URLs that are to be fetched after all. Returns how many of them are due."""
         ...
 
     async def advance(self, depth: int | None = None) -> Round:
@@ -113,7 +113,7 @@ class Queue(Pacer, Protocol):
         ...
 
     async def next_seed(self) -> Seed | None:
-        """The next seed to be read in this run, by kind, depth and order of naming."""
+        """The next seed to be read in this run, by kind, depth and the order in which they were added."""
         ...
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:

@@ -1,4 +1,4 @@
-"""The fifth role of the frontier: all that the state knows, row by row, for reports and lists."""
+"""The fifth role of the frontier: the whole state, row by row, for reports and lists."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
@@ -7,23 +7,23 @@ from crawler.model.rows import EdgeRow, PageRow, RunRow
 
 
 class Rows(Protocol):
-    """Streams over the whole state, in memory that does not grow with it. Nothing is written, and nothing locked.
+    """Streams over the whole state in constant memory, without writes or locks.
 
-    What the state does not know of a row is None there. Chunks are as large as suits the backend.
+    Values missing in the state are None. The backend chooses the size of the chunks.
     """
 
     def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
-        """Every URL that a run still kept has found, in order of the URL's text."""
+        """Every URL found by a run that is still stored, sorted by URL."""
         ...
 
     def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
-        """Where the URLs of the newest run lead, those that lead anywhere, in order of the URL's text."""
+        """The links, redirect and canonical of each URL of the newest run that has any, sorted by URL."""
         ...
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
-        """Some rows by their ids; ids that nobody has are left out."""
+        """Rows by their ids; unknown ids are left out."""
         ...
 
     async def run_rows(self) -> Sequence[RunRow]:
-        """The runs that are kept, the newest last."""
+        """The stored runs, newest last."""
         ...

@@ -30,7 +30,7 @@ class Runs(Protocol):
         ...
 
     async def mark_published(self, published: PublicationRow) -> None:
-        """Records that the listed pages of this run are published. What changed since the last publication is counted here."""
+        """Records that the listed pages of this run are published, and counts the changes since the last publication."""
         ...
 
     async def last_publication(self) -> PublicationRow | None:
@@ -38,7 +38,10 @@ class Runs(Protocol):
         ...
 
     async def end_session(self, end: SessionEnd) -> None:
-        """Records how this session ended, with the outcomes so far. A run whose last session did not is interrupted."""
+        """Records how this session ended, with the outcomes so far.
+
+        A run whose last session has no such record was interrupted.
+        """
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:

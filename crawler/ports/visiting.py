@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from crawler.model.lease import Lease
 from crawler.model.settlement import Seen, Settlement, Unvisited
 
-if TYPE_CHECKING:  # a parser of HTML is not loaded by who only reads the state
+if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
     from crawler.model.reply import Broken
     from crawler.parse.html import Page, PageSource
 
@@ -15,12 +15,12 @@ class Visitor(Protocol):
     """One visit, from the request to the verdict, in this process or in another."""
 
     prefetch: int
-    """Leases that it prefetches for each request in flight. Above 1, it limits the requests in flight itself."""
+    """Leases to prefetch for each request in flight. If above 1, the visitor limits the requests in flight itself."""
 
     async def visit(self, lease: Lease) -> Seen | Unvisited:
         """Fetches and judges the page. Never raises because of the page, or of a crash of its worker.
 
-        `Unvisited` when the crawl ended before the page was asked for.
+        `Unvisited` if the crawl ended before the page was requested.
         """
         ...
 

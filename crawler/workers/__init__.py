@@ -1,1 +1,1 @@
-"""Worker processes: visits made by processes that may die, and the sandbox for risky markup."""
+"""Worker processes, which make visits and may crash, and the sandbox for risky markup."""

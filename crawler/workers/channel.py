@@ -1,7 +1,7 @@
-"""One end of a socket between two of our processes: messages go out and come in, framed as in `framing`.
+"""One end of a socket between two processes of the crawler: sends and receives messages, framed as in `framing`.
 
-JSON and nothing richer: the other end may have read hostile markup, and what it says is data, never code. What the
-messages mean is in `messages` and `sandbox`.
+Messages are JSON, never pickles: the other process may have parsed hostile markup, and nothing it sends may be executed.
+`messages` and `sandbox` define what the messages mean.
 """
 
 import json
@@ -14,13 +14,13 @@ from crawler.fetch.readiness import readiness
 from crawler.parse import strict_json
 from crawler.workers.framing import Frames, length_of
 
-READ: Final = 262_144  # bytes taken at once
-LONGEST: Final = 8_000_000  # bytes of one message: twice what the links of a page may have
-LARGE: Final = 65_536  # bytes of a message, from which on a copy of it costs more than a system call
+READ: Final = 262_144  # bytes read at once
+LONGEST: Final = 8_000_000  # bytes of one message: twice the limit for the links of a page
+LARGE: Final = 65_536  # bytes of a message, from which copying it costs more than a second system call
 
 
 class Channel:
-    """Any number of tasks may send, one receives. `longest`: bytes of one message that comes in."""
+    """Any number of tasks may send; only one may receive. `longest`: maximum bytes of a received message."""
 
     def __init__(self, end: socket.socket, longest: int = LONGEST) -> None:
         end.setblocking(False)
@@ -40,7 +40,7 @@ class Channel:
         await self.send(json.dumps(message, separators=(",", ":")).encode())
 
     async def receive(self) -> list[bytes]:
-        """What has come, at least one message; nothing at the end. Raises `ValueError` for a message that is too long."""
+        """The messages received, at least one; empty when the other end is closed. Raises `ValueError` if one is too long."""
         while True:
             try:
                 data = self._end.recv(READ)
@@ -55,11 +55,11 @@ class Channel:
                 return messages
 
     async def receive_json(self) -> list[Any]:
-        """The same. Raises `ValueError` for what is no JSON, `RecursionError` for what is nested too deep."""
+        """As `receive`. Raises `ValueError` for invalid JSON, `RecursionError` if it is nested too deeply."""
         return [strict_json.loads(message) for message in await self.receive()]
 
     def close(self) -> None:
-        """Let go of it, once."""
+        """Closes the socket. May be called again."""
         if self._end.fileno() < 0:
             return
         self._readiness.close()

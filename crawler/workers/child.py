@@ -1,6 +1,6 @@
-"""The entry point of each child process: signals, the function that it was started for, limits, its socket.
+"""The entry point of each child process started by `spawn`: sets signals and limits, opens the socket, calls a function.
 
-`spawn` started it. Only what that function needs is imported: a crawl waits for the start of its children.
+It imports only what the process needs, as a crawl waits until its children have started.
 """
 
 import signal
@@ -12,7 +12,7 @@ from crawler.workers.garbage import calm_collector
 
 
 def main(entry: str, memory: str) -> None:
-    """Call `entry` (`module:function`) with our socket, in no more than `memory` bytes of address space; 0: in any."""
+    """Calls `entry` (`module:function`) with the socket, limited to `memory` bytes of address space; 0: no limit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     calm_collector()
     module, _, function = entry.partition(":")

@@ -1,6 +1,6 @@
-"""Messages on a stream of bytes: each is its length in four bytes, and then that many bytes. Bounded, and pure.
+"""Splits a stream of bytes into messages: four bytes with the length, then the message. Bounded, without I/O of its own.
 
-What a message says is for `messages` and `sandbox`; waiting for bytes is for `channel`.
+`messages` and `sandbox` define the contents; `channel` does the waiting.
 """
 
 import struct
@@ -11,18 +11,18 @@ SIZE: Final = _LENGTH.size  # bytes before each message
 
 
 def length_of(message: bytes) -> bytes:
-    """What goes before `message`. Raises `struct.error` for one of 4 GiB or more."""
+    """The length prefix of `message`. Raises `struct.error` from 4 GiB."""
     return _LENGTH.pack(len(message))
 
 
 class Frames:
-    """Takes bytes as they come, and gives the messages that they complete. None of them is longer than `longest` bytes."""
+    """Collects received bytes and returns complete messages, each of at most `longest` bytes."""
 
     def __init__(self, longest: int) -> None:
         self._longest, self._rest = longest, bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The messages that are complete with `data`. Raises `ValueError` as soon as one is announced that is too long."""
+        """The messages completed by `data`. Raises `ValueError` as soon as a length prefix is too large."""
         self._rest += data
         whole, at = [], 0
         while (begin := at + SIZE) <= len(self._rest):
@@ -42,7 +42,7 @@ class Frames:
 
 
 def read(source: BinaryIO) -> bytes | None:
-    """The next message, for who may block and trusts the other end; None at the end."""
+    """The next message; None at the end. Blocks, and does not limit the length: only for a trusted sender."""
     head = source.read(SIZE)
     if len(head) < SIZE:
         return None

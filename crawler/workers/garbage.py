@@ -1,11 +1,11 @@
-"""How the garbage collector is tuned in our processes."""
+"""Tunes the garbage collector of the crawler's processes."""
 
 import gc
 from typing import Final
 
-GARBAGE: Final = 20_000  # objects made and kept until the collector looks: nearly all go without it, and it costs 2 % of a crawl
+GARBAGE: Final = 20_000  # new objects until a collection: reference counting frees nearly all; collecting costs 2 % of a crawl
 
 
 def calm_collector() -> None:
-    """Look for cycles seldom."""
+    """Makes collections of cycles rarer."""
     gc.set_threshold(GARBAGE)

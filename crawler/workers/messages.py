@@ -1,6 +1,6 @@
-"""Leases and what they brought, as JSON: what goes to a worker, and what comes back. Pure.
+"""Encodes leases for a worker, and results from it, as JSON. Pure; results are validated, as they are untrusted.
 
-A 304 comes back as such: what it stands for is with the lease, which stays at home.
+A 304 is sent without facts: those of the earlier visit are in the lease, which stays in the main process.
 """
 
 import re
@@ -20,7 +20,7 @@ from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import Url
 from crawler.rules.judge import LONGEST_VALIDATOR, unchanged
 
-# What reading may raise: a process that read hostile markup may say anything.
+# What `read` may raise: a process that parsed hostile markup may send anything.
 NONSENSE: Final = (
     ValueError,
     TypeError,
@@ -30,20 +30,20 @@ NONSENSE: Final = (
     OSError,
     RecursionError,
 )
-MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # and a canonical, and a refresh
-MOST_NAMED: Final = 2  # these
-# The part of a URL's form that all packages rely on: a host, and no character that could end a line, header or attribute.
+MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # plus a canonical and a refresh
+MOST_NAMED: Final = 2  # the canonical and the refresh
+# What all packages rely on in a URL: a host, and no character that could end a line, header or attribute.
 _URL: Final = re.compile(
     r"https?://(?:\[[0-9a-f:.]+\]|[!\"$-.0-9;<=>A-Z^-~]+)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )
 LATEST: Final = 253_402_300_799  # the last second of the year 9999
-LONGEST_DETAIL: Final = 1_000_000  # characters: as many as a Location may take when it is spelled out
+LONGEST_DETAIL: Final = 1_000_000  # characters: the maximum of a Location header after percent-encoding
 _CONTROLS: Final = frozenset(map(chr, (*range(9), *range(10, 32), 127)))
 JSON = Any
 
 
 def written_lease(lease: Lease) -> JSON:
-    """What a worker needs of a lease."""
+    """Encodes what a worker needs of a lease."""
     known = lease.prior.facts.validators if lease.prior else None
     visit = lease.visit
     return [
@@ -56,14 +56,14 @@ def written_lease(lease: Lease) -> JSON:
 
 
 def read_lease(said: JSON) -> Lease:
-    """The lease, as far as a worker needs it."""
+    """Decodes the result of `written_lease`."""
     url, depth, hops, attempt, validators = said
     prior = Prior(Listed(), Facts(200, Validators(*validators))) if validators else None
     return Lease(0, 0, Visit(Url(url), depth, None, hops), attempt, prior=prior)
 
 
 def written(seen: Seen) -> JSON:
-    """What a visit brought."""
+    """Encodes the result of a visit."""
     verdict, outcome = seen.verdict, seen.verdict.outcome
     if verdict.unchanged:
         return None
@@ -74,7 +74,7 @@ def written(seen: Seen) -> JSON:
 
 
 def read(said: JSON, lease: Lease) -> Seen:
-    """The same, of the lease that was sent. Raises one of `NONSENSE` for what none of us wrote."""
+    """Decodes the result of a visit for `lease`. Raises one of `NONSENSE` if it is invalid."""
     if said is None:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
@@ -112,7 +112,7 @@ def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Out
 
 def _facts(said: JSON) -> Facts | None:
     if not isinstance(said, list):
-        raise ValueError("no facts")  # noqa: TRY004 - all nonsense is one
+        raise ValueError("no facts")  # noqa: TRY004 - all invalid messages are handled alike
     return facts_of(
         [
             None if value is None else _CHECKS[fact.form](value)
@@ -122,14 +122,14 @@ def _facts(said: JSON) -> Facts | None:
 
 
 def url_of(text: JSON) -> Url:
-    """A URL. Raises `ValueError`."""
+    """`text`, checked to be a URL. Raises `ValueError`."""
     if not isinstance(text, str) or not _URL.fullmatch(text):
         raise ValueError("no URL")
     return Url(text)
 
 
 def text_of(text: JSON) -> str:
-    """A short text, fit for a header field. Raises `ValueError`."""
+    """`text`, checked to be short and safe in a header field. Raises `ValueError`."""
     if not _CONTROLS.isdisjoint(_text(text, LONGEST_VALIDATOR)):
         raise ValueError("no text of one line")
     return str(text)
@@ -138,12 +138,12 @@ def text_of(text: JSON) -> str:
 def _text(text: JSON, most: int) -> str:
     if not isinstance(text, str) or len(text) > most:
         raise ValueError("no text")
-    text.encode()  # half of a surrogate pair is none either
+    text.encode()  # raises `ValueError` for a lone surrogate
     return text
 
 
 def moment_of(value: JSON) -> float:
-    """Seconds since the epoch. Raises `ValueError`."""
+    """`value`, checked to be a time in seconds since the epoch. Raises `ValueError`."""
     return float(_number(value, 0, LATEST))
 
 
@@ -155,7 +155,7 @@ def _number(value: JSON, low: float, high: float) -> float:
 
 def _flag(value: JSON) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("neither true nor false")  # noqa: TRY004 - all nonsense is one
+        raise ValueError("neither true nor false")  # noqa: TRY004 - all invalid messages are handled alike
     return value
 
 

@@ -1,8 +1,8 @@
-"""Worker processes, supervised: each lease goes to the one with the least to do, and what it brought comes back.
+"""A supervised pool of worker processes: sends each lease to the least busy one and returns its result.
 
-Workers are expendable. One that dies or sticks is replaced, and the pages that it had are visited again, each alone with
-a worker of its own, so that no page pays for another: a page that three workers died on has failed. Pace, slots and
-state stay with the process that leases; a worker asks it for the slots of its further tries.
+A worker that dies or hangs is replaced, and its pages are visited again one by one in a separate worker, so that only the
+page that caused it fails: after the death of three workers. Politeness and state stay in the main process; workers
+request slots for their retries from it.
 """
 
 import logging
@@ -29,32 +29,32 @@ from crawler.workers import messages as letters
 from crawler.workers.spawn import python, start
 from crawler.workers.worker import Worker, least_busy, shares
 
-DEATHS: Final = 3  # of workers, that one page may cause
+DEATHS: Final = 3  # worker processes that die on a page until it fails
 AHEAD: Final = (
-    3  # visits in hand for each request in flight: a worker has its next page before it asks for one
+    3  # leases sent to a worker for each request in flight, so that it need not wait for the next page
 )
-STARTING: Final = 30.0  # seconds that a worker may take until it is ready
-STUCK: Final = 10.0  # seconds without a word, after which a worker that has something to do is asked for one
-LEAVING: Final = 1.0  # seconds that one may take to end by itself, and with it what it started
-LINGER: Final = 0.005  # seconds between two looks at what a worker says: it has other pages in hand
+STARTING: Final = 30.0  # seconds that a worker may take to become ready
+STUCK: Final = 10.0  # seconds without a message, after which a busy worker is asked whether it is alive
+LEAVING: Final = 1.0  # seconds that a worker and its children may take to exit before they are killed
+LINGER: Final = 0.005  # seconds between reads of a worker's messages, to get several at once
 
 log = logging.getLogger("crawler.workers")
 
 
 @dataclass(slots=True)
 class Coordinator:
-    """What workers ask, and tell, the process that leases."""
+    """What the main process provides to its workers."""
 
     pacer: Pacer
     turn: Turn
     throttled: Callable[[float], None]
     session: Callable[[str, str], None]
-    ended: anyio.Event  # no page that is in hand is to be asked for any more
+    ended: anyio.Event  # set when no further page is to be requested
     base: PublishBase | None = None
 
 
 class WorkerPool:
-    """A `ports.Visitor`: up to `size` processes, for as long as `running`. Each has its share of the requests in flight."""
+    """A `ports.Visitor`: up to `size` processes, as long as `running` is open. They share the limit of requests in flight."""
 
     def __init__(
         self,
@@ -65,29 +65,29 @@ class WorkerPool:
         command: list[str] | None = None,
         stuck: float = STUCK,
     ) -> None:
-        """`command` starts a worker; `stuck` is in seconds: for tests."""
+        """`command` starts a worker; `stuck` is in seconds. Both are for tests."""
         self._settings, self._home, self._stuck = settings, home, stuck
         self._size = size
         self.prefetch = AHEAD if settings.pace.concurrency > 1 else 1
         self._command = command or python("crawler.app.worker:main")
         self._workers: list[Worker] = []
-        self._single: Worker | None = None  # for pages that a worker may have died of
+        self._single: Worker | None = None  # for pages that may have killed a worker
         self._alone = anyio.Lock()
         self._numbers = count()
-        self._all_ready = anyio.Event()  # for the first time
-        self._stillborn = 0  # workers in a row that ended before they were ready
+        self._all_ready = anyio.Event()  # set once, after the start
+        self._stillborn = 0  # consecutive workers that exited before they were ready
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["WorkerPool"]:
-        """Leaves no process behind. Raises `ConfigError` when workers cannot be started."""
+        """Starts the workers, and ends all of them on exit. Raises `ConfigError` if they cannot be started."""
         try:
             async with anyio.create_task_group() as self._tasks:
                 for share in shares(self._settings.pace.concurrency, self._size):
                     self._workers.append(await self._start(share))
                 self._tasks.start_soon(self._watch)
                 self._tasks.start_soon(self._call_back)
-                # A page that waits for its worker to start would go late, and the next on its heels.
+                # Otherwise pages that wait for their worker would be requested after their slots, in a burst.
                 with anyio.move_on_after(STARTING):
                     await self._all_ready.wait()
                 yield self
@@ -137,7 +137,7 @@ class WorkerPool:
         worker = Worker(child, share)
         pace = replace(self._settings.pace, concurrency=share)
         try:
-            with suppress(OSError):  # it is gone already: whoever listens to it sees that, too
+            with suppress(OSError):  # the worker has already exited: `_listen` handles that
                 await child.channel.send_json(asdict(replace(self._settings, pace=pace)))
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -148,7 +148,7 @@ class WorkerPool:
         return worker
 
     async def _listen(self, worker: Worker) -> None:
-        """Until it ends, by itself or because it says what makes no sense; then another takes its place."""
+        """Handles the messages of a worker until it exits or sends an invalid one; then replaces it."""
         try:
             while messages := await worker.child.channel.receive_json():
                 worker.heard = time.monotonic()
@@ -167,7 +167,7 @@ class WorkerPool:
         if worker is self._single:
             self._single = None
         else:
-            # One of the requests in flight is, from the first death on, for the pages that are visited alone.
+            # From the first death on, one request in flight is reserved for the worker that visits pages one by one.
             is_first = sum(other.share for other in self._workers) == self._settings.pace.concurrency > 1
             place = self._workers.index(worker)
             self._workers[place] = await self._start(worker.share - is_first)
@@ -201,26 +201,26 @@ class WorkerPool:
                 raise ValueError("no message")
 
     async def _slow(self, told_by: Worker, origin: str, until: float) -> None:
-        """A host asks for patience: of here, and of the others who may have pages of it in hand."""
+        """Pauses a throttled host: here, and in the other workers, which may hold leases of it."""
         await self._home.pacer.slow(origin, until)
         for worker in self._all():
             if worker is not told_by:
                 await worker.tell("slow", origin, until)
 
     async def _slot(self, worker: Worker, number: int, origin: str) -> None:
-        """Wait for a slot of a host, and tell the worker once it is there."""
+        """Waits for a slot of a host, then notifies the worker."""
         await self._home.turn(origin, await self._home.pacer.slot(origin))
         await worker.tell("slot", number)
 
     async def _call_back(self) -> None:
-        """Once the crawl ends, workers hand back what they have not asked for."""
+        """When the crawl ends, makes workers return the leases that they have not requested yet."""
         await self._home.ended.wait()
         if self._tasks is not None:
             for worker in self._all():
                 self._tasks.start_soon(worker.tell, "end")
 
     async def _watch(self) -> None:
-        """Ask those for a word who have something to do and say nothing; end those who do not answer."""
+        """Asks busy workers that are silent whether they are alive, and kills those that do not reply."""
         while True:
             await anyio.sleep(self._stuck / 2)
             for worker in self._all():

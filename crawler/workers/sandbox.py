@@ -1,8 +1,8 @@
-"""Pages that may stall or crash the HTML parser, read in a process of their own: `sandbox_child` is what runs there.
+"""Parses pages that may stall or crash the HTML parser in a separate process, which runs `sandbox_child`.
 
-Lexbor is quick on what people write and quadratic, or worse, on what some write to hurt. A page that `parse.html`
-calls risky goes to a child, which is killed when it takes too long and replaced when it dies: that costs the page,
-not the crawl. What comes back is plain JSON, as a process that parsed hostile bytes is not trusted either.
+Lexbor is fast on ordinary pages, but quadratic or worse on crafted ones. A page that `parse.html` calls risky goes to a
+child process, which is killed when it takes too long and replaced when it dies: only that page fails. The child returns
+plain JSON, which is validated, as a process that parsed hostile bytes is not trusted either.
 """
 
 import signal
@@ -22,29 +22,29 @@ from crawler.workers.sandbox_child import give_back
 from crawler.workers.spawn import Child, plain_environment, python, start
 
 DEADLINE: Final = (
-    6.0  # seconds of processor time for one page; less once pages of this crawl got stuck, down to:
+    6.0  # seconds of CPU time for one page; less after pages of this crawl timed out, down to SHORTEST
 )
 SHORTEST: Final = 1.0
-# What the clock may show for a second of processor time, with the start of the child: only a guard, as on a busy
-# machine the clock says little about a page, and the sitemap must not depend on what else the machine does.
+# Elapsed seconds allowed for each second of CPU time, with the start of the child. Only a backstop: on a busy machine,
+# elapsed time says little about a page, and the sitemap must not depend on the load of the machine.
 BUSY: Final = 20.0
-TRIES: Final = 3  # of a page that the parser dies on
-CHILDREN: Final = 1  # processes at most: each may take as much memory as all else
-LARGE: Final = 1_000_000  # bytes of a page that is worth giving memory back for
-LEAVING: Final = 5.0  # seconds that a child which broke off may take to end, so that we learn why
+TRIES: Final = 3  # for a page that crashes the parser
+CHILDREN: Final = 1  # processes at most: each may use as much memory as the rest of the crawl
+LARGE: Final = 1_000_000  # bytes of a page from which free memory is returned to the system first
+LEAVING: Final = 5.0  # seconds to wait for the exit code of a child that closed its socket
 OUT_OF_TIME: Final = (
     -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
-)  # how it ends then; Windows has no such limit
-LONGEST_DETAIL: Final = 200  # characters of its reason for giving up
+)  # exit code of a child that used up its CPU time; Windows has no such limit
+LONGEST_DETAIL: Final = 200  # characters of the child's error message
 LONGEST_PRINT: Final = 200  # characters of a fingerprint
 LONGEST_ANSWER: Final = 64_000_000  # bytes
-MEMORY: Final = 1 << 30  # bytes of address space that a child may have
+MEMORY: Final = 1 << 30  # bytes of address space for a child
 
 _QUESTION: Final = tuple(name.name for name in fields(PageSource) if name.name != "body")
 
 
 class Sandbox:
-    """A `ports.Reader`. Children are started when they are first needed, and end with `running`."""
+    """A `ports.Reader`. Children are started when first needed, and end when `running` is left."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Sandbox:
         children: int = CHILDREN,
         reading: Callable[[Url], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
-        """`children`: at most; within `reading` one of them has the page with that URL.
+        """`children`: processes at most. `reading`: a context manager around parsing the page with that URL.
 
-        `command` starts one, `deadline` is in seconds of processor time: for tests.
+        `command` starts a child, `deadline` is in seconds of CPU time. Both are for tests.
         """
         self._reading = reading
         self._command = command or python("crawler.workers.sandbox_child:serve", MEMORY)
@@ -66,7 +66,7 @@ class Sandbox:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Sandbox"]:
-        """Leaves no process behind."""
+        """Ends all children on exit."""
         try:
             yield self
         finally:
@@ -75,7 +75,7 @@ class Sandbox:
                     await self._free.pop().end()
 
     async def read(self, markup: PageSource) -> Page | Broken:
-        """What the page says, or why that cannot be told. Never raises for what the page does."""
+        """The parsed page, or why it could not be parsed. Never raises because of the page."""
         async with self._places:
             with self._reading(Url(markup.url)):
                 return await self._read(markup)
@@ -94,13 +94,13 @@ class Sandbox:
         return Broken(Cause.CRASHED, f"the parser crashed on it {TRIES} times")
 
     async def _once(self, markup: PageSource, seconds: float) -> Page | Broken | None:
-        """Nothing, if the child died. Raises `TimeoutError` when it ran out of processor time."""
+        """Parses once. None if the child died. Raises `TimeoutError` if it used up its CPU time."""
         try:
             child = self._free.pop() if self._free else await self._start()
         except OSError as error:
             return Broken(Cause.PARSE, f"no parser process could be started ({error.strerror})")
         if len(markup.body) > LARGE:
-            give_back()  # what it took to fetch it: the child takes ten times as much now
+            give_back()  # memory used to fetch the page: the child now needs ten times as much
         try:
             answer = await _ask(child, markup, seconds)
         except BaseException:
@@ -120,7 +120,7 @@ class Sandbox:
 
 
 async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broken | None:
-    """What the page says; nothing, if the child died or said what makes no sense."""
+    """The parsed page; None if the child died or sent an invalid message."""
     question = {name: getattr(markup, name) for name in _QUESTION}
     try:
         await child.channel.send_json({"seconds": seconds, "page": question})
@@ -132,7 +132,7 @@ async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broke
 
 
 def _page(said: dict[str, Any]) -> Page | Broken:
-    """What the child said. Raises `ValueError` and its like for what none of us wrote."""
+    """Decodes the message of the child. Raises one of `NONSENSE` if it is invalid."""
     if "failed" in said:
         return Broken(Cause.PARSE, _text(said["failed"])[:LONGEST_DETAIL])
     texts = {

@@ -1,7 +1,7 @@
-"""What the sandbox's process does: pages come in over its socket, and what they say goes out as JSON.
+"""Runs in the sandbox process: receives pages over its socket, and sends them back parsed, as JSON.
 
-It imports little, as a crawl waits for its start and its memory counts. It limits its own processor time for each page
-to what the question allows: the system ends it with SIGXCPU, however busy the machine is, and also when its parent is gone.
+It imports little, to start fast and to use little memory. It limits its own CPU time for each page, as set in the request:
+the system then kills it with SIGXCPU, regardless of the load of the machine, and even if its parent is gone.
 """
 
 import json
@@ -14,11 +14,11 @@ from typing import Final
 from crawler.parse.html import PageSource
 from crawler.workers import framing
 
-LARGE: Final = 4_000_000  # bytes of a page, after which the memory it took is given back: 40 MB or more
+LARGE: Final = 4_000_000  # bytes of a page after which free memory is returned to the system: 40 MB or more
 
 
 def serve(end: socket.socket) -> None:
-    """Read pages until there are no more: of each a question, then its body."""
+    """Parses pages until the socket is closed. For each, two messages arrive: a request, then the body."""
     with end.makefile("rb") as source:
         while (question := framing.read(source)) is not None:
             body = framing.read(source)
@@ -36,21 +36,21 @@ def _answer(markup: PageSource) -> bytes:
     try:
         page = markup.read()
         said = page._asdict()
-    except (MemoryError, RuntimeError, ValueError) as error:  # Lexbor ran out of memory, in its words
+    except (MemoryError, RuntimeError, ValueError) as error:  # how Lexbor reports that it is out of memory
         said = {"failed": f"the parser failed ({type(error).__name__})"}
     return json.dumps(said).encode()
 
 
 def give_back() -> None:
-    """Hand free memory to the system, where the C library can (glibc): by itself it keeps most of a large tree."""
+    """Returns free memory to the system, where the C library can (glibc), which otherwise keeps most of a large tree."""
     with suppress(ImportError, OSError, AttributeError, TypeError):
-        import ctypes  # noqa: PLC0415 - seldom needed, and not in every build of Python
+        import ctypes  # noqa: PLC0415 - rarely needed, and not in every build of Python
 
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _limit_time(seconds: float) -> None:
-    """Processor time from now on; the system counts whole seconds."""
+    """Limits CPU time from now on. The system counts whole seconds."""
     with suppress(ImportError):  # not on Windows
         import resource  # noqa: PLC0415 - see above
 

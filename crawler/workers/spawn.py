@@ -1,8 +1,7 @@
-"""Starts and ends child processes: the only place that does. They enter at `child`.
+"""Starts and ends child processes; no other module does. Their entry point is `child`.
 
-A child inherits one end of a socket, as its standard input, and nothing else that is open. It has a session of its own:
-Ctrl-C is for us to answer. It ends when the other end of its socket is closed, so it outlives nobody for long: what is
-killed takes its children with it.
+A child inherits one end of a socket, as its standard input, and no other open file. It runs in its own session, so that
+only the main process handles Ctrl-C. It exits when the other end of the socket is closed, hence also when its parent dies.
 """
 
 import json
@@ -20,9 +19,9 @@ from anyio.abc import Process
 
 from crawler.workers.channel import LONGEST, Channel
 
-# The child finds the program where we do, wherever it was started from.
+# The child gets our `sys.path`, so that it imports the same modules from any folder.
 _CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.workers.child import main; main(*sys.argv[2:])"
-# What an interpreter needs, and none of the secrets that a setting or a proxy's address may hold.
+# What a Python interpreter needs, without secrets as in settings or proxy URLs.
 _PLAIN: Final = frozenset({"PATH", "HOME", "LANG", "TZ", "TMPDIR"})
 _PLAIN_PREFIXES: Final = ("PYTHON", "LC_", "LD_", "DYLD_", "COVERAGE_")
 
@@ -30,7 +29,7 @@ _PLAIN_PREFIXES: Final = ("PYTHON", "LC_", "LD_", "DYLD_", "COVERAGE_")
 def python(entry: str, memory: int | None = None) -> list[str]:
     """The command of a child that calls `entry` (`module:function`) with its socket.
 
-    `memory`: bytes of address space that it may have, where the system can hold it to that.
+    `memory`: limit of its address space in bytes, where the system supports that.
     """
     return [sys.executable, "-c", _CODE, json.dumps(sys.path), entry, str(memory or 0)]
 
@@ -52,20 +51,20 @@ class Child:
     channel: Channel
 
     async def leave(self, seconds: float) -> None:
-        """Close the channel, which asks the child to end, and kill it when it takes longer than `seconds`."""
+        """Closes the channel, upon which the child exits, and kills it if that takes longer than `seconds`."""
         self.channel.close()
         with anyio.move_on_after(seconds):
             await self.process.wait()
         await self.end()
 
     async def end(self) -> None:
-        """Kill it, if it still runs. It is gone when this returns."""
+        """Kills the process if it still runs, and waits for its end."""
         self.kill()
         self.channel.close()
         await self.process.aclose()
 
     def kill(self) -> None:
-        """Nothing happens when it is gone."""
+        """Kills the process. Does nothing if it has already exited."""
         with suppress(ProcessLookupError):
             self.process.kill()
 
@@ -73,9 +72,9 @@ class Child:
 async def start(
     command: Sequence[str], *, longest: int = LONGEST, environment: Mapping[str, str] | None = None
 ) -> Child:
-    """Start `command`. Raises `OSError`.
+    """Starts `command`. Raises `OSError`.
 
-    `longest`: bytes of one message of the child's; `environment`: ours, if None.
+    `longest`: maximum bytes of a message from the child; `environment`: that of this process if None.
     """
     ours, theirs = socket.socketpair()
     with theirs:

@@ -1,6 +1,6 @@
-"""One worker process, as the pool sees it: what it has in hand, when it was last heard, and how to ask it for a visit.
+"""One worker process as seen by the pool: its open visits, the time of its last message, and how to send it a lease.
 
-Which worker gets a lease, and what happens when one dies, is for `pool`; what the process does is `app.worker`.
+`pool` replaces workers that die; the process itself runs `app.worker`.
 """
 
 import time
@@ -20,31 +20,31 @@ from crawler.workers.spawn import Child
 
 @dataclass(slots=True)
 class Waiting:
-    """A visit that a worker has in hand, and what became of it."""
+    """A visit sent to a worker, and its result."""
 
     lease: Lease
     done: anyio.Event = field(default_factory=anyio.Event)
-    seen: Seen | Unvisited | None = None  # None, once it is done: the worker died
+    seen: Seen | Unvisited | None = None  # None when `done` is set: the worker died
 
     def came(self, seen: Seen | Unvisited) -> None:
-        """The worker said what became of it."""
+        """Stores the result sent by the worker."""
         self.seen = seen
         self.done.set()
 
 
 @dataclass(eq=False, slots=True)
 class Worker:
-    """A child that visits. `share` is how many of the requests in flight it may have."""
+    """A worker process. `share`: its limit of requests in flight."""
 
     child: Child
     share: int
-    heard: float = field(default_factory=time.monotonic)  # seconds, by our own clock
+    heard: float = field(default_factory=time.monotonic)  # last message, in seconds of the monotonic clock
     waiting: dict[int, Waiting] = field(default_factory=dict)
     is_ready: bool = False
-    site: str | None = None  # of `PublishBase`, as the worker knows it
+    site: str | None = None  # of `PublishBase`, as last sent to the worker
 
     async def visit(self, number: int, lease: Lease, site: str | None) -> Seen | Unvisited | None:
-        """What it saw, or that the crawl ended before; nothing when it died.
+        """The result of the visit, `Unvisited` if the crawl ended before, or None if the worker died.
 
         `site` is that of `PublishBase`, if there is one.
         """
@@ -63,30 +63,30 @@ class Worker:
         return waiting.seen
 
     async def tell(self, *message: Any) -> None:
-        """Nothing happens when it is gone: whoever listens to it sees that, too."""
+        """Sends a message. Does nothing if the worker has exited: the pool notices that when it reads from it."""
         with suppress(OSError):
             await self.child.channel.send_json(message)
 
     def silent(self) -> float:
-        """Seconds since it was heard, while it has something to do."""
+        """Seconds since its last message; 0 if it has no open visits."""
         return time.monotonic() - self.heard if self.waiting else 0.0
 
     def has_page_of(self, site: str) -> bool:
-        """Whether it has anything to do with that origin. It may ask for a page that was taken back meanwhile."""
+        """Whether it has an open visit of that origin. A late message may be about a visit that is no longer open."""
         return any(origin(waiting.lease.visit.url) == site for waiting in self.waiting.values())
 
     def died(self) -> None:
-        """Nothing more comes of what it has in hand."""
+        """Ends its open visits without a result."""
         for waiting in self.waiting.values():
             waiting.done.set()
 
 
 def least_busy(workers: Iterable[Worker]) -> Worker:
-    """Who has the least to do; whoever has just replaced another comes last."""
+    """The worker with the fewest open visits; those that are not ready yet come last."""
     return min(workers, key=lambda worker: (not worker.is_ready, len(worker.waiting)))
 
 
 def shares(concurrency: int, size: int) -> list[int]:
-    """How many requests each of up to `size` workers may have in flight: two at least, so that each can spare one."""
+    """The limit of requests in flight of each of up to `size` workers: two at least, so that each can give up one."""
     size = max(1, min(size, concurrency // 2))
     return [concurrency // size + (place < concurrency % size) for place in range(size)]

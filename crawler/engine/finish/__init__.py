@@ -1,1 +1,1 @@
-"""Rules over the set of all pages, run once when everything is settled: they decide what is listed, and with which date."""
+"""Rules over the set of all pages, run once when all are settled: they decide which are listed, and with which date."""

@@ -1,7 +1,7 @@
-"""Dates, chosen over the set of all pages at the end of a complete crawl: whose headers and whose changes are believed.
+"""Chooses the dates at the end of a complete crawl, over all pages: which headers and which changes are reliable.
 
-The rules are in `lastmod` and `rules.builds`, the rows in the frontier. What a run concludes here counts for later runs only
-once it was published: what a refused or abandoned run saw changes no date.
+The rules are in `rules.lastmod` and `rules.builds`, the data in the frontier. Later runs use the conclusions only if this
+run is published: a refused or abandoned run changes no dates.
 """
 
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger("crawler.engine.finish.dating")
 
 
 async def date(history: History, ladder: Sequence[Source]) -> None:
-    """Choose every page's date, and remember what was not believed and why."""
+    """Chooses the date of every page, and stores which sources are unreliable and why."""
     evidence, found = await history.evidence(), await history.builds(builds.WINDOW, builds.OLDER)
     before = await history.recall(UNRELIABLE, published=True)
     by_build = {build.origin: why for build in found if (why := builds.why_unreliable(build))}

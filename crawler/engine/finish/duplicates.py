@@ -1,7 +1,7 @@
-"""What only shows once every page is in: one error page under many names, one page under several. Dates are for `dating`.
+"""Soft 404s and duplicates, which can be recognised only when all pages are known. For dates, see `dating`.
 
-Run by the engine at the end of a complete crawl, before it is declared so. It amends what the frontier knows and
-asks at most a few pages more; it decides nothing while the crawl goes on.
+The engine runs it at the end of a complete crawl, before the run is marked as complete. It changes outcomes in the
+frontier and fetches a few more pages at most.
 """
 
 import logging
@@ -22,7 +22,7 @@ from crawler.ports import Record
 from crawler.rules.judge import Judge
 from crawler.rules.traps import ALIKE, Traps
 
-PROBES: Final = 5  # pages that cannot be, asked for in one run
+PROBES: Final = 5  # nonexistent pages requested in one run, at most
 
 log = logging.getLogger("crawler.engine.finish.duplicates")
 
@@ -34,15 +34,15 @@ async def soft_404s(
     starts: Sequence[Url],
     ask: Callable[[Url], Awaitable[Reply | None]],
 ) -> None:
-    """Withdraw the pages that say what the site says of a page that cannot be.
+    """Unlists pages with the same content as the site's response for a nonexistent page.
 
-    Only where many pages say the same is the site asked for one that cannot be. A start page that says it, too,
-    speaks for a site that shows nothing without scripts: then nothing is withdrawn.
+    A nonexistent page is requested only where many pages have the same content. If a start page has it too, the site
+    probably needs JavaScript to show any content: then nothing is unlisted.
     """
     if traps.allows("soft-404"):
         return
     home = {record.facts.content for url in starts if (record := await pages.record(url)) and record.facts}
-    shown: dict[str, frozenset[str]] = {}  # by folder: the content of a page that cannot be
+    shown: dict[str, frozenset[str]] = {}  # content of a nonexistent page, by its URL
     for group in await pages.alike(ALIKE):
         folder = nowhere(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
@@ -57,22 +57,22 @@ async def soft_404s(
 
 
 async def duplicates(pages: Record, judge: Judge) -> None:
-    """List a page under one of its names only. After `soft_404s`: what is listed then must not be one."""
+    """Lists only one of the pages with the same content. Runs after `soft_404s`, so that it is not a soft 404."""
     if judge.applies("duplicate"):
         await pages.unlist_duplicates()
 
 
 def nowhere(group: Alike) -> Url:
-    """A page that cannot be, beside one that is: the same at every run."""
+    """The URL of a nonexistent page in the folder of an existing one; the same in every run."""
     folder = group.example.partition("?")[0].rpartition("/")[0]
     name = blake2b(group.origin.encode(), digest_size=8).hexdigest()
     return Url(f"{folder}/no-such-page-{name}")
 
 
 def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
-    """What stands for its content: its fingerprint, and the digest of its bytes that others may have in its place.
+    """The fingerprint of its text, and the digest of its bytes, which other pages may have instead of a fingerprint.
 
-    Read with care: it is the page of a site that is not to be trusted.
+    Markup that may stall the parser is not parsed, as the page is untrusted and this is not a sandbox.
     """
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
     if markup is None or markup.is_risky:

@@ -1,8 +1,8 @@
-"""Which pages of crawler traps are listed: a rule over the set of all pages, run once when all is settled.
+"""Decides which pages of crawler traps are listed: a rule over the set of all pages, run once when all are settled.
 
-While the crawl goes on, traps decide only what is asked for (`frontier.sqlite.rounds`). Here nothing is asked for any more: of the
-pages of a closed pattern those are listed that show something of their own. It comes after soft 404, so that an error
-page is no page's first.
+During the crawl, traps only decide which URLs are fetched (`frontier.sqlite.rounds`). Here, pages of closed patterns stay
+listed if they have content of their own. Runs after the soft 404 rule, so that of several pages with the same content no
+error page is kept.
 """
 
 import logging
@@ -13,10 +13,10 @@ log = logging.getLogger("crawler.engine.finish.trap_listing")
 
 
 async def unlist_repeats(pages: Record) -> None:
-    """Of pages in closed patterns that show the same, list the first in the order of the URL only.
+    """Of pages in closed patterns with the same content, lists only the first by URL.
 
-    Before it come the path without a query, pages of patterns that were not closed, what a sitemap or the last publication
-    names, and what other pages name as canonical.
+    These take precedence over it: the path without a query, pages of patterns that are not closed, pages in a sitemap or in
+    the last publication, and canonical targets of other pages.
     """
     if count := await pages.unlist_repeats():
         log.info("duplicate pages of crawler traps are not listed", extra={"fields": {"unlisted": count}})
