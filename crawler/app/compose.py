@@ -1,6 +1,6 @@
-"""Settings to a visitor: what asks for pages and judges them, put together. A worker process needs no more than this.
+"""Builds a visitor, which fetches and judges pages, from settings: all that a worker process needs.
 
-The state is opened in `state`; the rest of a crawl is put together in `job`.
+`state` opens the state; `job` builds the rest of a crawl.
 """
 
 import time
@@ -32,7 +32,7 @@ from crawler.workers.sandbox import CHILDREN, Sandbox
 
 @dataclass(frozen=True, slots=True)
 class Visiting:
-    """What visits in one process: with its parts, which also serve what is no visit."""
+    """The visitor of one process, and those of its parts that are also used on their own."""
 
     visitor: Visitor
     fetcher: Fetcher
@@ -40,13 +40,13 @@ class Visiting:
 
 
 def check_extras(settings: Settings) -> None:
-    """What is chosen must be installed. Raises `ConfigError`, which names the extra."""
+    """Checks that the extras required by the settings are installed. Raises `ConfigError`, which names the extra."""
     if settings.http.http2 and find_spec("h2") is None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
 
 
 def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:
-    """Single exchanges, to be entered. `transport`: see `open_job`. Raises `ConfigError`."""
+    """A fetcher without retries, to be entered as a context manager. `transport`: see `open_job`. Raises `ConfigError`."""
     if transport is not None and settings.pace.processes > 1:
         raise ConfigError(
             "processes must be 1 when a transport is passed in: it cannot be sent to a process."
@@ -71,10 +71,10 @@ async def open_visitor(
     children: int = CHILDREN,
     reading: Callable[[Url], AbstractContextManager[None]] = nobody,
 ) -> AsyncIterator[Visiting]:
-    """A visitor in this process, over `plain`.
+    """A visitor in this process that uses the fetcher `plain`.
 
-    `children`: processes at most that read risky markup; within `reading` a page is read; `throttled` and `session` hear what `Retrying` and
-    `Normaliser` say.
+    `children`: maximum number of sandbox processes. `reading`: a context manager around parsing a page. `throttled` and
+    `session`: callbacks of `Retrying` and `Normaliser`.
     """
     async with Sandbox(children=children, reading=reading).running() as reader:
         fetcher = Retrying(

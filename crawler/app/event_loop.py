@@ -1,6 +1,6 @@
-"""How our processes run an event loop: on uvloop where it is there, and with the garbage collector seldom awake.
+"""Runs the event loop of the crawler's processes: on uvloop if installed, and with rarer garbage collections.
 
-Not for the library: there, loop and collector are those of the program that imports it.
+Not used by the library: there, the importing program controls event loop and garbage collector.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 def run(call: Callable[..., Awaitable[T]], *args: object) -> T:
-    """`call(*args)`, to its end."""
-    import anyio  # noqa: PLC0415 - takes long to import, for --help and for those who have no loop
+    """Runs `call(*args)` in a new event loop and returns its result."""
+    import anyio  # noqa: PLC0415 - slow to import, and not needed for --help or commands without a loop
 
     calm_collector()
     return anyio.run(call, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})

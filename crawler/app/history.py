@@ -1,4 +1,4 @@
-"""What the state says of its newest run: where its sitemap lies and under which base, what is listed, what is doubtful."""
+"""Facts about the newest run, from the state: the folder and base of its sitemap, its entries, and doubts about them."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from crawler.settings.sections import DEFAULTS, Settings
 
 
 async def home_of(pages: Record, start: Url) -> Url:
-    """A start URL, or where it moved to."""
+    """The final URL of a start URL, after redirects."""
     for _ in range(100):
         record = await pages.record(start)
         if record is None or not isinstance(record.outcome, Moved):
@@ -25,9 +25,9 @@ async def home_of(pages: Record, start: Url) -> Url:
 
 
 async def published_as(history: History, settings: Settings, start: Url | None = None) -> PublishBase | None:
-    """How crawled URLs are published: by `--publish-base`, else as they were last, else as the newest run was told.
+    """How crawled URLs are published: as in `--publish-base`, else in the last publication, else in the newest run's settings.
 
-    `start`: None, or one that the state does not know, is the one that the newest run began with. None if there is no run.
+    `start`: if None or not in the state, the first start URL of the newest run is used. Returns None without a run.
     """
     known = start if start and await history.record(start) else await history.first()
     if known is None:
@@ -39,7 +39,7 @@ async def published_as(history: History, settings: Settings, start: Url | None =
 
 
 async def output_folder(runs: Runs, settings: Settings) -> Path:
-    """Where the sitemap lies: as --output says, else where it was published last, else as the newest run was told."""
+    """The folder of the sitemap: from --output, else from the last publication, else from the newest run's settings."""
     told = settings.output.output
     if told != DEFAULTS.output.output:
         return Path(told)
@@ -49,14 +49,14 @@ async def output_folder(runs: Runs, settings: Settings) -> Path:
 
 
 async def in_published_order(pages: Record, base: PublishBase) -> AsyncIterator[Sequence[Entry]]:
-    """What is listed, in the order of the URLs that are published."""
+    """The entries, sorted by published URL."""
     for first, below in base.ranges():
         async for chunk in pages.entries(first, below):
             yield chunk
 
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:
-    """What there is to doubt of the newest run."""
+    """Doubts about the result of the newest run."""
     landings = []
     for start in starts:
         url = await home_of(pages, start)

@@ -1,7 +1,6 @@
-"""The composition root: makes a crawl that is ready to run from settings. Only this package names concrete classes.
+"""The composition root: builds a crawl from settings. Only this package names concrete classes.
 
-`open_job` is what the command line and library users stand on. A `Job` holds the frontier of one site, crawls,
-and publishes.
+The command line and library users start from `open_job`. A `Job` owns the frontier of one site, crawls and publishes.
 """
 
 import logging
@@ -51,13 +50,13 @@ log = logging.getLogger("crawler")
 
 
 def _reading_log(settings: Settings, start: Url) -> Path | None:
-    """The file beside the state that names the pages that are being read."""
+    """The file beside the state that names the pages that are being parsed."""
     state = state_path(settings, start)
     return None if state == MEMORY else Path(f"{state}.reading")
 
 
 async def _deaths(runs: Runs, reading: ReadingLog) -> Mapping[str, int]:
-    """The number of processes of this run that died while parsing a page, by its URL."""
+    """How many processes of this run died while parsing a page, by its URL."""
     known = await runs.recall(DEATHS)
     if died := reading.died():
         known = counted(known, died)
@@ -95,7 +94,7 @@ class Job:
     _is_ended: bool = False
 
     async def crawl(self) -> Ending:
-        """Crawl until the site is known, a limit is met, or `stop`.
+        """Crawls until every URL is settled, a limit is reached, or `stop` is called.
 
         Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
         """
@@ -103,7 +102,7 @@ class Job:
             self.ending = Ending.COMPLETE
             return self.ending
         balance = await self.frontier.balance()
-        filtered = await self.frontier.filtered()  # the tally counts what is visited
+        filtered = await self.frontier.filtered()  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self._assemble()
         if self._stopped:
@@ -113,7 +112,7 @@ class Job:
 
     @asynccontextmanager
     async def outcomes(self) -> AsyncIterator[MemoryObjectReceiveStream[Settlement]]:
-        """Crawl, and see each URL settle once that is durable. Leaving the block early stops the crawl."""
+        """Crawls, and streams each outcome once it is durable. Leaving the block early stops the crawl."""
         send, receive = anyio.create_memory_object_stream[Settlement](256)
         self.sinks.append(_Stream(send))
         try:
@@ -131,7 +130,7 @@ class Job:
 
     @property
     def stalled(self) -> bool:
-        """Whether the crawl ended unfinished again, without any further page."""
+        """Whether the crawl ended unfinished again, and no more pages responded than the last time."""
         return self._crawl is not None and self._crawl.stalled
 
     def stop(self, why: str) -> None:
@@ -141,10 +140,10 @@ class Job:
             self._crawl.stop(why)
 
     async def publish(self) -> Published:
-        """Write the sitemap of what is listed. Raises `PublishRefused`, `OutputError`, `FrontierError`.
+        """Writes the sitemap of the listed pages. Raises `PublishRefused`, `OutputError`, `FrontierError`.
 
-        A complete run that was published, or refused by the guard, is over: the next crawl begins a new one. One
-        that could not be written is published by the next call, without crawling again.
+        A complete run is closed once it is published, or refused by the guard: the next crawl begins a new one. If writing
+        failed, the next call publishes the run without crawling again.
         """
         self.stats.phase = "publishing"
         balance = await self.frontier.balance()
@@ -258,16 +257,16 @@ async def open_job(
     sinks: Sequence[Sink] = (),
     transport: Transport | None = None,
 ) -> AsyncIterator[Job]:
-    """Opens everything that a crawl needs, and closes it at the end.
+    """Opens everything that a crawl needs, and closes it on exit.
 
     `transport`: any `httpx.AsyncBaseTransport` in place of the default one, or a function that takes the default one and
     returns one that wraps it (see docs/library.md for what is then still guaranteed). It is closed with the job.
 
-    Raises `ConfigError`, `FrontierError` or `StateBusy` before anything is asked of the network.
+    Raises `ConfigError`, `FrontierError` or `StateBusy` before the first request.
     """
     settings = checked(settings)
     check_extras(settings)
-    sitemap_of(settings)  # as above: wrong is wrong at once
+    sitemap_of(settings)  # raises early for a wrong --seed-sitemaps
     scope, pace = settings.scope, settings.pace
     stats = Stats(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)
     async with AsyncExitStack() as stack:
@@ -282,7 +281,7 @@ async def open_job(
             lines.normalise = normaliser(settings, base=base)
         traps = Traps(settings.scope.allow_trap)
         turn = politeness.Politeness(time.time, anyio.sleep, far=far_of(settings))
-        # What is wrong shows before state is touched.
+        # Open before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(settings, transport))
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
@@ -342,4 +341,4 @@ async def open_job(
             with suppress(FrontierError):  # the first error counts
                 await job.end(error.exit)
             raise
-        await job._end_as_it_is()  # noqa: SLF001 - our own
+        await job._end_as_it_is()  # noqa: SLF001 - a method of this module

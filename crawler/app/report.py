@@ -1,7 +1,7 @@
-"""A report of the newest run, gathered from the state and written in the forms that were asked for.
+"""Builds the report of the newest run from the state, and writes it in the requested formats.
 
-The passes are those of `report.gathering`; here rows are streamed to them. Forms are imported when they are written, so
-that Jinja2 is loaded for an HTML report only.
+It streams rows to the passes in `report.gathering`. Formats are imported when needed, so that only an HTML report loads
+Jinja2.
 """
 
 import os
@@ -34,7 +34,7 @@ RESOLVED: Final = 2_000  # ids at a time
 
 
 def check(settings: Settings) -> None:
-    """Raise `ConfigError` for a report that cannot be written, or a finding that there is not. Before anything is asked."""
+    """Raises `ConfigError` for a report that cannot be written or an unknown finding. Called before the first request."""
     for name in settings.report.report:
         path = Path(name)
         if path.suffix not in SUFFIXES:
@@ -58,9 +58,9 @@ async def known_of(
     robots_line: str | None = None,
     settings_told: bool = False,
 ) -> Known:
-    """What a report needs beside the rows of pages. Raises `FrontierError` for a state without a run.
+    """What a report needs besides the page rows. Raises `FrontierError` for a state without a run.
 
-    `settings_told`: the run was made with these settings.
+    `settings_told`: whether `settings` are those of the run.
     """
     runs, start = list(await frontier.run_rows()), await frontier.first()
     if not runs or start is None:
@@ -85,7 +85,7 @@ async def known_of(
 
 
 async def _names(hosts: Hosts, settings: Settings, base: str, robots_line: str | None) -> bool | None:
-    """Whether the robots.txt of the published site, as far as it was read, has that line."""
+    """Whether the robots.txt of the published site contains that line; None if it was not read."""
     site = urls.origin(base)
     file = await hosts.robots(site, stale=True) if robots_line else None
     if file is None or not robots_line:
@@ -106,7 +106,7 @@ def _changed(settings: Settings) -> Sequence[tuple[str, str]]:
 
 
 async def gathered(rows: Rows, known: Known, *, most: int = ITEMS, findings_only: bool = False) -> Report:
-    """The report. `most`: items of each finding; 0 for all. `findings_only`: nothing else of it is wanted."""
+    """The report. `most`: maximum items of each finding; 0 for all. `findings_only`: leaves out everything else."""
     gathering = Gathering(known, most=most, findings_only=findings_only)
     await _looked(rows, gathering)
     async for chunk in rows.page_rows():
@@ -116,7 +116,7 @@ async def gathered(rows: Rows, known: Known, *, most: int = ITEMS, findings_only
 
 
 async def findings_of(rows: Rows, run: RunRow) -> Findings:
-    """The findings of a run, ready to be asked for each page."""
+    """The findings of a run, ready to be queried for each page."""
     findings = Findings(run.number, complete=run.complete)
     await _looked(rows, findings)
     return findings
@@ -140,7 +140,7 @@ async def pages(rows: Rows) -> AsyncIterator[PageRow]:
 
 
 async def names_of(rows: Rows, ids: Sequence[int]) -> Mapping[int, str]:
-    """The URLs of some ids."""
+    """URLs by page id."""
     names: dict[int, str] = {}
     for place in range(0, len(ids), RESOLVED):
         found = await rows.rows_of(ids[place : place + RESOLVED])
@@ -149,7 +149,7 @@ async def names_of(rows: Rows, ids: Sequence[int]) -> Mapping[int, str]:
 
 
 def failing(report: Report, fail_on: Sequence[str]) -> list[str]:
-    """The codes of the findings that `--fail-on` names."""
+    """The codes of the findings that match `--fail-on`."""
     return [
         finding.code.value
         for finding in report.findings
@@ -162,10 +162,10 @@ def failing(report: Report, fail_on: Sequence[str]) -> list[str]:
 
 
 def rendered(report: Report, suffix: str) -> str:
-    """The text of a report as a file with that suffix."""
+    """The report as text, in the format for that file suffix."""
     match suffix:
         case ".html":
-            from crawler.report.forms import as_html  # noqa: PLC0415 - Jinja2, for those who want it
+            from crawler.report.forms import as_html  # noqa: PLC0415 - loads Jinja2
 
             return as_html.rendered(report)
         case ".md":
@@ -183,7 +183,7 @@ def rendered(report: Report, suffix: str) -> str:
 
 
 def write(report: Report, names: Sequence[str]) -> None:
-    """Write every file, each beside its name first and then renamed. Raises `OutputError` for the first that cannot be."""
+    """Writes every file atomically, by renaming a temporary one. Raises `OutputError` for the first that failed."""
     failed: OutputError | None = None
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""Which settings decide whether an unfinished run is gone on with, and whether facts of the last run hold."""
+"""Decides by the settings whether an unfinished run is resumed, and whether facts of the last run can be reused."""
 
 import hashlib
 import json
@@ -10,13 +10,13 @@ from crawler.fetch.request_headers import has_login
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 
-READ: Final = 3  # counts up when more is read from a page: what an earlier version learned is then read anew
+READ: Final = 3  # increment when more is extracted from a page: all pages are then fetched and parsed again
 
 
 def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
-    """Stands for the settings that decide what is found and listed; pace, limits and output do not.
+    """A digest of the settings that affect what is found and listed; politeness, limits and output do not.
 
-    An unfinished run is gone on with only under the same.
+    An unfinished run is resumed only if its fingerprint is the same.
     """
     scope = asdict(settings.scope)
     for name in ("start", "max_pages", "max_time"):
@@ -37,9 +37,9 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
 
 
 def reading(settings: Settings) -> str:
-    """Stands for the settings that decide what is read from a page: under others, every page is read anew.
+    """A digest of the settings that affect what is extracted from a page: if it changes, every page is parsed again.
 
-    The scope is not among them: a page that has not changed is held against it again, with its links.
+    It does not include the scope, which is applied again to unchanged pages and their links.
     """
     http = settings.http
     return _digest([

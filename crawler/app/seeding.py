@@ -1,8 +1,8 @@
-"""Seeds: files of `--input` and sitemaps, as a source of URLs. Not a validator: what can be read is used.
+"""Reads URLs from seeds: `--input` files and sitemaps. Not a validator: it uses whatever can be read.
 
-Each is work like a page: it is settled once a run in the state, one after the other, while pages are visited. What it
-names reaches the frontier in groups before it is settled, so a death costs one seed to be read again and no URL.
-robots.txt, the pace and the site hold for sitemaps as for pages; what is wrong with one is said and costs that one only.
+Seeds are read one after the other while pages are visited, and settled in the state once per run. The URLs of a seed are
+added in groups before it is settled: after a crash, one seed is read again and no URL is lost. robots.txt, politeness and
+scope apply to sitemaps as to pages; a broken sitemap is logged and does not affect the others.
 """
 
 import logging
@@ -37,8 +37,8 @@ from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
 from crawler.sitemap.tree import CHUNK, NESTED, ROOM, is_web, read_file, sibling, slices
 
-GROUP: Final = 2_000  # URLs that reach the frontier together
-MOST_HOSTS: Final = 1_000  # whose pages `--input` may name, if no start URL is given
+GROUP: Final = 2_000  # URLs added to the frontier at once
+MOST_HOSTS: Final = 1_000  # different hosts in `--input`, if no start URL is given
 
 log = logging.getLogger("crawler.app.seeding")
 
@@ -47,16 +47,16 @@ class Reading(Protocol):
     """A seed that is open."""
 
     def take(self) -> Sequence[Url] | None:
-        """The next URLs that it names; None at its end. Blocks."""
+        """The next URLs; None at the end. Blocks."""
         ...
 
     def settlement(self, seed: Seed) -> SeedSettlement:
-        """What became of it, after its end."""
+        """The result, once `take` has returned None."""
         ...
 
 
 class Lines:
-    """The URLs of `--input`, one a line; `-` is stdin, `#` begins a comment. A line that is no URL is passed over."""
+    """The URLs of an `--input` file, one per line; `-` is stdin, `#` begins a comment. Other lines are skipped."""
 
     def __init__(self, name: str, normalise: Normaliser) -> None:
         """Raises `ConfigError` when the file cannot be read."""
@@ -68,7 +68,7 @@ class Lines:
         self._numbered = enumerate(self._file, 1)
 
     async def spool(self) -> None:
-        """Copy a pipe to a temporary file: so it can be read twice, and no thread waits for it when the crawl ends."""
+        """Copies a pipe to a temporary file, so that it can be read twice, and no thread blocks on it when the crawl ends."""
         if self._file.seekable():
             return
         copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
@@ -118,19 +118,19 @@ class Lines:
         return url
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Closes the file, unless it is stdin."""
         if self._file is not sys.stdin.buffer:
             self._file.close()
 
 
 def _text(line: bytes) -> str:
-    """What a line says; a comment says nothing."""
+    """The text of a line; empty for a comment."""
     text = line.decode("utf-8-sig", "replace").strip()
     return "" if text.startswith("#") else text
 
 
 async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
-    """The scope when no start URL is given: the first line of each host is one. Raises `ConfigError`."""
+    """The scope without a given start URL: the first URL of each host becomes one. Raises `ConfigError`."""
     if scope.scope == "path":
         raise ConfigError("--scope path needs a start URL in addition to --input: its folder is the site.")
     starts: dict[str, Url] = {}
@@ -146,19 +146,17 @@ async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
 
 
 class Entries:
-    """What a sitemap names: pages as they are taken, further sitemaps in its settlement."""
+    """The entries of a sitemap: `take` returns pages, the settlement contains nested sitemaps."""
 
     def __init__(self, chunks: Iterable[bytes], read: Callable[[str], Url | None], *, place: str) -> None:
-        """`read` makes a URL of what stands in a loc; `place` is where the sitemap lies, a URL or a path."""
-        from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml takes long to import
+        """`read` converts the text of a `loc` to a URL; `place` is the URL or path of the sitemap."""
+        from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml is slow to import
 
         self._found, self._read, self._place = reading(chunks), read, place
         self._items = iter(self._found)
         self._below: dict[str, None] = {}
         self._entries, self._fault = 0, ""
-        self._room = (
-            MAX_BYTES  # for the URLs that the entries lead to: short ones may be relative to a long one
-        )
+        self._room = MAX_BYTES  # for the resolved URLs: short entries may be relative to a long base
 
     def take(self) -> list[Url] | None:
         """See `Reading.take`."""
@@ -183,7 +181,7 @@ class Entries:
         return list(pages) if items else None
 
     def _child(self, url: Url) -> str:
-        """An index on disk names URLs: the files are looked for beside it. One on the web never leads to a file."""
+        """The files of an index on disk are expected beside it. An index on the web never leads to a file."""
         beside = None if is_web(self._place) else sibling(self._place, url)
         return str(beside) if beside else url
 
@@ -199,14 +197,14 @@ class Entries:
 class Seeds:
     """Reads the seeds of a run that are not settled yet.
 
-    `permit` asks robots.txt of a URL, `on_site` gives those URLs that are on the site, `turn` waits for a slot, and
-    `after_pages` until pages had their share of the slots.
+    `permit` checks robots.txt, `on_site` returns those URLs that are on the site, `turn` waits for a slot, and
+    `after_pages` waits until pages had their share of the slots.
     """
 
     queue: Queue
     fetcher: Fetcher
     normalise: Normaliser
-    base: Url  # what a relative URL in a file on disk is relative to
+    base: Url  # for relative URLs in a file on disk
     permit: Callable[[Url], Awaitable[Permit]]
     on_site: Callable[[Sequence[Url]], Awaitable[Sequence[Url]]]
     turn: Turn
@@ -219,7 +217,7 @@ class Seeds:
         self._lines = {lines.name: lines for lines in self.inputs}
 
     async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
-        """What the seeds name, in groups. `sitemaps`: URLs and paths of those that are named by no index."""
+        """The URLs of the seeds, in groups. `sitemaps`: URLs and paths of the top-level sitemaps."""
         await self.queue.name_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
         passed = await self.queue.name_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
         while seed := await self.queue.next_seed():
@@ -231,7 +229,7 @@ class Seeds:
                     yield seed, urls
                 reading = reading.settlement(seed)
             passed += await self._settle(reading)
-        # What only a sitemap named that fails for now is no less published: it is asked for all the same.
+        # Published pages that were found only in a temporarily failing sitemap are visited as well.
         for seed, urls in await self.queue.unnamed():
             yield seed, urls
         if passed:
@@ -261,13 +259,13 @@ class Seeds:
         return passed
 
     async def _named(self, below: Sequence[Seed]) -> list[Seed]:
-        """Those that may be read at all."""
+        """Those that may be read: files, and URLs on the site."""
         web = [Url(seed.name) for seed in below if is_web(seed.name)]
         near = set(await self.on_site(web))
         return [seed for seed in below if not is_web(seed.name) or seed.name in near]
 
     async def _open(self, seed: Seed) -> Reading | SeedSettlement:
-        """The seed, ready to be taken from, or why it is not."""
+        """The opened seed, or a settlement that says why it cannot be read."""
         if seed.kind is SeedKind.INPUT:
             lines = self._lines.get(seed.name)
             if lines is None:
@@ -301,7 +299,7 @@ class Seeds:
         return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {reply.status}", gone=gone)
 
     async def _ask(self, url: Url) -> Reply | Permit:
-        """The reply; the permit, if it forbids to ask."""
+        """The reply, or the permit if it forbids the request."""
         permit = await self.permit(url)
         if not permit.allowed:
             return permit
@@ -312,7 +310,7 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Seeding:
-    """The seeds that the settings name: files of input first, then sitemaps."""
+    """Reads the seeds in the settings: `--input` files first, then sitemaps."""
 
     settings: Settings
     fetcher: Fetcher
@@ -352,6 +350,6 @@ class Seeding:
     async def _named_by_robots(self, crawl: Crawl) -> list[Url]:
         found: list[Url] = []
         for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
-            await crawl.meeting.permit(Url(site + "/"))  # its robots.txt is known afterwards
+            await crawl.meeting.permit(Url(site + "/"))  # loads its robots.txt
             found += self.robots.sitemaps(site)
         return found

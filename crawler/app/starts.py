@@ -1,6 +1,6 @@
-"""What a person typed becomes URLs: the start URLs, the published base, and how URLs are normalised.
+"""Converts settings to URLs: start URLs, publish base and the normaliser.
 
-Nothing is opened and nothing is asked for; what is wrong is a `ConfigError`.
+Opens no file and makes no request; wrong settings raise `ConfigError`.
 """
 
 import re
@@ -32,7 +32,7 @@ def starts_of(settings: Settings) -> tuple[Url, ...]:
 
 
 def publish_base(settings: Settings, starts: Sequence[Url]) -> PublishBase | None:
-    """Where the site of the first start URL is published, if that was said. Raises `ConfigError`."""
+    """Where the site of the first start URL is published; None without --publish-base. Raises `ConfigError`."""
     base = settings.output.publish_base
     if base is None:
         return None
@@ -46,7 +46,7 @@ def publish_base(settings: Settings, starts: Sequence[Url]) -> PublishBase | Non
 
 
 def start_url(text: str, normalise: Normaliser) -> Url:
-    """One URL that a person typed. Raises `ConfigError`, which repeats no password."""
+    """The normalised URL of user input. Raises `ConfigError`, whose message contains no password."""
     text = text.strip()
     whole = text if "://" in text else f"https://{text}"
     if _WITH_LOGIN.match(whole):
@@ -65,7 +65,7 @@ def start_url(text: str, normalise: Normaliser) -> Url:
 
 
 def sitemap_of(settings: Settings) -> str:
-    """What --seed-sitemaps names: "auto", "off", the path of a file, or a URL. Raises `ConfigError`."""
+    """The value of --seed-sitemaps: "auto", "off", the path of a file, or a URL. Raises `ConfigError`."""
     chosen = settings.scope.seed_sitemaps
     if chosen in {"auto", "off"}:
         return chosen
@@ -83,9 +83,9 @@ def normaliser(
     sessions: Callable[[str, str], None] = lambda *_: None,
     base: PublishBase | None = None,
 ) -> Normaliser:
-    """The identity of URLs under these settings. `sessions` hears of each session id that goes.
+    """The normaliser for these settings. `sessions` is called for each session id that is removed.
 
-    `base`: published URLs are read as those of the copy that is crawled.
+    `base`: published URLs are mapped to those of the crawled copy.
     """
     chosen = settings.urls
     return Normaliser(
@@ -98,5 +98,5 @@ def normaliser(
 
 
 def product_token(user_agent: str) -> str:
-    """The name that robots.txt and meta robots may call us by: the first word of the User-Agent header."""
+    """The crawler's name in robots.txt and robots meta tags: the first word of the User-Agent header."""
     return user_agent.split(maxsplit=1)[0].partition("/")[0].lower()

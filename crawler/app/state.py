@@ -1,6 +1,6 @@
-"""Settings to the state of a site: where it lies, how far it has come, and the frontier over it.
+"""Finds and opens the state of a site by the settings: its path, its progress, and its frontier.
 
-Nothing here can fetch, and what a crawl needs is imported when a frontier is opened: `status` runs each minute.
+It makes no requests. What a crawl needs is imported when a frontier is opened, to keep the often used `status` fast.
 """
 
 import logging
@@ -29,7 +29,7 @@ FOLDER: Final = Path(".sitemap-crawler")
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
-    """Where the state of a site lives. Raises `ConfigError` when neither a state nor a start is known."""
+    """The path of the state of a site. Raises `ConfigError` if neither --state nor a start URL is given."""
     if settings.state.state:
         return settings.state.state
     if start is None:
@@ -38,17 +38,17 @@ def state_path(settings: Settings, start: Url | None) -> str:
 
 
 def states() -> list[str]:
-    """The states in the folder where a crawl puts its own, in the order of their names."""
+    """The states in the default folder, sorted by name."""
     return sorted(str(path) for path in FOLDER.glob("*.db") if owner_of(path) is Owner.OURS)
 
 
 def silent_for(settings: Settings, start: Url | None) -> float | None:
-    """For how many seconds no run has worked on the state; None if none ever did."""
+    """Seconds since a run last worked on the state; None if none ever did."""
     return silence(state_path(settings, start), time.time())
 
 
 def overview(settings: Settings, start: Url | None) -> tuple[Run, Balance] | None:
-    """The newest run, and where its URLs stand; None before the first. Raises `FrontierError` or `ConfigError`."""
+    """The newest run and the counts of its URLs; None before the first. Raises `FrontierError` or `ConfigError`."""
     return read_overview(_file_of(settings, start))
 
 
@@ -80,6 +80,6 @@ def _file_of(settings: Settings, start: Url | None) -> str:
 
 
 def far_of(settings: Settings) -> float:
-    """Seconds: what is booked farther ahead was booked by another clock."""
+    """The furthest plausible time of a slot, in seconds from now: later ones were booked with a wrong clock."""
     pace = settings.pace
     return max(FAR, 2 * pace.max_wait, 2 / pace.rate if pace.rate else 0.0)

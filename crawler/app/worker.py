@@ -1,6 +1,6 @@
-"""A worker process: it visits what it is sent, and says what it saw. `workers.pool` starts it, and survives it.
+"""A worker process, started by `workers.pool`: visits the pages that it is sent, and returns the results.
 
-It holds no state and decides no pace: for the slot of a further try it asks home. When home is gone, it ends.
+It has no state and schedules no requests: it requests slots for retries from the main process, and exits when that is gone.
 """
 
 import socket
@@ -26,9 +26,9 @@ from crawler.workers.channel import Channel
 
 
 class _Home:
-    """A `ports.Pacer`, a `Turn` and two ears, all of them at the other end of the channel.
+    """A `ports.Pacer`, a `Turn` and two callbacks that use the main process over the channel.
 
-    Only what was sent here before a host asked for patience has to wait here.
+    When a host is paused, only pages that were already sent to this worker have to wait here.
     """
 
     def __init__(self, channel: Channel, tasks: TaskGroup) -> None:
@@ -39,7 +39,7 @@ class _Home:
         self.patience = Politeness(time.time, anyio.sleep)
 
     async def slot(self, origin: str) -> float:
-        """Wait until the slot is there, and not only for its moment: home keeps the turns of all."""
+        """Waits until the slot itself, as only the main process can keep requests of all workers apart. Returns 0."""
         number, came = next(self._numbers), anyio.Event()
         self._slots[number] = came
         try:
@@ -50,24 +50,24 @@ class _Home:
         return 0.0
 
     def came(self, number: int) -> None:
-        """A slot is there."""
+        """Ends the wait for a slot."""
         if number in self._slots:
             self._slots[number].set()
 
     async def turn(self, origin: str, at: float) -> None:
-        """Home has waited already."""
+        """Does nothing, as the main process has already waited."""
 
     async def slow(self, origin: str, until: float) -> None:
-        """A host showed strain."""
+        """Pauses a throttled host, here and in the main process."""
         self.patience.slow(origin, until)
         await self._channel.send_json(["slow", origin, until])
 
     def throttled(self, wait: float) -> None:
-        """For the display."""
+        """Reports a pause to the main process, for the progress display."""
         self._tasks.start_soon(self._channel.send_json, ["throttled", wait])
 
     def session(self, name: str, example: str) -> None:
-        """For the report, which names each once: a page may have thousands."""
+        """Reports a session parameter to the main process, once per name: a page may have thousands."""
         if name not in self._told:
             self._told.add(name)
             self._tasks.start_soon(self._channel.send_json, ["session", name, example])
@@ -91,7 +91,7 @@ async def _visit_all(
 
 
 async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
-    """The leases that no task has taken yet."""
+    """Returns the leases that no task has taken yet."""
     with suppress(anyio.WouldBlock):
         while True:
             number, _ = todo.receive_nowait()
@@ -99,8 +99,8 @@ async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> 
 
 
 async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
-    """Visit until home is gone. `messages`: those that have come already."""
-    # Without a limit, as home sends no more than it may have in flight.
+    """Visits pages until the main process is gone. `messages`: those received so far."""
+    # Unbounded, as the main process limits how many leases it sends.
     give, todo = anyio.create_memory_object_stream[Any](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
         home, base = _Home(channel, tasks), publish_base(settings, starts_of(settings))
@@ -141,9 +141,9 @@ async def _run(end: socket.socket) -> None:
     try:
         await work(channel, settings_of(said), messages)
     except* OSError:
-        pass  # home is gone
+        pass  # the main process is gone
 
 
 def main(end: socket.socket) -> None:
-    """Work for the process at the other end."""
+    """Serves the process at the other end of the socket."""
     run(_run, end)
