@@ -43,7 +43,7 @@ class Meeting:
     slowest: float = field(init=False, default=0.0)
 
     async def with_stranger(self, lease: Lease) -> bool:
-        """Reads the robots.txt of the origin if needed. Returns whether that used the slot: the page then needs another one."""
+        """Reads the origin's robots.txt if needed. Returns whether that used the slot of the page, which then needs a new one."""
         site = origin(lease.visit.url)
         if not lease.robots_first and self.permits.knows(site):
             return False

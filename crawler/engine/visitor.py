@@ -1,6 +1,6 @@
 """Fetches, parses and judges one page. Used by worker processes, and by a crawl without them.
 
-The engine decides before whether and when a URL is fetched, and afterwards what happens with the result.
+The engine decides whether and when a URL is fetched, and what happens with the result.
 """
 
 from collections.abc import Callable

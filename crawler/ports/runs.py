@@ -15,9 +15,9 @@ class Runs(Protocol):
     async def begin(self, fingerprint: str, reading: str = "") -> Run:
         """Resumes an unfinished run, or begins a new one.
 
-        `fingerprint` stands for the settings that affect what is found and listed: an unfinished run with another one is
-        abandoned. `reading` stands for those that affect what is extracted from a page: pages parsed with another one are
-        not fetched conditionally.
+        `fingerprint` is a digest of the settings that affect what is found and listed: an unfinished run with another
+        one is abandoned. `reading` is a digest of those that affect what is extracted from a page: pages parsed with
+        another one are not fetched conditionally.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""Splits a stream of bytes into messages: four bytes with the length, then the message. Bounded, without I/O of its own.
+"""Splits a stream of bytes into messages: four bytes with the length, then the message. `Frames` is bounded and pure.
 
-`messages` and `sandbox` define the contents; `channel` does the waiting.
+`messages` and `sandbox` define the contents; `channel` reads and writes the socket.
 """
 
 import struct

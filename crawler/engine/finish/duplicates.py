@@ -72,7 +72,7 @@ def nowhere(group: Alike) -> Url:
 def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
     """The fingerprint of its text, and the digest of its bytes, which other pages may have instead of a fingerprint.
 
-    Markup that may stall the parser is not parsed, as the page is untrusted and this is not a sandbox.
+    Empty for markup that may stall the parser, as the page is untrusted and is parsed in this process.
     """
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
     if markup is None or markup.is_risky:
