@@ -1,10 +1,10 @@
-"""One exchange over HTTP: connections, limits, retries, politeness, and which addresses may be asked.
+"""HTTP requests: connections, limits, retries, politeness, and the check of addresses before connecting.
 
-httpx imports its own command line if it can, with rich and Pygments: four times what all else of it takes to load
-(0.1 s and 6 MB in each process). Nobody here needs that, so here it cannot.
+If it can, httpx imports its own command line, with rich and Pygments. That takes four times as long as the rest of httpx
+(0.1 s and 6 MB in each process) and is not needed here, so the import is blocked.
 """
 
 import sys
 
-# None makes an import fail; httpx then goes on without (see "The module cache" in the Python reference).
+# None makes the import fail, which httpx tolerates (see "The module cache" in the Python reference).
 sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """The SSRF guard: which addresses and ports may be connected to.
 
-Public addresses may, what the start URLs resolve to under their own names and ports, and what `--allow-address` names.
-A name is resolved once, every address is checked, and the connection is made to the address that was checked, so DNS
-rebinding in between changes nothing. TLS and the Host header keep the name.
+Allowed are public addresses, the addresses that the start URLs' hosts resolve to (at the ports named), and those given by
+`--allow-address`. A name is resolved once, every address is checked, and the connection goes to the checked address, so
+DNS rebinding has no effect. TLS and the Host header still use the name.
 """
 
 import socket
@@ -22,13 +22,13 @@ from crawler.settings.values import network_and_port
 Address = IPv4Address | IPv6Address
 
 MEMORY: Final = 60.0  # seconds that a resolved name is remembered
-TRIED: Final = 4  # addresses of one name that are tried
+TRIED: Final = 4  # most addresses of one name to try
 WEB: Final = frozenset({80, 443})
 
 # Networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052), IPv4-compatible (RFC 4291), translated (RFC 2765).
 _WRAPPED: Final = tuple(map(ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
-# Not global, which the standard library does not know of: site-local (RFC 3879), documentation (RFC 9637), segment
-# routing (RFC 9602), 6to4 relays (RFC 7526), and NAT64 of a network's own, whose IPv4 part may stand anywhere (RFC 8215).
+# Not global, though `is_global` says so: site-local (RFC 3879), documentation (RFC 9637), segment routing
+# (RFC 9602), 6to4 relays (RFC 7526), and local-use NAT64, where the position of the IPv4 part varies (RFC 8215).
 _INNER: Final = tuple(
     map(ip_network, ("fec0::/10", "3fff::/20", "5f00::/16", "192.88.99.0/24", "64:ff9b:1::/48"))
 )
@@ -36,11 +36,11 @@ _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})  # before an IPv4 address, 
 
 
 class AddressRefused(httpx.ConnectError):
-    """The port, or every address of the host, is one that we may not connect to."""
+    """Connecting to the port, or to any address of the host, is not allowed."""
 
 
 class NoAddress(httpx.ConnectError):
-    """The name does not resolve. `passing` when the name server could not say."""
+    """The name does not resolve. `passing`: the failure of the name server may be temporary."""
 
     def __init__(self, text: str, *, passing: bool) -> None:
         super().__init__(text)
@@ -48,7 +48,7 @@ class NoAddress(httpx.ConnectError):
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is globally routable, also each one that is wrapped in it (mapped, 6to4, Teredo, NAT64…)."""
+    """Whether the address, and each address embedded in it (mapped, 6to4, Teredo, NAT64…), is globally routable."""
     if isinstance(address, IPv6Address):
         wrapped = list(_wrapped_in(address))
         if wrapped:
@@ -70,12 +70,11 @@ def _wrapped_in(address: IPv6Address) -> Iterator[IPv4Address]:
 
 
 class AddressGuard:
-    """Resolves host names, and refuses addresses that are not public and ports that are not the web's.
+    """Resolves host names, and refuses addresses that are not public and ports reserved for other protocols.
 
-    A start URL exempts its own name: what that resolves to at first may be connected to under that name from then on,
-    at the ports that were named. `allow_hosts` (host, or host:port) name further ports of it; ports 80 and 443 go
-    together, as a site moves from one to the other. `allowed` networks (CIDR texts, which may end in `:port`) are
-    exempt under every name.
+    The host of a start URL is exempt: the addresses of its first resolution stay allowed for that name, at the ports
+    named. `allow_hosts` (host, or host:port) add ports for it; 80 and 443 are allowed together, as sites move from one to
+    the other. `allowed` networks (in CIDR notation, optionally with `:port`) are allowed for every name.
     """
 
     def __init__(
@@ -90,14 +89,16 @@ class AddressGuard:
         self._starts = frozenset(_name(urls.host(url)) for url in starts)
         self._ports = frozenset(_named_ports([*starts, *(f"http://{host}" for host in allow_hosts)]))
         self._allowed = [network_and_port(text) for text in allowed]
-        self._first: dict[str, frozenset[Address]] = {}  # by start name: what it resolved to at first
+        self._first: dict[
+            str, frozenset[Address]
+        ] = {}  # by start host: the addresses of its first resolution
         self._clock = clock
         self._remembered: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        """The permitted addresses of a host, in the resolver's order.
+        """The allowed addresses of a host, in the resolver's order.
 
-        Raises `NoAddress` when there is none, `AddressRefused` when none is permitted, or the port is not.
+        Raises `NoAddress` if the host has no address, `AddressRefused` if the port or every address is not allowed.
         """
         kept = self._remembered.get((host, port))
         if kept and kept[0] > self._clock():
@@ -115,9 +116,9 @@ class AddressGuard:
         return addresses[:TRIED]
 
     def _meet_start(self, name: str, port: int, found: list[Address]) -> None:
-        """Remember what a start name resolves to at first.
+        """Remember the addresses of the first resolution of a start host.
 
-        A name that is public and private at once is one that somebody aims at our network: nothing is exempt then.
+        A name with both public and private addresses may be an attack on the local network: no address is exempt then.
         """
         private = [address for address in found if not is_public(address)]
         first = self._first.setdefault(name, frozenset(private if len(private) == len(found) else ()))
@@ -136,7 +137,7 @@ class AddressGuard:
         return address in self._first.get(_name(host), ()) and self._is_named(host, port)
 
     def _open_to_all(self, port: int, address: Address) -> bool:
-        """Whether any name may lead to it."""
+        """Whether the address is allowed for every name."""
         return is_public(address) or any(
             address in network and only in (None, port) for network, only in self._allowed
         )
@@ -153,9 +154,9 @@ class AddressGuard:
         return f"{host} is {listed}"
 
     def check_literal(self, host: str, port: int) -> None:
-        """Refuse what a proxy, or a transport of others, may not connect to for us: a bad port, or an address.
+        """Check the port, and a literal address, before a proxy or foreign transport connects.
 
-        A name is theirs to resolve.
+        Names are resolved by the proxy or the transport, so their addresses cannot be checked here.
 
         Raises `AddressRefused`.
         """
@@ -172,7 +173,7 @@ class AddressGuard:
             raise AddressRefused(self._refusal(host, port, [address]))
 
     async def look_up(self, host: str, port: int) -> list[str]:
-        """The addresses of a host that was named by the user, a proxy, whatever they are. Raises `NoAddress`."""
+        """The addresses of a proxy, unchecked, since the user configured it. Raises `NoAddress`."""
         return [str(address) for address in await _addresses(host, port)][:TRIED]
 
 
@@ -184,13 +185,13 @@ def _check_port(port: int) -> None:
 
 
 def _name(host: str) -> str:
-    """The one spelling of a host: lower case, an address without brackets, a name without its last dot."""
+    """The canonical spelling of a host: lower case, addresses without brackets, names without a trailing dot."""
     return host.strip("[]").lower().removesuffix(".")
 
 
 def _named_ports(places: Iterable[str]) -> Iterator[tuple[str, int]]:
     for url in places:
-        with suppress(ValueError):  # an --allow-host that is no host
+        with suppress(ValueError):  # an invalid --allow-host
             port = urls.port(url)
             for each in WEB if port in WEB else {port}:
                 yield _name(urls.host(url)), each

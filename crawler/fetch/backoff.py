@@ -1,6 +1,6 @@
-"""Further tries of one request, with a pause before each. The only room that knows tenacity.
+"""Repeats a failed request, with a pause before each retry. The only module that uses tenacity.
 
-Which answers stand, and what a try is, is for `retry`.
+Which replies are final, and what a single attempt does, is defined by `retry`.
 """
 
 import random
@@ -24,7 +24,7 @@ async def until(
     sleep: Callable[[float], Awaitable[None]],
     now: Callable[[], datetime],
 ) -> Reply:
-    """The first reply that stands, or the last one. `first` is that of the first try, which was made already."""
+    """The first final reply, or the last one. `first` is the reply to the first attempt, which was already made."""
     replies = [first]
     again = AsyncRetrying(
         stop=stop_after_attempt(tries),
@@ -42,7 +42,7 @@ async def until(
 
 
 class _Backoff(wait_base):
-    """Retry-After where the server gave one, else half a second doubling, with jitter."""
+    """Seconds to wait: Retry-After if the server sent it, otherwise half a second, doubling each time. With jitter."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -55,7 +55,7 @@ class _Backoff(wait_base):
 
 
 def _reply_of(state: RetryCallState) -> Reply:
-    if state.outcome is None:  # tenacity's type allows it; a finished try always has one
+    if state.outcome is None:  # for the type checker; a finished attempt always has an outcome
         return Broken(Cause.PROTOCOL)
     reply: Reply = state.outcome.result()
     return reply

@@ -1,8 +1,8 @@
-"""One HTTP/1.1 connection: a request out, an answer in, and whether another request may follow (RFC 9112).
+"""One HTTP/1.1 connection: sends a request, reads the response, and decides whether it can be reused (RFC 9112).
 
-The bytes are parsed by llhttp (`httptools`), strictly. What is ours is the hygiene: what comes after a complete
-body, or while nothing was asked, belongs to no answer (RFC 9112 9.2), and the connection is dropped. Not a pool, and
-without opinions on the body beyond where it ends. What fails is one of httpx's exceptions, as `transport` needs them.
+llhttp (`httptools`) parses the bytes strictly. This module checks for stray bytes: if any arrive after a complete body, or
+while no request is pending, they belong to no response (RFC 9112 9.2) and the connection is closed. Pooling is in `pool`;
+of the body, only its end is interpreted. Errors are subclasses of httpx's exceptions, as `transport` must raise them.
 """
 
 import socket
@@ -17,56 +17,60 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from crawler.fetch.readiness import readiness
 
-READ: Final = 65_536  # bytes taken from a socket at once
-MAX_HEAD: Final = 256 * 1024  # bytes of status line and fields, with all informational answers before them
+READ: Final = 65_536  # bytes read from a socket at once
+MAX_HEAD: Final = (
+    256 * 1024
+)  # bytes of status line and fields, including any informational responses before them
 MAX_FIELDS: Final = 1_000  # header fields
 MAX_TRAILER: Final = (
-    65_536  # bytes of trailer fields, and of anything else that comes in a row and is no body
+    65_536  # bytes of trailer fields, and consecutive bytes of anything else that is not body
 )
-FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})  # fields that say where a body ends
+FRAMING: Final = frozenset(
+    {b"content-length", b"transfer-encoding"}
+)  # fields that determine where a body ends
 MAX_REASON: Final = 1_000  # bytes of a reason phrase that are kept
-DRAINED: Final = 65_536  # bytes of an unwanted body that are read to keep the connection
-DRAINING: Final = 1.0  # seconds for that
-BREATH: Final = 16  # reads in a row, after which others get their turn
+DRAINED: Final = 65_536  # bytes of an unwanted body to read so that the connection can be reused
+DRAINING: Final = 1.0  # seconds to spend on that
+BREATH: Final = 16  # consecutive reads before yielding to other tasks
 
 
 class BrokenAnswer(httpx.RemoteProtocolError):
-    """What came is no valid HTTP."""
+    """The received bytes are not valid HTTP."""
 
 
 class TooMuchHead(httpx.RemoteProtocolError):
-    """More header fields, or bytes of them, than any server needs."""
+    """The header section exceeds a limit, in bytes or in fields."""
 
 
 class TooMuchWire(httpx.ReadError):
-    """More bytes came for one answer than it may have."""
+    """A response exceeded its limit of bytes on the wire."""
 
 
 class CutShort(httpx.ReadError):
-    """The connection ended in the middle of the answer."""
+    """The connection ended in the middle of the response."""
 
 
 class ClosedEarly(CutShort):
-    """The connection ended before the first byte of the answer, by FIN, RST or an end of TLS."""
+    """The connection ended before the first byte of the response, by FIN, RST or TLS close."""
 
 
 def nobody(_: int) -> None:
-    """Hears nothing."""
+    """A callback that does nothing."""
 
 
 class Wire:
-    """The bytes of a connection: a socket that never blocks, with or without TLS, on any event loop of anyio."""
+    """A non-blocking socket, with or without TLS, on any event loop that anyio supports."""
 
     __slots__ = ("_readiness", "_reads", "_socket", "heard", "served")
 
     def __init__(self, connected: socket.socket, heard: Callable[[int], None] = nobody) -> None:
-        """`heard` is called on each transfer, with the number of bytes received."""
+        """`heard` is called after each transfer, with the number of bytes received."""
         self._socket, self.heard, self._reads = connected, heard, 0
         self._readiness = readiness(connected.fileno())
-        self.served = 0  # answers
+        self.served = 0  # responses received so far
 
     async def read(self) -> bytes:
-        """What there is, at least a byte; nothing at the end. Raises `CutShort`."""
+        """Read at least one byte; empty at the end of the stream. Raises `CutShort`."""
         self._reads += 1
         if self._reads % BREATH == 0:
             await anyio.lowlevel.checkpoint()
@@ -84,7 +88,7 @@ class Wire:
                 return data
 
     async def write(self, data: bytes) -> None:
-        """Send all of it, and wait for something to read. Raises `CutShort`."""
+        """Send all of `data`, then wait until there is something to read. Raises `CutShort`."""
         while data:
             try:
                 data = data[self._socket.send(data) :]
@@ -98,7 +102,7 @@ class Wire:
         await self._readiness.wait()
 
     async def secure(self, context: ssl.SSLContext, name: str) -> "Wire":
-        """The same connection under TLS, its certificate checked for `name`. Raises `ssl.SSLError`, `CutShort`."""
+        """Start TLS, and verify the certificate for `name`. Raises `ssl.SSLError`, `CutShort`."""
         wrapped = context.wrap_socket(self._socket, server_hostname=name, do_handshake_on_connect=False)
         self._socket = wrapped
         while True:
@@ -117,7 +121,7 @@ class Wire:
                 return self
 
     def is_quiet(self) -> bool:
-        """Open, with nothing to read: whatever came unasked puts it in doubt, and so does its end."""
+        """Whether the idle connection can be reused: it is open, and no unexpected bytes have arrived."""
         try:
             self._socket.recv(1)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -127,13 +131,13 @@ class Wire:
         return False
 
     def close(self) -> None:
-        """Let go of it at once."""
+        """Close the socket immediately."""
         self._readiness.close()
         self._socket.close()
 
 
 class Answer(httpx.AsyncByteStream):
-    """One answer as it comes in: its head is there, its body is read piece by piece, or iterated over."""
+    """A response being received: `begin` reads the head, then `read` or iteration gives the body in pieces."""
 
     __slots__ = (
         "_allowance",
@@ -160,17 +164,18 @@ class Answer(httpx.AsyncByteStream):
     def __init__(
         self, wire: Wire, allowance: int, done: Callable[[Wire, bool], None], *, first: bool = True
     ) -> None:
-        """`allowance`: bytes that may come. `done` is told, once, whether the connection may serve another.
+        """`allowance`: most bytes to receive. `done` is called once, with whether the connection can be reused.
 
-        `first`: on this connection. Of a later one with bytes behind it, nobody can say which of the two it is.
+        `first`: the first response on this connection. Stray bytes after a later one are an error: they make it unclear
+        which response belongs to the request.
         """
         self.status, self.reason = 0, b""
-        self.fields: list[tuple[bytes, bytes]] = []  # as they came
+        self.fields: list[tuple[bytes, bytes]] = []  # as received
         self._wire, self._allowance, self._done, self._first = wire, allowance, done, first
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._pieces: list[bytes] = []
         self._received = 0
-        self._bare = self._trailer = 0  # bytes since the last one of the body; of trailer fields
+        self._bare = self._trailer = 0  # bytes since the last byte of the body; bytes of trailer fields
         self._headed = self._informed = self._framed = self._begun = False
         self._complete = self._keeps = self._surplus = False
 
@@ -183,7 +188,7 @@ class Answer(httpx.AsyncByteStream):
         self._bare = 0
 
     async def read(self) -> bytes:
-        """More of the body, its transfer coding undone; nothing at its end.
+        """The next piece of the body, without its transfer coding; empty at the end.
 
         Raises `BrokenAnswer`, `CutShort` or `TooMuchWire`.
         """
@@ -194,7 +199,7 @@ class Answer(httpx.AsyncByteStream):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def __aiter__(self) -> Self:
-        """The pieces of the body, as `read` gives them."""
+        """Iterate over the pieces that `read` returns."""
         return self
 
     async def __anext__(self) -> bytes:
@@ -204,16 +209,16 @@ class Answer(httpx.AsyncByteStream):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Ends the body: it was read, or the rest is not needed."""
+        """Finish the response, whether or not its body was read to the end."""
         if self._parser is None:
             return
         if not self._complete and not self._begun:
             await self._drain()
-        self._parser = None  # the two know each other
+        self._parser = None  # breaks the reference cycle
         self._done(self._wire, self._complete and self._keeps and not self._surplus)
 
     async def _drain(self) -> None:
-        """Reads the rest of a short body that is not needed, so that the connection can be kept."""
+        """Read and discard the rest of a short body, so that the connection can be reused."""
         end = self._received + DRAINED
         try:
             with anyio.move_on_after(DRAINING):
@@ -226,7 +231,7 @@ class Answer(httpx.AsyncByteStream):
             raise
 
     def drop(self) -> None:
-        """The answer failed: its connection is not used again."""
+        """Finish a failed response: its connection is not reused."""
         if self._parser is not None:
             self._parser = None
             self._done(self._wire, False)
@@ -258,27 +263,27 @@ class Answer(httpx.AsyncByteStream):
             raise BrokenAnswer("unexpected bytes after a response on a reused connection")
 
     def _check_framing(self, count: int) -> None:
-        """So many bytes came. llhttp keeps a field that does not end, and copies it for each part that comes."""
+        """Limit `count` more bytes that are not body: llhttp buffers an unfinished field and copies it at each read."""
         self._bare = 0 if self._pieces or self._complete or not self._headed else self._bare + count
         if max(self._bare, self._trailer) > MAX_TRAILER:
             raise TooMuchWire(f"more than {MAX_TRAILER:,} bytes of trailer fields or chunk extensions")
 
     def _end(self) -> None:
         if self._headed and not self._framed:
-            self._complete = True  # as long as the connection (RFC 9112 6.3, rule 8)
+            self._complete = True  # the end of the connection ends the body (RFC 9112 6.3, rule 8)
         elif self._received:
             raise CutShort("connection closed in the middle of the response")
         else:
             raise ClosedEarly("connection closed without a response")
 
-    # -- what llhttp calls ---------------------------------------------------------------------------------
+    # -- callbacks of llhttp -------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """A second message, which was not requested."""
+        """The start of a message; a second one was not requested."""
         self._surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A field, also of a trailer: that is none of the answer's."""
+        """A header field, or a trailer field, which is only counted."""
         if self._headed:
             self._trailer += len(name) + len(value)
         else:
@@ -290,7 +295,7 @@ class Answer(httpx.AsyncByteStream):
             self.reason = (self.reason + reason)[:MAX_REASON]
 
     def on_headers_complete(self) -> None:
-        """The head of the answer, or of an informational one before it (RFC 9110 15.2)."""
+        """The end of the head of the response, or of an informational response before it (RFC 9110 15.2)."""
         if self._headed or self._parser is None:
             return
         status = self._parser.get_status_code()
@@ -305,7 +310,7 @@ class Answer(httpx.AsyncByteStream):
             self._pieces.append(piece)
 
     def on_message_complete(self) -> None:
-        """The end, or that of an informational answer."""
+        """The end of the response, or of an informational one."""
         if self._informed:
             self._informed, self.reason = False, b""
             self.fields.clear()

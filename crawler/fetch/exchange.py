@@ -1,8 +1,8 @@
-"""One GET: bounded in bytes and time, without redirects, kept cookies or opinions.
+"""One GET request, with limits on bytes and time. Does not follow redirects, store cookies or retry.
 
-Whatever the network does becomes a `Broken`; only a bug raises. A request and a response are httpx's; how they get out
-and in is for the transport, which `routes` chooses. The body is read raw and decoded here, so that a small answer
-cannot become a large one (see `content_coding`).
+Every network failure becomes a `Broken`; an exception is a bug. Requests and responses have httpx's types and are sent and
+received by the transport that `routes` chooses. The body is received raw and decoded here, so that decompression is bounded
+(see `content_coding`).
 """
 
 import math
@@ -26,16 +26,16 @@ from crawler.parse import content_coding
 from crawler.ports import Request
 from crawler.settings.sections import Http
 
-OVERHEAD: Final = 8  # bytes on the wire for a byte of body, at most: chunks of one byte take six
+OVERHEAD: Final = 8  # most bytes on the wire per byte of body: a chunk of one byte takes six
 SLOWEST: Final = (
-    100  # bytes a second, in the mean, that an answer must come with once it takes longer than a silence
+    100  # bytes a second: the least average rate of a response that takes longer than the read timeout
 )
-SLACK: Final = 8  # a silence may last longer by one part in so many
-PAUSE: Final = 16  # steps of decoding, after which others get their turn: a megabyte at most
-MARGIN: Final = 1_000_000  # bytes on the wire beside that
+SLACK: Final = 8  # the read timeout may be exceeded by this fraction (1/8)
+PAUSE: Final = 16  # decoding steps, at most a megabyte, before yielding to other tasks
+MARGIN: Final = 1_000_000  # bytes on the wire allowed in addition
 
-# What may be raised, the first that fits: ours, then httpx's tree, flattened. A test fails when httpx gains one that
-# none of these covers.
+# Exceptions, with their cause and whether they are transient; the first match counts: our own, then httpx's hierarchy,
+# flattened. A test fails if a new httpx exception is not covered.
 CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
     (BrokenAnswer, Cause.PROTOCOL, True),
     (TooMuchHead, Cause.PROTOCOL, False),
@@ -69,12 +69,12 @@ class HttpFetcher:
         connections: int = 16,
         transport: Transport | None = None,
     ) -> None:
-        """`transport` takes the place of our own, or stands around it. Raises `ConfigError` for an unusable setting."""
+        """`transport` replaces or wraps the default transport. Raises `ConfigError` for an unusable setting."""
         self._chosen, self._builder = chosen, RequestBuilder(identity)
         self._transport = transport_for(chosen, guard, connections, transport)
 
     async def __aenter__(self) -> Self:
-        """Open for requests."""
+        """Return the fetcher; connections open on demand."""
         return self
 
     async def __aexit__(
@@ -117,7 +117,7 @@ class HttpFetcher:
 
 
 class _Patience:
-    """Two limits in one scope: the whole exchange, and the silence in it."""
+    """Two timeouts in one scope: for the whole exchange, and between reads."""
 
     def __init__(self, scope: anyio.CancelScope, total: float, silence: float) -> None:
         self._scope, self._total, self._silence = scope, total, silence
@@ -127,11 +127,11 @@ class _Patience:
 
     @property
     def elapsed(self) -> int:
-        """Milliseconds since the request."""
+        """Milliseconds since the request started."""
         return round((time.monotonic() - self._from) * 1000)
 
     def heard(self, count: int = 0) -> None:
-        """So many bytes came: the silence begins again, unless they only drip."""
+        """`count` bytes were received: restart the read timeout, unless the average rate is too low."""
         elapsed = time.monotonic() - self._from
         self._received += count
         if elapsed > self._silence and self._received < SLOWEST * elapsed:
@@ -140,12 +140,12 @@ class _Patience:
             self._arm(elapsed)
 
     def _arm(self, elapsed: float) -> None:
-        """Set the deadline, a little later than it need be: to set it anew for each piece would take long."""
+        """Set the deadline, a little later than necessary, because resetting it for each piece would be slow."""
         self._armed = elapsed
         self._scope.deadline = self._began + min(self._total, elapsed + self._silence * (1 + 1 / SLACK))
 
     def says(self) -> str:
-        """What ran out."""
+        """Which timeout expired, as a sentence."""
         if self._drips:
             return f"{self._received:,} bytes in {self._silence:.0f} s"
         if self._scope.deadline >= self._began + self._total:
@@ -154,7 +154,7 @@ class _Patience:
 
 
 def conditions(request: Request) -> dict[str, str]:
-    """Both validators, exactly as they came (RFC 9110 13.1.2, 13.1.3)."""
+    """The headers of a conditional request: both validators, exactly as received (RFC 9110 13.1.2, 13.1.3)."""
     known = {"if-none-match": request.validators.etag, "if-modified-since": request.validators.modified}
     return {name: value for name, value in known.items() if value}
 
@@ -166,7 +166,7 @@ async def _body(response: httpx.Response, fields: Headers, limit: int, *, cut: b
     try:
         if not cut:
             _check_length(fields.get("content-length") or "", limit)
-        async for chunk in cast("httpx.AsyncByteStream", response.stream):  # as it came, coded
+        async for chunk in cast("httpx.AsyncByteStream", response.stream):  # as received, still encoded
             received += len(chunk)
             if decoder.is_coded:
                 _check_coded(received, limit)
@@ -175,7 +175,7 @@ async def _body(response: httpx.Response, fields: Headers, limit: int, *, cut: b
                 steps += 1
                 if (
                     steps % PAUSE == 0
-                ):  # a few bytes may be the work of seconds: others, and deadlines, have their turn
+                ):  # decoding a few bytes may take seconds: let other tasks and deadlines run
                     await anyio.lowlevel.checkpoint()
         decoder.finish()
     except content_coding.DecompressionBomb:
@@ -200,7 +200,7 @@ def _check_length(said: str, limit: int) -> None:
 
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
     text = str(error) or type(error).__name__
-    # TLS that breaks in the middle of an answer is a broken connection, not a certificate that nobody trusts.
+    # A TLS error in the middle of a response is a broken connection, not an untrusted certificate.
     in_the_middle = isinstance(error, CutShort) and not isinstance(error, ClosedEarly)
     chain: BaseException | None = None if in_the_middle else error
     while chain is not None:

@@ -1,7 +1,7 @@
-"""httpx's own transport, and anybody's: for HTTP/2, for proxies that are not plain HTTP, and for what is handed in.
+"""Adapters for httpx's own transport (HTTP/2, HTTPS and SOCKS proxies) and for transports passed in by the caller.
 
-httpx takes bytes behind a body for the answer to the next request, so over HTTP/1.1 its connections serve one request
-each. What an exchange may cost and what its bytes mean is decided in `exchange`.
+httpx takes stray bytes after a body for the next response, so over HTTP/1.1 each of its connections serves one request.
+Limits and the decoding of bodies are in `exchange`.
 """
 
 import ssl
@@ -11,7 +11,7 @@ from typing import Any, Final, Self, cast
 
 import httpcore
 import httpx
-from httpcore._backends.anyio import AnyIOBackend  # no public way to it; the httpx 0.28 line keeps the name
+from httpcore._backends.anyio import AnyIOBackend  # private, but stable throughout httpx 0.28
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
@@ -19,15 +19,15 @@ from crawler.fetch.connection import nobody
 from crawler.fetch.pool import PORTS
 from crawler.fetch.transport import PROGRESS
 
-MOST_ORIGINS: Final = 10_000  # that are remembered
+MOST_ORIGINS: Final = 10_000  # most origins to remember
 
 
-class ChoseHttp1(Exception):  # noqa: N818 - caught here, and nobody's failure
-    """The server does not want HTTP/2. Nothing was asked of it yet."""
+class ChoseHttp1(Exception):  # noqa: N818 - caught in this module, and not an error
+    """The server chose HTTP/1.1. No request was sent yet."""
 
 
 class _OnlyHttp2(httpcore.AsyncNetworkStream):
-    """A stream that goes no further than its TLS handshake when the server chose HTTP/1.1 in it (RFC 7301)."""
+    """A stream that stops after the TLS handshake if the server chose HTTP/1.1 (ALPN, RFC 7301)."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
@@ -59,15 +59,15 @@ class _OnlyHttp2(httpcore.AsyncNetworkStream):
 
 
 class _Backend(AnyIOBackend):
-    """httpcore's connector: behind the guard, or to a proxy, which was named by the user."""
+    """httpcore's connector: checks addresses with the guard, except those of a proxy, which the user configured."""
 
     def __init__(self, guard: AddressGuard, *, to_proxy: bool, http2: bool) -> None:
         self._guard, self._to_proxy, self._http2 = guard, to_proxy, http2
 
-    async def connect_tcp(  # type: ignore[override]  # options are passed on, whatever they are
+    async def connect_tcp(  # type: ignore[override]  # other options are passed on
         self, host: str, port: int, **options: Any
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of `host` that is permitted and answers."""
+        """Connect to the first address of `host` that is allowed and accepts the connection."""
         find = self._guard.look_up if self._to_proxy else self._guard.resolve
         *others, last = await find(host, port)
         for address in others:
@@ -82,19 +82,19 @@ class _Backend(AnyIOBackend):
 
 
 class Foreign(httpx.AsyncBaseTransport):
-    """A transport that is not ours, and what can be promised over it: one request a connection, progress, no literals.
+    """Wraps a foreign transport: one request per connection, progress reports, and a check of literal addresses.
 
-    The guard sees the ports and addresses that stand in a URL; what a name resolves to is the transport's to know.
+    The guard checks the ports and literal addresses in URLs; names are resolved by the transport itself.
     """
 
     def __init__(
         self, transport: httpx.AsyncBaseTransport, guard: AddressGuard | None, *, http2: bool = False
     ) -> None:
-        """`guard`: None, if the transport asks it for itself. `http2`: it speaks nothing else."""
+        """`guard`: None if the transport already uses it. `http2`: the transport speaks only HTTP/2."""
         self._transport, self._guard, self._http2 = transport, guard, http2
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange. Raises `AddressRefused`, and what the transport does."""
+        """Send one request. Raises `AddressRefused`, and whatever the transport raises."""
         url = request.url
         if self._guard:
             port = PORTS[url.scheme] if url.port is None else url.port
@@ -113,7 +113,7 @@ class Foreign(httpx.AsyncBaseTransport):
 
 
 class _Counted(httpx.AsyncByteStream):
-    """A body as it came, coded, and each piece of it told."""
+    """An encoded body that reports the size of each piece to a callback."""
 
     def __init__(self, stream: httpx.AsyncByteStream, progress: Callable[[int], None]) -> None:
         self._stream, self._progress = stream, progress
@@ -132,9 +132,9 @@ class _Counted(httpx.AsyncByteStream):
 
 
 class ByAlpn(httpx.AsyncBaseTransport):
-    """HTTP/2: one transport where the server chooses it, another everywhere else.
+    """Uses one transport where the server chooses HTTP/2, and another everywhere else.
 
-    The first handshake with an origin tells. HTTP/2 without TLS is spoken by nobody here.
+    The first TLS handshake with an origin decides. HTTP/2 without TLS is not supported.
     """
 
     def __init__(self, http2: httpx.AsyncBaseTransport, http1: httpx.AsyncBaseTransport) -> None:
@@ -142,7 +142,7 @@ class ByAlpn(httpx.AsyncBaseTransport):
         self._plain: set[bytes] = set()  # hosts and ports that chose HTTP/1.1
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange."""
+        """Send one request."""
         site = request.url.netloc
         if request.url.scheme == "https" and site not in self._plain:
             try:
@@ -160,14 +160,14 @@ class ByAlpn(httpx.AsyncBaseTransport):
 
 
 def speaks_http2(transport: httpx.AsyncBaseTransport) -> bool:
-    """Whether a transport of httpx, handed in from outside, may choose HTTP/2."""
+    """Whether an httpx transport passed in by the caller may use HTTP/2."""
     return bool(getattr(getattr(transport, "_pool", None), "_http2", False))
 
 
 def stock(
     trust: ssl.SSLContext, guard: AddressGuard, connections: int, proxy: str | None, *, http2: bool
 ) -> Foreign:
-    """Httpx's own transport: for HTTP/2 alone, or for HTTP/1.1 through proxies that are not plain HTTP."""
+    """Httpx's own transport: for HTTP/2 only, or for HTTP/1.1 through HTTPS and SOCKS proxies."""
     try:
         secured = {"ssl_context": trust} if proxy and proxy.startswith("https:") else {}
         transport = httpx.AsyncHTTPTransport(
@@ -185,6 +185,6 @@ def stock(
         raise ConfigError("--proxy: a SOCKS proxy needs the package socksio." if missing else need) from error
     except (ValueError, httpx.InvalidURL) as error:
         raise ConfigError("--proxy: is not a usable proxy URL.") from error
-    # The pool's connector cannot be handed to httpx's transport; the attribute is the same in all of 0.28.
+    # httpx's transport has no parameter for the connector; the attribute is stable throughout httpx 0.28.
     transport._pool._network_backend = _Backend(guard, to_proxy=proxy is not None, http2=http2)  # noqa: SLF001
     return Foreign(transport, guard if proxy else None, http2=http2)

@@ -1,9 +1,8 @@
-"""When a request may really go: not before its slot, no closer to the one before than their slots are apart, and not
-while its host asks for patience.
+"""Delays each request until it may be sent: at its slot, at the full delay after the previous request to the host, and
+not while the host is paused.
 
-Slots are booked ahead, so a request that goes late, because the machine was busy, would have the next one on its
-heels; and of what was booked when a host had enough, the frontier knows nothing more. Not the pace itself, which the
-frontier keeps: only how truly it is kept at the server's door.
+The frontier books slots ahead and keeps the crawl delay. But if a busy machine sends a request late, the next one would
+follow too closely, and slots that were booked before a host was paused are not rebooked. Both are corrected here.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,10 +13,12 @@ import anyio
 from crawler.ports import Pacer
 
 FAR: Final = 1_200.0  # seconds
-LOOK: Final = 5.0  # seconds at most between two looks at the clock, which may be set while we sleep
+LOOK: Final = 5.0  # most seconds between two readings of the clock, which may be changed while we sleep
 JUMP: Final = 5.0  # seconds
-LONGEST: Final = 60.0  # seconds that no host is left alone for: then the clock went back
-KEPT: Final = 0.98  # of the distance of two slots; below 1, so that what was lost is made up for by and by
+LONGEST: Final = 60.0  # seconds; a longer wait means that the clock was set back
+KEPT: Final = (
+    0.98  # fraction of the interval between two slots; below 1, so that late requests catch up gradually
+)
 
 
 class Politeness:
@@ -26,10 +27,10 @@ class Politeness:
     def __init__(
         self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], *, far: float = FAR
     ) -> None:
-        """`clock`: seconds since the epoch. No slot lies more than `far` seconds ahead: then the clock went back."""
+        """`clock`: seconds since the epoch. A slot more than `far` seconds ahead means that the clock was set back."""
         self.ended = anyio.Event()
         self._clock, self._sleep, self._far = clock, sleep, far
-        # By origin: the last slot, and when it was really taken.
+        # By origin: the last slot, and when its request was sent.
         self._last: dict[str, tuple[float, float]] = {}
         self._gaps: dict[str, float] = {}
         self._slow: dict[str, float] = {}
@@ -50,11 +51,11 @@ class Politeness:
         return until
 
     def pace(self, origin: str, gap: float) -> None:
-        """See `ports.Turns.pace`. Until it is known, requests are as far apart as their slots."""
+        """See `ports.Turns.pace`. Until it is set, requests are as far apart as their slots."""
         self._gaps[origin] = gap
 
     def end(self) -> None:
-        """See `ports.Turns.end`. Whoever has something in hand waits for `ended`."""
+        """See `ports.Turns.end`. Sets `ended`."""
         self.ended.set()
 
     async def __call__(self, origin: str, at: float) -> None:
@@ -65,14 +66,14 @@ class Politeness:
 
     def _due(self, origin: str, at: float) -> float:
         slot, taken = self._last.get(origin, (at, 0.0))
-        if taken > self._clock() + JUMP:  # the clock went back
+        if taken > self._clock() + JUMP:  # the clock was set back
             return at
         apart = self._gaps.get(origin, max(0.0, at - slot))
         return max(at, taken + KEPT * apart, self._until(origin) if self._slow else 0.0)
 
 
 class Pacing:
-    """A `ports.Pacer` of another, whose turns hear of a host that had enough."""
+    """Wraps a `ports.Pacer`, and also reports paused hosts to `Politeness`."""
 
     def __init__(self, pacer: Pacer, turns: Politeness) -> None:
         self._pacer, self._turns = pacer, turns

@@ -1,7 +1,7 @@
-"""Connections, kept alive by place: opened behind the address guard, through TLS or a proxy, and handed out again.
+"""A pool of keep-alive connections, by destination: opened through the address guard, with TLS or a proxy, and reused.
 
-The newest idle connection of a place is asked first, nothing is ever scanned, and one that the server closed in
-the meantime costs no try (RFC 9112 9.3.1). It takes bytes and gives an `Answer`; httpx's types are for `transport`.
+The newest idle connection to a destination is used first, found without a scan. If the server has closed it meanwhile,
+that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `Answer`; `transport` adapts httpx's types.
 """
 
 import base64
@@ -21,18 +21,18 @@ from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import Answer, BrokenAnswer, ClosedEarly, CutShort, Wire
 
 PORTS: Final = {"http": 80, "https": 443}
-TIMED_OUT: Final = 408  # the status
-CONNECTING: Final = 5.0  # seconds for one address, while there is another
-MAX_PROXY_WORDS: Final = 65_536  # bytes of a proxy's answer to CONNECT
+TIMED_OUT: Final = 408  # status code: Request Timeout
+CONNECTING: Final = 5.0  # seconds to try one address if there is another
+MAX_PROXY_WORDS: Final = 65_536  # bytes of a proxy's response to CONNECT
 
 
 class NoConnection(httpx.ConnectError):
-    """No address of the host took a connection, or none that TLS is satisfied with."""
+    """No address of the host accepted a connection, or the TLS handshake failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy that we speak to in the clear."""
+    """An HTTP proxy, reached without TLS."""
 
     host: str
     port: int
@@ -40,7 +40,7 @@ class Proxy:
 
     @classmethod
     def of(cls, url: str) -> "Proxy":
-        """Read `http://user:password@host:port`. Raises `ValueError`."""
+        """Parse `http://user:password@host:port`. Raises `ValueError`."""
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise ValueError("not an http proxy")
@@ -53,7 +53,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one connection serves."""
+    """The destination of a connection. Connections are reused only for an equal one."""
 
     scheme: str
     host: str  # an IPv6 address without brackets
@@ -62,29 +62,29 @@ class Place:
 
 
 class Pool:
-    """Connections to many places."""
+    """Connections to many destinations."""
 
     def __init__(self, guard: AddressGuard, trust: Callable[[], ssl.SSLContext], kept: int) -> None:
-        """`kept`: idle connections at most."""
+        """`kept`: most idle connections."""
         self._guard, self._trust, self._kept = guard, trust, kept
         self._idle: dict[Place, list[Wire]] = {}
-        self._order: OrderedDict[Wire, Place] = OrderedDict()  # the idle, oldest first
+        self._order: OrderedDict[Wire, Place] = OrderedDict()  # idle connections, oldest first
 
     async def ask(self, place: Place, head: bytes, allowance: int, heard: Callable[[int], None]) -> Answer:
-        """Send a request, and read the head of the answer.
+        """Send a request, and read the head of the response.
 
-        `allowance`: bytes of answer; `heard` is called whenever bytes moved. Raises what `Answer.begin` does, and
-        `NoConnection`, `NoAddress`, `AddressRefused`: all of them exceptions of httpx.
+        `allowance`: most bytes of the response; `heard` is called after each transfer. Raises what `Answer.begin` raises,
+        `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses of httpx's exceptions.
         """
         while (wire := self._take(place)) is not None:
             wire.heard = heard
             try:
                 answer = await self._exchange(wire, place, head, allowance)
             except ClosedEarly:
-                continue  # it was closed while it was idle
+                continue  # the server closed it while it was idle
             if answer.status != TIMED_OUT:
                 return answer
-            await answer.aclose()  # said of the idle time before our request (RFC 9110 15.5.9)
+            await answer.aclose()  # refers to the idle time before our request (RFC 9110 15.5.9)
         return await self._exchange(await self._open(place, heard), place, head, allowance)
 
     async def _exchange(self, wire: Wire, place: Place, head: bytes, allowance: int) -> Answer:
@@ -130,7 +130,7 @@ class Pool:
             oldest.close()
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close the idle connections."""
         for wire in self._order:
             wire.close()
         self._order.clear()
@@ -140,7 +140,7 @@ class Pool:
 
     async def _open(self, place: Place, heard: Callable[[int], None]) -> Wire:
         if place.proxy:
-            self._guard.check_literal(place.host, place.port)  # names are the proxy's to resolve
+            self._guard.check_literal(place.host, place.port)  # the proxy resolves names
             addresses, port = await self._guard.look_up(place.proxy.host, place.proxy.port), place.proxy.port
         else:
             addresses, port = await self._guard.resolve(place.host, place.port), place.port
@@ -163,7 +163,7 @@ class Pool:
 
 
 async def _connect(addresses: list[str], port: int) -> socket.socket:
-    """The first address that answers. Raises `NoConnection`."""
+    """Connect to the first address that accepts. Raises `NoConnection`."""
     *others, last = addresses
     for address in others:
         with anyio.move_on_after(CONNECTING):
@@ -195,13 +195,13 @@ async def _connect_to(address: str, port: int) -> socket.socket:
 
 
 def _check(connecting: socket.socket) -> None:
-    """Raises `OSError` if the connection failed."""
+    """Raise `OSError` if the connection failed."""
     if number := connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
         raise OSError(number, os.strerror(number))
 
 
 async def _tunnel(wire: Wire, place: Place, proxy: Proxy) -> None:
-    """Have the proxy connect us through (RFC 9110 9.3.6). Raises `NoConnection`, `BrokenAnswer`, `CutShort`."""
+    """Open a tunnel through the proxy with CONNECT (RFC 9110 9.3.6). Raises `NoConnection`, `BrokenAnswer`, `CutShort`."""
     host = f"[{place.host}]" if ":" in place.host else place.host
     secret = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
     await wire.write(

@@ -1,7 +1,7 @@
-"""When a socket has something to read: anyio's way on any event loop, and a cheaper one on asyncio's and uvloop's.
+"""Waits until a socket is readable: through anyio on any event loop, and more cheaply on asyncio and uvloop.
 
-anyio tells the loop of a socket before each wait and takes that back after it. A connection waits at least once for
-each answer, so where that can be ours stays known to the loop. Nothing is read here.
+anyio registers a socket with the loop before each wait and unregisters it afterwards. Since a connection waits at least
+once per response, the sockets here stay registered where the loop supports it. Nothing is read here.
 """
 
 import asyncio
@@ -9,23 +9,23 @@ from typing import Final, Protocol
 
 import anyio
 
-IDLE: Final = 2  # times that a socket may be ready while nobody waits, until the loop is told to forget it
+IDLE: Final = 2  # times that a socket may be ready without a waiting task before it is unregistered
 
 
 class Readiness(Protocol):
-    """Of one socket."""
+    """Waits for one socket."""
 
     async def wait(self) -> None:
-        """Return when there is something to read, or the end; now and then there is not yet, and one waits again."""
+        """Return when the socket is readable or closed. May return early, so the caller tries to read and waits again."""
         ...
 
     def close(self) -> None:
-        """Forget the socket, which is about to be closed."""
+        """Unregister the socket before it is closed."""
         ...
 
 
 def readiness(number: int) -> Readiness:
-    """The best way to wait for the socket with that file number on the event loop that runs."""
+    """The cheapest way to wait for the socket with file descriptor `number` on the running event loop."""
     try:
         return _Registered(number, asyncio.get_running_loop())
     except (RuntimeError, NotImplementedError):  # trio, or a loop without add_reader
@@ -44,7 +44,7 @@ class _Asking:
 
 
 class _Registered:
-    """Known to the loop from the first wait on, until it is ready again and again without anybody waiting."""
+    """Registered with the loop from the first wait on, until it was ready `IDLE` times with no task waiting."""
 
     __slots__ = ("_idle", "_loop", "_number", "_waiter")
 

@@ -1,7 +1,7 @@
-"""GET requests as httpx's type, cheaply: what all requests to an origin have in common is made once.
+"""Builds GET requests of httpx's type cheaply: the part that all requests to an origin share is built once.
 
-`httpx.URL` takes as long to make as half an exchange, and says of a URL of ours, which Ada has parsed, what is known
-already: so it is made when somebody asks for it. Sending is for a transport.
+Building an `httpx.URL` takes half as long as an exchange and only repeats what Ada has already parsed, so it is built
+only on demand. A transport sends the requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ _NOTHING: Final = httpx.ByteStream(b"")
 
 
 class ExactUrl(httpx.URL):
-    """An `httpx.URL` whose request target is spelled as ours is, and which httpx parses when it is asked for more."""
+    """An `httpx.URL` that keeps our spelling of the request target, and is parsed by httpx only on demand."""
 
     def __init__(self, url: Url) -> None:  # without super(): see __getattr__
         self._ours = url
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever httpx keeps in its URLs: called when it is not there yet."""
+        """Parse the URL with httpx when one of its attributes is first read."""
         if "_ours" not in vars(self):
             raise AttributeError(name)
         parsed = vars(httpx.URL(self._ours))
@@ -41,7 +41,7 @@ class ExactUrl(httpx.URL):
 
     @property
     def netloc(self) -> bytes:
-        """Host, and port where it is not that of the scheme."""
+        """Host, and the port if it is not the scheme's default."""
         return urls.netloc(self._ours).encode("ascii")
 
     @property
@@ -51,7 +51,7 @@ class ExactUrl(httpx.URL):
 
 
 class RequestBuilder:
-    """Makes the requests."""
+    """Builds requests, with the shared parts cached by origin."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity

@@ -1,6 +1,7 @@
-"""Who we say we are: the User-Agent for everybody, and headers, credentials and cookies for the start hosts only.
+"""Request headers: the User-Agent for every host; custom headers, credentials and cookies for the start hosts only.
 
-What goes to the start hosts never follows a redirect elsewhere, and its values never reach state, logs or reports.
+Headers for the start hosts are never sent to another host after a redirect, and their values never appear in the state,
+logs or reports.
 """
 
 import base64
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SCHEMES: Final = frozenset({"basic", "bearer", "token", "digest", "negotiate", "apikey", "hoba", "dpop"})
 CODINGS: Final = "gzip, deflate, br, zstd"
-# The connection, the framing and what "changed since?" is asked with: said twice, or wrongly, they break the exchange.
+# Headers for connections, framing and conditional requests: repeated or wrong ones break the exchange.
 _OURS: Final = frozenset({
     "accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match", "keep-alive",
     "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
@@ -43,12 +44,12 @@ class Identity:
         self._cookies = _cookies(chosen.cookie_file) if chosen.cookie_file else None
 
     def headers(self, url: str) -> dict[str, str]:
-        """All that goes with a request for `url`."""
+        """All headers of a request for `url`."""
         cookie = self.cookie(url)
         return {**self.of_origin(urls.origin(url)), **({"cookie": cookie} if cookie else {})}
 
     def of_origin(self, origin: str) -> Mapping[str, str]:
-        """What goes with every request to `origin`."""
+        """The headers of every request to `origin`."""
         return self._own if origin in self._origins else self._common
 
     def cookie(self, url: str) -> str | None:
@@ -63,7 +64,7 @@ class Identity:
 
 
 def has_login(chosen: Http) -> bool:
-    """Whether requests to the start hosts say who is asking."""
+    """Whether requests to the start hosts carry credentials or cookies."""
     fields = {text.partition(":")[0].strip().lower() for text in chosen.header}
     return bool(chosen.auth_env or chosen.cookie_file or fields & {"authorization", "cookie"})
 
@@ -71,7 +72,7 @@ def has_login(chosen: Http) -> bool:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN:
-        shown = repr(name.strip()) if colon else MASK  # what has no name may be a secret
+        shown = repr(name.strip()) if colon else MASK  # a line without a header name may be a secret
         raise ConfigError(f"--header: {shown} needs the form 'Name: value'.")
     if name.lower() == "user-agent":
         raise ConfigError(f"--header: {name!r} cannot be set here; --user-agent sets that.")
@@ -94,9 +95,9 @@ def _authorization(variable: str, environ: Mapping[str, str]) -> str:
 
 
 def _written(secret: str) -> str:
-    """`Bearer x` as it is, whatever the scheme; `user:password`; a bare token.
+    """The value of the Authorization header for `Bearer x` (any scheme, unchanged), `user:password` or a bare token.
 
-    A user name with a blank in it is one unless it is called as a scheme is.
+    A user name may contain a space, unless its first word is the name of a scheme.
     """
     scheme, blank, rest = secret.partition(" ")
     if blank and ":" not in scheme and (scheme.lower() in _SCHEMES or ":" not in rest):
@@ -117,6 +118,6 @@ def _cookies(path: str) -> "MozillaCookieJar":
     for cookie in jar:
         if (
             cookie.expires is not None and cookie.expires <= 0
-        ):  # how browsers and curl write that of a session
+        ):  # browsers and curl write 0 for a session cookie
             cookie.expires, cookie.discard = None, True
     return jar

@@ -1,8 +1,8 @@
-"""Asking again: which failures may pass, and how often. How long to wait is for `backoff`, which is seldom needed.
+"""Retries: which failures are transient, and how often to retry. The length of each pause is for `backoff`.
 
-Tried again: broken connections, silence, broken framing, and 429, 500, 502, 503 and 504. Waits grow from half a
-second with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every try
-takes a slot of its host, and all tries of one request share its total time.
+Retried are broken connections, timeouts, invalid framing, and 429, 500, 502, 503 and 504. Pauses grow from half a second,
+with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every attempt takes a slot
+of its host, and all attempts of one request share its total timeout.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,13 +16,13 @@ from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.rules import retry_after
 from crawler.rules.throttle import Throttle
 
-LONGEST_PAUSE: Final = 30.0  # seconds that one hint may hold a whole host
-SILENCES: Final = 2  # tries that may take too long: a host that is silent twice is silent
-ABSURD: Final = 86_400.0  # seconds; who asks for more means "never", and that page only
+LONGEST_PAUSE: Final = 30.0  # most seconds that one Retry-After may pause a host
+SILENCES: Final = 2  # attempts that may time out
+ABSURD: Final = 86_400.0  # seconds; a longer Retry-After is taken to mean "never", for that page only
 
 
 class Retrying:
-    """A `ports.Fetcher` around another."""
+    """A `ports.Fetcher` that adds retries to another."""
 
     def __init__(
         self,
@@ -36,16 +36,16 @@ class Retrying:
         turn: Turn,
         throttled: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """`total`: seconds of exchange for all tries together; `clock`: seconds since the epoch.
+        """`total`: seconds of exchange for all attempts together; `clock`: seconds since the epoch.
 
-        `throttled` hears of every answer that shows that the host had enough, with the seconds it asks for.
+        `throttled` is called for every reply that shows an overloaded host, with the seconds to pause.
         """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
         self._clock, self._sleep, self._turn, self._throttled = clock, sleep, turn, throttled
         self._strain = Throttle()
 
     async def fetch(self, request: Request) -> Reply:
-        """Ask until the answer stands, the tries are used up, or the time is."""
+        """Request until the reply is final, or the attempts or the time run out."""
         budget = _Budget(self._total if request.seconds is None else request.seconds, self._clock)
         reply = await self._once(request, budget)
         if self._retries == 0 or not self._may_pass(reply, budget):
@@ -91,11 +91,11 @@ class Retrying:
 
 
 class _Budget:
-    """Seconds of exchange that are left. Waiting for a slot or a back-off costs none."""
+    """Seconds of exchange that are left. Waiting for a slot or during a pause does not count."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.left, self._clock, self._entered = seconds, clock, 0.0
-        self.silences = 0  # tries that took too long
+        self.silences = 0  # attempts that timed out
 
     def __enter__(self) -> None:
         self._entered = self._clock()

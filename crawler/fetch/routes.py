@@ -1,7 +1,6 @@
-"""How a request gets out: the transport of httpx that the settings name, or the one that was handed in.
+"""Chooses the transport: the one that the settings select, or the one passed in by the caller.
 
-What the settings say of proxies and certificates is read here. What may be asked, how long it may take and what the
-bytes mean is for `exchange`.
+Reads the settings for proxies and certificates. Limits, timeouts and decoding are in `exchange`.
 """
 
 import ssl
@@ -21,7 +20,7 @@ from crawler.settings.sections import Http
 Transport: TypeAlias = (
     httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
 )
-"""A transport in place of the default one, or a function (or class) that takes the default one and returns a wrapper."""
+"""A transport that replaces the default one, or a function (or class) that takes the default one and returns a wrapper."""
 
 
 def transport_for(
@@ -47,7 +46,7 @@ def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard)
 
 
 def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBaseTransport:
-    """The one that the settings name."""
+    """The transport that the settings select."""
     proxies = Proxies(chosen)
 
     def pooled() -> httpx.AsyncBaseTransport:
@@ -58,7 +57,7 @@ def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBa
     from crawler.fetch import httpx_transport  # noqa: PLC0415 - as above
 
     def stock(*, http2: bool) -> httpx.AsyncBaseTransport:
-        # Each with certificates of its own: httpx writes into them which protocols it speaks.
+        # Each has its own SSL context, since httpx stores its ALPN protocols there.
         proxy = proxies.foreign or proxies.any
         return httpx_transport.stock(Trust(chosen)(), guard, connections, proxy, http2=http2)
 
@@ -67,7 +66,7 @@ def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBa
 
 
 class Proxies:
-    """Which proxy serves an origin. A proxy resolves names itself: the guard sees only what goes out directly."""
+    """Which proxy serves an origin. Proxies resolve names themselves: the guard checks only direct connections."""
 
     def __init__(self, chosen: Http) -> None:
         self._from_environment = chosen.proxy == "env"
@@ -88,7 +87,7 @@ class Proxies:
             raise ConfigError("--proxy: is not a usable proxy URL.") from error
 
     def place(self, site: str) -> Place:
-        """Where a request to an origin goes."""
+        """The destination of requests to an origin."""
         parts = urlsplit(site)
         host = parts.hostname or ""
         url = self._urls.get(parts.scheme) or self._urls.get("all")

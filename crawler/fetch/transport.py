@@ -1,8 +1,7 @@
-"""The default transport of httpx: one exchange of httpx's types over our own connections.
+"""The default transport: sends httpx requests over the connections of `pool`.
 
-Which transport a crawl uses is for `routes`; what an answer may cost and what its bytes mean, for `exchange`. What an
-exchange needs beyond httpx travels in `Request.extensions`, under the names below. A transport that does not know
-them may leave them unread: the limits of `exchange` hold all the same.
+`routes` chooses the transport of a crawl; limits and decoding are in `exchange`. Additional parameters are passed in
+`Request.extensions`, under the names below. Other transports may ignore them: the limits of `exchange` still hold.
 """
 
 from collections.abc import Callable
@@ -14,23 +13,25 @@ import httpx
 from crawler.fetch.connection import Answer, nobody
 from crawler.fetch.pool import Place, Pool
 
-WIRE_LIMIT: Final = "wire_limit"  # int: bytes of one answer, as they come over the network
-PROGRESS: Final = "progress"  # Callable[[int], None]: told whenever bytes moved, and how many of them came
-MAX_WIRE: Final = 100_000_000  # bytes of one answer, where the request says nothing
+WIRE_LIMIT: Final = "wire_limit"  # int: most bytes of one response, as received from the network
+PROGRESS: Final = (
+    "progress"  # Callable[[int], None]: called after each transfer, with the number of bytes received
+)
+MAX_WIRE: Final = 100_000_000  # most bytes of one response if the request has no limit
 
 
 class PoolTransport(httpx.AsyncBaseTransport):
-    """`httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded, GET only. It raises httpx's exceptions.
+    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded, GET only. Raises httpx's exceptions.
 
-    `Response.extensions`: `http_version` and `reason_phrase`, as httpx's own transport has them.
+    `Response.extensions` has `http_version` and `reason_phrase`, as with httpx's own transport.
     """
 
     def __init__(self, pool: Pool, place: Callable[[str], Place]) -> None:
-        """`place`: where a request to an origin goes."""
+        """`place`: gives the destination of requests to an origin."""
         self._pool, self._place = pool, lru_cache(1_000)(place)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange; the stream of the response is an `Answer`."""
+        """Send one request; the stream of the response is an `Answer`."""
         if request.method != "GET":
             raise httpx.UnsupportedProtocol("only GET is supported", request=request)
         place = self._place(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
@@ -44,15 +45,15 @@ class PoolTransport(httpx.AsyncBaseTransport):
         return _response(answer, request)
 
     async def aclose(self) -> None:
-        """Close what is idle."""
+        """Close the idle connections."""
         self._pool.close()
 
 
 def _head(request: httpx.Request, place: Place) -> bytes:
-    """Request line and fields. Raises `httpx.LocalProtocolError` for a line break in one of them."""
+    """The request line and header fields. Raises `httpx.LocalProtocolError` for a line break in one of them."""
     target = request.url.raw_path
     lines = []
-    if place.proxy and place.scheme == "http":  # which is told the whole URL (RFC 9112 3.2.2)
+    if place.proxy and place.scheme == "http":  # a proxy needs the whole URL (RFC 9112 3.2.2)
         target = b"http://" + request.url.netloc + target
         if place.proxy.authorization:
             lines.append(b"Proxy-Authorization: " + place.proxy.authorization.encode("ascii"))

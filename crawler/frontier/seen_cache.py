@@ -1,7 +1,7 @@
-"""A bounded memory of URLs known in this run: it swallows the links that every page repeats.
+"""A bounded cache of the URLs known in this run: it filters out the links that every page repeats.
 
-Two generations of a plain dict: what is asked for stays young, what is not falls out. Forgetting is always
-safe, since the database knows better.
+Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the older one.
+Dropping an entry is always safe, since the database has every URL.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ from typing import Final
 
 from crawler.parse.url import Url
 
-WEIGHT: Final = 16_000_000  # characters of URLs in a generation: above what the links of one page may have
+WEIGHT: Final = 16_000_000  # characters of URLs in a generation: more than the links of one page can have
 
 
 class SeenCache:
-    """URL to record number; below zero when another way to the URL would be news (see `schema.KNOWN`)."""
+    """URL to record number; negative if a further link to the URL could still change its row (see `discovery`)."""
 
     def __init__(self, size: int = 50_000) -> None:
         self._size, self._weight = size, 0
@@ -21,14 +21,14 @@ class SeenCache:
         self._old: dict[Url, int] = {}
 
     def add(self, url: Url, number: int, *, filtered: bool) -> None:
-        """Remember."""
+        """Remember a URL; its number may be negative."""
         if len(self._young) >= self._size or self._weight >= WEIGHT:
             self._old, self._young, self._weight = self._young, {}, 0
         self._weight += len(url)
         self._young[url] = -number if filtered else number
 
     def number(self, url: Url) -> int:
-        """Its record number, below zero when another way to it would be news; zero when it is not remembered."""
+        """Its record number, negative if a further link could still change its row; zero if it is not cached."""
         number = self._young.get(url)
         if number is None:
             number = self._old.get(url, 0)
@@ -37,10 +37,10 @@ class SeenCache:
         return number
 
     def numbers(self, urls: Iterable[Url]) -> list[int]:
-        """The same of many."""
+        """`number` of each URL."""
         young = self._young.get
         return [young(url) or self.number(url) for url in urls]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all entries."""
         self._young, self._old, self._weight = {}, {}, 0

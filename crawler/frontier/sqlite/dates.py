@@ -1,6 +1,6 @@
-"""The dates of pages in the SQLite frontier: what headers, pages and history say over a whole run, and the choice among them.
+"""The dates of pages in the SQLite frontier: counts over headers, pages and earlier runs, and the choice of each lastmod.
 
-The rules are those of `rules.lastmod` and `rules.builds`; the counts and the choice are statements over all pages.
+The rules are in `rules.lastmod` and `rules.builds`; the counts and the choice are SQL statements over all pages.
 """
 
 import json
@@ -20,7 +20,7 @@ FROM url AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
 """
 
-# Of each origin the window of time with the most dates.
+# For each origin, the window of time with the most dates.
 BUILDS = """
 WITH moment AS (
     SELECT host, header AS at, count(*) AS pages, count(stated) AS stating, total(stated < header - :older) AS older

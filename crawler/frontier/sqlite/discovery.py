@@ -1,6 +1,6 @@
-"""URLs become known in the SQLite frontier: each once, however many pages and seeds name it.
+"""Adds discovered URLs to the SQLite frontier: each once, however many pages and seeds contain it.
 
-Whether a URL is worth a visit was decided by then (`rules`); when it is asked for is for `leases` and `rounds`.
+`rules` have already decided whether a URL is to be visited; `leases` and `rounds` decide when.
 """
 
 import json
@@ -55,7 +55,7 @@ WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.outcome = 'un
 AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
-# A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
+# A URL that was found at a smaller depth than recorded (by a redirect), and was not fetched yet.
 NEARER = f"""
 UPDATE url SET depth = r.depth, hops = min(url.hops, r.hops), via = r.via,
     state = iif(url.state = 3, r.state, url.state), host = coalesce(url.host, r.host),
@@ -66,8 +66,8 @@ WHERE url.url = r.url AND url.run = :run AND r.depth < url.depth
 AND (url.state IN (-1, 0) OR (url.state = 3 AND url.outcome = 'unlisted:depth'))
 """
 
-# Ways to known URLs by fewer redirects, and so to where these redirect. A URL that failed as the end of too many is due again.
-# A way is [URL, redirects, redirects by which the URL was known when it was asked for].
+# Paths to known URLs, and to their redirect targets, by fewer redirects. A URL that failed for too many redirects is due again.
+# A path is [URL, redirects, redirects that were recorded when the URL was fetched].
 FEWER = """
 WITH RECURSIVE fewer (id, hops) AS (
     SELECT u.id, min(w.value ->> 1, u.hops) FROM json_each(:ways) AS w JOIN url AS u ON u.url = w.value ->> 0
@@ -92,7 +92,7 @@ WHERE url.id = f.id
     )
 )
 
-# A URL that another page names as canonical, or redirects to, and that was not asked for yet: it waits among its like.
+# A URL that a page names as canonical or redirects to, and that was not fetched yet, is moved to the pattern of such URLs.
 NAMED = f"""
 UPDATE url SET trap = r.trap, sample = r.sample, state = r.state,
     outcome = coalesce(r.outcome, iif(url.state = 3, NULL, url.outcome)), detail = r.detail
@@ -101,7 +101,7 @@ WHERE url.url = r.url AND url.run = :run AND url.trap IS NOT NULL AND url.trap <
 AND (url.state = -1 OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.attempts = 0))
 """
 
-# The site has grown, or a nearer way was found: what is to be asked for now.
+# URLs to fetch now, because the site has grown or a shorter path was found.
 SET_ASIDE = """
 SELECT u.url, u.depth, v.url, u.hops FROM url AS u INDEXED BY sqlite_autoindex_url_1 LEFT JOIN url AS v ON v.id = u.via
 WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
@@ -115,7 +115,7 @@ FROM {FOUND} AS r
 WHERE url.url = r.url AND url.run = :run AND url.state = 3 AND url.host IS NULL
 """
 
-# The first page that links to what a seed named, itself apart.
+# The first other page that links to a URL found in a seed.
 LINKED = f"""
 UPDATE url SET via = r.via
 FROM {FOUND} AS r
@@ -123,7 +123,7 @@ WHERE url.url = r.url AND url.run = :run AND url.via IS NULL AND url.id <> r.via
 AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
-# Whether another way to a URL would be news: it is known from nofollow links only, from a seed only, or by redirects only.
+# Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by redirects.
 KNOWN = """
 SELECT json_group_array(json_array(
     u.url, u.id, u.via IS NULL OR u.hops > 0 OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')
@@ -135,7 +135,7 @@ ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofol
 
 
 class Discovery:
-    """Adds URLs, and remembers which ones are known."""
+    """Adds URLs, and caches which ones are known."""
 
     def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
         self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
@@ -143,7 +143,7 @@ class Discovery:
         db.on_forget(self._known.clear)
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
-        """How many visits were new; what is set aside or held is kept, but not counted here."""
+        """Add visits. The number of new ones, without those that are filtered or held, which are stored too."""
         named = _once(visits) if seed else self._news(visits)
         number = self._seeds.id(seed) if seed else None
         rows = [self._row(visit) for visit in named]
@@ -156,13 +156,13 @@ class Discovery:
         return new
 
     def _news(self, visits: Iterable[Visit]) -> list[Visit]:
-        """Those that are not known already."""
+        """The visits whose URLs are not known yet."""
         maybe = _once(self._telling(visits))
         self._remember([visit.url for visit in maybe])
         return self._telling(maybe)
 
     def _nearer(self, visits: Sequence[Visit]) -> None:
-        """URLs that may be known already, but not that they lie so near."""
+        """Record a smaller depth for URLs that may be known already."""
         if not visits:
             return
         given = {"rows": json.dumps([self._row(visit) for visit in visits]), "run": self._db.run}
@@ -170,7 +170,7 @@ class Discovery:
         self._fewer([(visit.url, visit.hops, 0) for visit in visits])
 
     def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
-        """URLs that may be known already, but not by so few redirects. For `ways` see `FEWER`."""
+        """Record fewer redirects for URLs that may be known already. For `ways` see `FEWER`."""
         if ways:
             self._db.do(FEWER, {"ways": json.dumps(ways), "run": self._db.run})
 
@@ -209,7 +209,7 @@ class Discovery:
         return sum(row.state == schema.QUEUED for row in rows)
 
     def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
-        """Those that may be news, as far as is remembered."""
+        """The visits that may change a row, according to the cache."""
         visits = list(visits)
         numbers = self._known.numbers(visit.url for visit in visits)
         return [
@@ -219,7 +219,7 @@ class Discovery:
         ]
 
     def _remember(self, urls: list[Url]) -> None:
-        """What is known of URLs in this run, but was forgotten: cheaper than to add them once more."""
+        """Cache again the URLs of this run that were dropped: cheaper than adding them again."""
         if urls:
             given = {"urls": json.dumps(urls), "run": self._db.run}
             for url, number, filtered in json.loads(self._db.one(KNOWN, given)[0]):
@@ -249,7 +249,7 @@ class Discovery:
         return known
 
     def lead_elsewhere(self, found: Sequence[Visit]) -> None:
-        """A redirect may make its target nearer; what a page names instead of itself waits among its like."""
+        """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
         self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
         named = [visit for visit in found if visit.pattern and visit.pattern.named]
         if named:
@@ -257,15 +257,15 @@ class Discovery:
             self._db.do(NAMED, given)
 
     def remember(self, visit: Visit, number: int) -> None:
-        """Remember the record number of a visit that is being settled."""
+        """Cache the record number of a visit that is being settled."""
         self._known.add(visit.url, number, filtered=visit.via is None or visit.hops > 0)
 
     def settled(self, visits: Sequence[Visit]) -> None:
-        """Visits were settled; fewer redirects may have been found while they were asked for."""
+        """Update settled visits: a path with fewer redirects may have been found while they were fetched."""
         self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
     def link_ids(self, visits: Sequence[Visit]) -> list[int]:
-        """The record numbers of what a page links to, below zero for nofollow."""
+        """The record numbers of the URLs that a page links to, negative for nofollow."""
         urls = [visit.url for visit in visits]
         numbers = self._known.numbers(urls)
         if 0 in numbers:
@@ -279,7 +279,7 @@ class Discovery:
 
 
 def _once(found: Iterable[Visit]) -> list[Visit]:
-    """Each URL as it was found first, by the fewest redirects; but a followed link beats one with nofollow."""
+    """Each URL once: the first visit, with the fewest redirects; but a followed link takes precedence over nofollow."""
     visits: dict[Url, Visit] = {}
     for visit in found:
         known = visits.get(visit.url)

@@ -1,14 +1,14 @@
-"""How far URLs are from the start by the shortest way, told from the links of all pages at a barrier of the crawl.
+"""The shortest distance of URLs from the start, computed from the links of all pages while no request is in flight.
 
-While it goes on, a URL has the depth of the way that was found first. That decides nothing but where URLs were set aside for
-being too deep; only then this is asked, as it looks at all pages. With `--max-depth` levels are exact as they come.
+During a crawl, a URL has the depth of the path that was found first. That matters only for URLs that were filtered as too
+deep, so this is computed only if there are any, as it reads all pages. With `--max-depth`, depths are exact from the start.
 """
 
 from typing import Final
 
 from crawler.frontier.sqlite.database import Database
 
-# Set aside for their depth. The index `barred` finds them.
+# URLs that were filtered as too deep. The index `barred` finds them.
 TOO_DEEP: Final = (
     "outcome = 'unlisted:trap' AND run = :run AND state = 3 AND host IS NULL AND depth > :deepest"
 )
@@ -34,7 +34,7 @@ LOWER = "UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND 
 
 
 class Distances:
-    """Distances in the run of a database."""
+    """Distances in the current run."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

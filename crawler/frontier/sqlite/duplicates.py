@@ -1,6 +1,6 @@
-"""Pages of the SQLite frontier that show the same: error pages under many names, and one page under several.
+"""Duplicates in the SQLite frontier: error pages (soft 404) at many URLs, and one page at several URLs.
 
-The rules are those of `rules.duplicates`, whose functions SQLite is taught here.
+The rules are in `rules.duplicates`, whose functions are registered with SQLite here.
 """
 
 import json
@@ -30,7 +30,7 @@ WHERE run = :run AND outcome = 'listed' AND content = :content
 AND host = (SELECT id FROM host WHERE origin = :origin)
 """
 
-# Of the pages with the same `unordered`, those whose names make them sort orders of another, and those whose names are twins.
+# Of the pages with the same `unordered`, those whose URLs are sort orders of another, or equivalent spellings of it.
 
 SORT_ORDERS = """
 WITH pair AS MATERIALIZED (
@@ -77,7 +77,7 @@ WHERE url.id = c.id
 
 
 def teach(connection: sqlite3.Connection) -> None:
-    """The functions that the statements use."""
+    """Register the functions that the statements use."""
     connection.create_function("resource", 2, duplicates.resource, deterministic=True)
     connection.create_function(
         "unsorted", 1, lambda url: json.dumps(duplicates.unsorted(url)), deterministic=True

@@ -1,7 +1,7 @@
-"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. The one class that plays its five roles.
+"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. One class implements its five roles.
 
-Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for the
-disk. What a verb does is in the module of its noun; longer than most, as this is the list of all verbs and nothing else.
+Every method is one transaction on one connection, run in a worker thread so that the event loop never waits for the disk.
+The work of each method is in another module of this package; this one is long because it lists all of them.
 """
 
 import sqlite3
@@ -51,15 +51,15 @@ T = TypeVar("T")
 
 ANY_DEPTH: Final = 1 << 40
 MEMORY: Final = ":memory:"
-ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
-SILENT: Final = 60.0  # seconds without a pulse, after which a session is taken for dead
+ABOVE_ALL: Final = "\x7f"  # sorts after every URL
+SILENT: Final = 60.0  # seconds without a heartbeat after which a session is taken for dead
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
 class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
     """A `Frontier` in one file.
 
-    `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
+    `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
     published page that fails stays listed.
     """
 
@@ -76,8 +76,8 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
     ) -> None:
         """Open or create the state at `path`.
 
-        Raises `FrontierError` when it cannot be used and `StateBusy` when another run holds it. A `read_only`
-        one needs no lock: it may look while another run works.
+        Raises `FrontierError` if it cannot be used and `StateBusy` if another run holds the lock. A `read_only`
+        frontier needs no lock: it can read while another run writes.
         """
         if path != MEMORY:
             path = str(check_usable(path))
@@ -164,7 +164,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Queue.unnamed`."""
         return await self._call(self._seeds.unnamed)
 
-    # -- Hosts: what is known of an origin -------------------------------------------------------------------
+    # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
     async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
         """See `ports.Hosts.meet`."""
@@ -324,7 +324,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Record.linking`."""
         return await self._call(pages.linking, self._db, url)
 
-    # -- Rows: all of it, streamed --------------------------------------------------------------------------
+    # -- Rows: the whole state, streamed---------------------------------------------------------------------
 
     async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """See `ports.Rows.page_rows`."""
@@ -349,7 +349,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         return await self._call(streams.run_rows, self._db, self._is_at_work())
 
     def _is_at_work(self) -> bool:
-        """Whether a session is at work on the state, this one or another."""
+        """Whether this session or another one is working on the state."""
         if self._lock or self._path == MEMORY:
             return True
         silent = silence(self._path, time.time())
@@ -368,7 +368,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
     # -- a transaction ------------------------------------------------------------------------------------
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """One verb, one transaction, in a worker thread."""
+        """Run one method as one transaction, in a worker thread."""
         return await anyio.to_thread.run_sync(
             lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
         )
@@ -384,6 +384,6 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
                     self._connection.execute("COMMIT")
                 return answer
         except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
-            # The last three: words in the file that none of us wrote.
+            # The last three: values in the file that this program never writes.
             self._db.forget()
             raise FrontierError(failure(self._path, error)) from error

@@ -1,6 +1,6 @@
-"""The hosts of the SQLite frontier: robots.txt, pace and strain of each origin.
+"""The hosts of the SQLite frontier: robots.txt, crawl delay and throttling of each origin.
 
-The arithmetic is in `frontier.pace`; which visits take the slots is for `leases`.
+The arithmetic is in `frontier.pace`; `leases` assigns the slots to visits.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ WHERE origin = :origin AND (met > :since OR met > (SELECT started FROM run WHERE
 
 
 class HostTable:
-    """The rows of hosts. `gap`: seconds from slot to slot of a host that is not met yet."""
+    """The rows of hosts. `gap`: seconds between the slots of a host whose robots.txt was not read yet."""
 
     def __init__(self, db: Database, gap: float) -> None:
         self._db, self._gap = db, gap
@@ -24,7 +24,7 @@ class HostTable:
         db.on_forget(self._ids.clear)
 
     def id(self, origin: str) -> int:
-        """The number of a host, which is known from now on."""
+        """The number of a host, which is added if it is new."""
         number = self._ids.get(origin)
         if number is None:
             self._db.do("INSERT OR IGNORE INTO host (origin, gap) VALUES (?, ?)", (origin, self._gap))
@@ -70,7 +70,7 @@ class HostTable:
         )
 
     def ease(self, good: Mapping[str, int]) -> None:
-        """A host is eased by its own good answers: how many, by origin."""
+        """Reduce the strain of hosts. `good`: number of good responses, by origin."""
         self._db.many(
             "UPDATE host SET strain = max(1, strain * ?) WHERE origin = ? AND strain > 1",
             [(pace.CALM**count, origin) for origin, count in good.items()],

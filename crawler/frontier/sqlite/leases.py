@@ -1,6 +1,6 @@
-"""The leases of the SQLite frontier: which due visit goes out next, and in which slot of its host.
+"""The leases of the SQLite frontier: which due visit is leased next, and in which slot of its host.
 
-What comes back is for `settlements`; a lease that nobody settles is offered again when its time is over.
+Results are handled by `settlements`; a lease that is not settled in time expires, and its visit is leased again.
 """
 
 import json
@@ -18,7 +18,7 @@ from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
 
-_DUE: Final = len(DueRow._fields)  # where the facts begin in a row of `DUE`
+_DUE: Final = len(DueRow._fields)  # index of the first fact in a row of `DUE`
 
 HOSTS = """
 SELECT id, origin, gap, strain, next, asked, met FROM host
@@ -57,7 +57,7 @@ WHERE run = :run AND outcome LIKE 'failed:%' AND host IS NOT NULL AND url IN (SE
 
 
 class Leases:
-    """Hands visits out. `far`: seconds; what is booked farther ahead was booked by another clock."""
+    """Leases visits. `far`: seconds; a slot farther ahead means that the clock was set back."""
 
     def __init__(self, db: Database, far: float) -> None:
         self._db, self._far = db, far
@@ -65,7 +65,7 @@ class Leases:
     def lease(self, limit: int, depth: int) -> Batch:
         """See `ports.Queue.lease`."""
         now = self._db.now()
-        # Nothing is booked so far ahead: the clock went back.
+        # No slot is booked so far ahead: the clock was set back.
         self._db.do("UPDATE host SET next = ? WHERE next > ?", (now, now + self._far))
         self._db.do(
             "UPDATE url SET state = 0, token = NULL, due = NULL WHERE state IN (1, 2) AND (due <= ? OR due > ?)",
@@ -111,13 +111,13 @@ class Leases:
         if due.learned is not None and self._db.since <= due.learned < self._db.run:
             known = facts_of(facts)
             ended = outcome_of(due.outcome, due.detail, known.lastmod if known else None)
-            # A page that failed has nothing to be asked "changed since?" with.
+            # A page that failed has no validators for a conditional request.
             prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts + 1, at, robots_first, prior)
 
     def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
-        """Seconds until a waiting visit is due or a host has a slot again."""
+        """Seconds until a waiting visit is due or a host has a free slot."""
         due = self._db.one("SELECT min(due) FROM url WHERE state IN (1, 2)")[0]
         moments = [] if due is None else [due]
         for _, _, _, _, upcoming, asked, met in hosts:

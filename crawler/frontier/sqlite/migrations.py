@@ -1,10 +1,10 @@
-"""The steps that make a state of an earlier version one of this version."""
+"""The migrations from earlier versions of the state to the current one."""
 
 from typing import Final
 
 from crawler.frontier.sqlite.schema import PATTERNS, RUNS_VIEW, VIEWS
 
-# By version: what makes a state of it into one of the next. A test holds the result to `schema.TABLES`.
+# By version: the migration to the next one. A test checks that the result equals `schema.TABLES`.
 MIGRATIONS: Final = {
     2: "ALTER TABLE run ADD COLUMN reading TEXT NOT NULL DEFAULT ''",
     3: "ALTER TABLE host ADD COLUMN strained REAL NOT NULL DEFAULT 0",
@@ -55,7 +55,7 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         DROP INDEX open;
     """
     + PATTERNS,
-    # Whether a page also links to its canonical is known once it is read anew, as every page is (`resume.READ`).
+    # Whether a page also links to its canonical becomes known when it is next read; every page is read anew (`resume.READ`).
     11: """
         ALTER TABLE url ADD COLUMN named INTEGER;
         ALTER TABLE url ADD COLUMN title TEXT; ALTER TABLE url ADD COLUMN type TEXT;

@@ -1,6 +1,6 @@
-"""How far a run has come: what `status` reads from a state each minute.
+"""The progress of a run, as `status` reads it from a state, perhaps every minute.
 
-Needs neither an event loop nor the verbs of a crawl, which take long to import.
+Needs neither an event loop nor the modules of a crawl, which are slow to import.
 """
 
 import sqlite3
@@ -17,7 +17,7 @@ from crawler.model.survey import Balance
 
 
 def read_overview(path: str) -> tuple[Run, Balance] | None:
-    """The newest run of the state at `path`, and where its URLs stand; None before the first. Raises `FrontierError`."""
+    """The newest run of the state at `path` and its counts; None before the first run. Raises `FrontierError`."""
     path = str(check_usable(path))
     try:
         with closing(open_state(path, read_only=True)) as connection:
@@ -26,7 +26,7 @@ def read_overview(path: str) -> tuple[Run, Balance] | None:
             newest = run(db)
             return (newest, balance(db)) if newest else None
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
-        # The last three: words in the file that none of us wrote.
+        # The last three: values in the file that this program never writes.
         raise FrontierError(failure(path, error)) from error
 
 
@@ -44,5 +44,5 @@ def balance(db: Database) -> Balance:
     )
     outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
     for outcome in outcomes:
-        outcome_of(outcome, "", None)  # raises for a code that is none
+        outcome_of(outcome, "", None)  # raises for an unknown code
     return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))

@@ -1,7 +1,7 @@
-"""Who owns the file at the path of a state: this program, another one, or no one (it is missing or empty). Read-only.
+"""Which program owns the file at the path of a state: this one, another one, or none (it is missing or empty). Read-only.
 
-It is told by the bytes of the file, before SQLite opens it: opening a database may already change it (a log is played
-back, a journal is rolled back). The rule: a file without our application id is not used, moved or removed.
+The bytes of the file decide, before SQLite opens it, since opening a database may change it (a log is replayed, a journal
+is rolled back). The rule: a file without our application id is not used, moved or removed.
 """
 
 import os
@@ -14,15 +14,15 @@ from typing import Final
 from crawler.errors import FrontierError
 from crawler.frontier.sqlite import schema
 
-# The database header (sqlite.org/fileformat.html 1.3) ends with who made the file; then page 1 begins.
+# The database header (sqlite.org/fileformat.html 1.3) ends with the application id and versions; then page 1 begins.
 _SQLITE: Final = b"SQLite format 3\0"
 _OWNER: Final = slice(68, 72)
-_CELLS: Final = slice(103, 105)  # entries of the table of tables
+_CELLS: Final = slice(103, 105)  # number of entries in sqlite_schema
 _HEAD: Final = 105
 _OURS: Final = schema.APPLICATION_ID.to_bytes(4, "big")
 _UNSET: Final = bytes(4)
 
-# The write-ahead log (the same, 4.1 and 4.2): a header, then pages, each with a header of its own.
+# The write-ahead log (same document, 4.1 and 4.2): a header, then pages, each with its own header.
 _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 _FRAMES: Final = 64  # the first transaction of a state writes page 1
@@ -32,9 +32,9 @@ _PAGES_BEFORE: Final = slice(16, 20)
 
 
 class Owner(Enum):
-    """Whose a file is."""
+    """The owner of a file."""
 
-    NOBODY = "nobody"  # there is none, or it is empty
+    NOBODY = "nobody"  # the file is missing or empty
     OURS = "ours"
     OTHERS = "others"
 
@@ -45,7 +45,7 @@ def located(state: str | Path) -> Path:
 
 
 def owner_of(path: Path) -> Owner:
-    """By content. Raises `OSError` for a file that cannot be read."""
+    """The owner of a file, by its content. Raises `OSError` if it cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -104,7 +104,7 @@ def leftovers(path: Path) -> Iterator[Path]:
 
 
 def _pages_before(journal: Path) -> int:
-    """The pages of the database that a journal restores: none when it was just being made."""
+    """The size in pages of the database that a journal restores: 0 if the database was just being created."""
     with journal.open("rb") as file:
         return int.from_bytes(file.read(_PAGES_BEFORE.stop)[_PAGES_BEFORE], "big")
 
@@ -117,7 +117,7 @@ def _has_bytes(path: Path) -> bool:
 
 
 def _is_log_ours(log: Path) -> bool:
-    """Whether page 1 in the log has our id: that of a new state may not have reached the database yet."""
+    """Whether page 1 in the log has our application id: that of a new state may not be in the database file yet."""
     try:
         with log.open("rb") as file:
             size = int.from_bytes(file.read(_LOG_HEADER)[8:12], "big")

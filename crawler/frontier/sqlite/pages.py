@@ -1,4 +1,4 @@
-"""The record of pages in the SQLite frontier, to be read: one URL, lists of them, and counts."""
+"""Reads the record of pages in the SQLite frontier: single URLs, lists and counts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coale
 FROM url WHERE run = :run AND state = 3 GROUP BY 1, 2, 3
 """
 
-# A detail is a URL: what stands before the first slash after its host begins.
+# The origin of a detail that is a URL: the part before the first slash of its path.
 CANONICAL_ORIGINS = """
 SELECT substr(detail, 1, instr(substr(detail, 9), '/') + 7) AS origin, count(*) FROM url
 WHERE run = :run AND state = 3 AND outcome = 'unlisted:canonical' AND substr(detail, 1, length(:first)) <> :first
@@ -85,13 +85,13 @@ def linking(db: Database, url: Url) -> int:
 
 
 def entries(db: Database, after: str, below: str) -> Sequence[Entry]:
-    """The next chunk of `ports.Record.entries`: behind `after`, in the order of the URL's text."""
+    """The next chunk of `ports.Record.entries`: after the URL `after`, sorted by URL."""
     rows = db.all(ENTRIES, {"after": after, "below": below, "run": db.run, "limit": CHUNK})
     return [Entry(Url(url), moment(at)) for url, at in rows]
 
 
 def known(db: Database, after: str) -> Sequence[Url]:
-    """The next chunk of `ports.Record.known`: behind `after`, in the order of the URL's text."""
+    """The next chunk of `ports.Record.known`: after the URL `after`, sorted by URL."""
     return [Url(row[0]) for row in db.all(KNOWN_HERE, {"after": after, "run": db.run, "limit": CHUNK})]
 
 

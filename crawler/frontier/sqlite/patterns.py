@@ -1,6 +1,6 @@
-"""The patterns of URLs in the SQLite frontier that may be crawler traps: where a URL lies, what was read, what is told.
+"""The patterns of URLs that may be crawler traps in the SQLite frontier: which URLs they have, counts, and reported traps.
 
-When their URLs are asked for is for `rounds`; how a pattern shows is for `rules.trap_patterns`.
+`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns.
 """
 
 import json
@@ -14,11 +14,11 @@ from crawler.model.trap import Trap
 from crawler.parse.url import Url, target
 from crawler.rules.traps import BATCH, FAMILY_BATCH
 
-CACHED: Final = 20_000  # patterns whose rows are remembered
+CACHED: Final = 20_000  # most patterns whose rows are cached
 
-# Pages: what was read, and counts. An error tells nothing of its pattern. SHOWN: those that count as content.
+# Pages that were read and count towards a batch; errors do not. SHOWN: pages that count as content.
 SHOWN: Final = "'listed', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
-# HTML that is not listed, as only other types are, is read for its links all the same.
+# HTML pages are read for their links even if only other content types are listed.
 READ: Final = f"""(
     outcome IN ({SHOWN}, 'unlisted:canonical', 'unlisted:noindex')
     OR (outcome = 'unlisted:type' AND detail IN ('text/html', 'application/xhtml+xml'))
@@ -40,7 +40,7 @@ FROM (
 ) AS n WHERE trap.id = n.id
 """
 
-# A page of a closed pattern is listed if no other page of its family shows the same, or if it is the first that does.
+# A page of a closed pattern is listed if it is the only one, or the first, of its family with its content.
 REPEATS = """
 UPDATE url SET outcome = 'unlisted:trap', detail = 'shows what ' || r.best || ' shows'
 FROM (
@@ -72,7 +72,7 @@ WHERE t.run = :run AND t.closed AND NOT coalesce(f.closed, 0) ORDER BY t.pattern
 
 
 class Place(NamedTuple):
-    """Where a URL of a pattern goes."""
+    """The pattern of a URL, the position of the URL in it, and whether the pattern is closed."""
 
     trap: int
     sample: int
@@ -80,7 +80,7 @@ class Place(NamedTuple):
 
 
 class PatternTable:
-    """The rows of patterns, of the run at work."""
+    """The rows of patterns in the current run."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -90,25 +90,25 @@ class PatternTable:
         db.on_forget(self.forget)
 
     def forget(self) -> None:
-        """What was remembered may be wrong now."""
+        """Clear the caches."""
         self._places.clear()
         self._reach.clear()
         self._round = None
 
     @property
     def round(self) -> int:
-        """How many rounds there were: what is found now is found in this one."""
+        """The number of the current round, in which URLs found now are recorded."""
         if self._round is None:
             self._round = int(self._db.one("SELECT round FROM run WHERE number = ?", (self._db.run,))[0])
         return self._round
 
     def next_round(self) -> None:
-        """Another round has begun."""
+        """Start another round."""
         self._db.do("UPDATE run SET round = round + 1 WHERE number = ?", (self._db.run,))
         self._round = None
 
     def place(self, url: Url, pattern: Pattern) -> Place:
-        """Where a URL that was found goes; its pattern is made known."""
+        """Place a URL that was found; its pattern is added if it is new."""
         known = self._places.get(pattern)
         if known is None:
             if len(self._places) >= CACHED:
@@ -138,13 +138,13 @@ class PatternTable:
         return found[0], bool(found[1])
 
     def count(self, settled: Sequence[int]) -> None:
-        """Pages that were settled, by the numbers of their records: those of a pattern count towards its batch."""
+        """Count settled pages, given by record number, towards the batches of their patterns."""
         given = {"ids": json.dumps(settled)}
         self._db.do(COUNT, given)
         self._db.do(COUNT_FAMILY, given)
 
     def unlist_repeats(self) -> int:
-        """Of the pages of closed patterns, those that show what another page of their family shows. How many."""
+        """Unlist pages of closed patterns with the same content as another page of their family. Returns how many."""
         if not self._db.one("SELECT EXISTS (SELECT 1 FROM trap WHERE run = ? AND closed)", (self._db.run,))[
             0
         ]:
@@ -152,7 +152,7 @@ class PatternTable:
         return self._db.do(REPEATS, {"run": self._db.run})
 
     def tell(self, traps: Sequence[Trap]) -> None:
-        """Keep traps that show by the text of a URL."""
+        """Store traps that are recognised by the text of a URL."""
         self._db.many(
             "INSERT OR IGNORE INTO trap (run, kind, pattern, example, closed) VALUES (?, ?, ?, ?, 1)",
             [(self._db.run, trap.kind, trap.pattern, trap.example) for trap in traps],
@@ -164,9 +164,9 @@ class PatternTable:
 
 
 def sample(url: str) -> int:
-    """The place of a URL among those of its pattern, by a hash: a batch is a sample of what waits.
+    """The position of a URL in its pattern, by a hash: a batch is a sample of the held URLs.
 
-    In the order of the text, whoever adds links to a site could put all of theirs before its own. The origin does not
-    count: a copy of a site is crawled as the site is.
+    If URLs were sorted by text, spam links could all be sorted before the site's own. The origin is not part of the hash,
+    so a copy of a site is crawled like the site.
     """
     return int.from_bytes(blake2b(target(url).encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1

@@ -1,4 +1,4 @@
-"""The publications of the SQLite frontier: what was published last, and which failing pages stay listed since."""
+"""The publications of the SQLite frontier: the last one, and the failing pages that stay listed since."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from crawler.frontier.sqlite.database import Database
 from crawler.model.rows import PublicationRow
 from crawler.rules import keep_failing as keeping
 
-# The last publication under the settings of this run; or of any settings, if there is none yet.
+# The last publication with the settings of this run; with any settings if there is none.
 LAST = """
 SELECT number, urls FROM publication
 ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC, number DESC LIMIT 1
@@ -27,7 +27,7 @@ INSERT INTO publication (run, fingerprint, at, {", ".join(_VALUES)})
 SELECT number, fingerprint, :now, {", ".join(f":{value}" for value in _VALUES)} FROM run WHERE number = :run
 """
 
-# Added, removed and dated anew since the last publication.
+# URLs added, removed, or listed with another date since the last publication.
 SINCE = """
 SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
     count(*) FILTER (WHERE before AND now AND lastmod IS NOT was_lastmod)

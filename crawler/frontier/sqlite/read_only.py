@@ -1,7 +1,7 @@
-"""Opening a state only to look at it, also where nothing can be written: a read-only mount, another user's folder.
+"""Opens a state for reading, even where nothing can be written: on a read-only mount, in another user's folder.
 
-SQLite wants to write beside a database even to read it, since its log has an index there. Where that fails, a database
-without a log is read as one that cannot change, and one with a log is copied, so that what is in the log is seen.
+Even to read a database in WAL mode, SQLite writes the index of the log beside it. Where that fails, a database without a
+log is opened as immutable, and one with a log is copied, so that the content of the log is read too.
 """
 
 import sqlite3
@@ -13,16 +13,16 @@ from crawler.errors import FrontierError
 from crawler.frontier.sqlite.ownership import journal_of, log_of
 
 _UNWRITABLE: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-_PRIMARY: Final = 0xFF  # of an error code, the part that is not extended
+_PRIMARY: Final = 0xFF  # mask for the primary part of an extended error code
 
 
 def connect(path: str | Path, *, uri: bool = False) -> sqlite3.Connection:
-    """A connection, to be used by any one thread at a time, with transactions by hand."""
+    """A connection for use by one thread at a time, with explicit transactions."""
     return sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, uri=uri)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that is only read. Raises `sqlite3.DatabaseError`, or `FrontierError` when no copy can be made."""
+    """A connection for reading. Raises `sqlite3.DatabaseError`, or `FrontierError` if no copy can be made."""
     db = _connect_to_read(path)
     try:
         _touch(db)
@@ -38,9 +38,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that leaves the log of another process where it is: who may write would clear it away at its end.
+    """A connection that does not delete another process's log; a writable connection would do so when it closes.
 
-    Where there is no log, SQLite makes an empty one in order to read, and only who may write takes it away again.
+    If there is no log, SQLite creates an empty one to read, which only a writable connection deletes.
     """
     if log_of(path).exists():
         return connect(path.absolute().as_uri() + "?mode=ro", uri=True)
@@ -48,7 +48,7 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
-    """The same database in memory; `db` is closed."""
+    """A copy of the database in memory; `db` is closed."""
     copy = connect(":memory:")
     with closing(db):
         db.backup(copy)
@@ -56,7 +56,7 @@ def in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _touch(db: sqlite3.Connection) -> None:
-    """The first read opens the file and its log."""
+    """Read once, which opens the file and its log."""
     db.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 

@@ -1,9 +1,9 @@
-"""The rounds of the SQLite frontier: when the URLs of a pattern that may be a crawler trap are asked for.
+"""The rounds of the SQLite frontier: when the URLs of a pattern that may be a crawler trap are fetched.
 
-They are held until nothing else is open. Then each pattern that still has part of its batch to go releases its next
-URLs; once a batch was read whole, it is decided whether the pattern goes on. All of it is told from the rows, so what is
-asked for is a function of the site, and of nothing else: not of the order of arrival, nor of deaths in between. The rule
-is in `traps`. Each method is called within a transaction.
+They are held until no other URL is open. Then each pattern with an unfinished batch releases its next URLs; once the whole
+batch was read, it is decided whether the pattern continues. All decisions are computed from the rows, so the set of fetched
+URLs depends only on the site, not on the order of responses or on interruptions. The rule is in `traps`. Each method is
+called within a transaction.
 """
 
 import json
@@ -17,8 +17,8 @@ from crawler.model.trap import Trap
 from crawler.ports import Round
 from crawler.rules.traps import BATCH, GROWN, due
 
-# Patterns with URLs that are held: one step of the index for each, however many URLs there are. Sorted, and so read whole
-# before the first of them is touched.
+# Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read completely before
+# the first row is changed.
 WAITING = """
 WITH RECURSIVE held (trap) AS (
     SELECT min(trap) FROM url WHERE state = -1
@@ -41,7 +41,7 @@ UPDATE url SET state = 0, round = :round WHERE id IN (
 )
 """
 
-# What the last publication listed is looked at all the same, once nothing else is left to be asked for.
+# URLs of the last publication are fetched even from closed patterns, once no other URL is left.
 RELEASE_PUBLISHED = """
 UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL
 WHERE run = :run AND state = 3 AND outcome = 'unlisted:trap' AND depth <= :depth AND attempts = 0 AND trap IS NOT NULL
@@ -82,7 +82,7 @@ SELECT u.trap, count(DISTINCT u.id) {_NAMED_BY} AND u.trap IN
 GROUP BY u.trap
 """
 
-# What one pattern alone shows or leads to, of those that nothing was known of: by pattern.
+# New content and new links that only one pattern has: counts by pattern.
 ALONE = f"""
 SELECT trap, sum(news) FROM (
     SELECT min(trap) AS trap, 1 AS news FROM url INDEXED BY patterned
@@ -96,13 +96,13 @@ SELECT trap, sum(news) FROM (
 
 
 class _Waiting(NamedTuple):
-    """A pattern of which URLs are held."""
+    """A pattern with held URLs."""
 
     family: int
-    family_rest: int  # pages of the family's batch
+    family_rest: int  # pages left in the family's batch
     proven: int
     trap: int
-    rest: int  # pages of its batch
+    rest: int  # pages left in its own batch
     kind: str
     pattern: str
     reach: int
@@ -111,7 +111,7 @@ class _Waiting(NamedTuple):
 
 
 class _Ripe(NamedTuple):
-    """A pattern or family whose batch was read."""
+    """A pattern or family whose whole batch was read."""
 
     trap: int
     family: int | None
@@ -121,13 +121,13 @@ class _Ripe(NamedTuple):
 
 
 class Rounds:
-    """The rounds of the run at work."""
+    """The rounds of the current run."""
 
     def __init__(self, db: Database, patterns: PatternTable) -> None:
         self._db, self._patterns = db, patterns
 
     def advance(self, depth: int) -> Round:
-        """Decide on the batches that were read, and release the next URLs, not deeper than `depth`."""
+        """Decide on the batches that were read, and release the next URLs, down to `depth`."""
         closed = self._decide()
         released = self._release(depth, closed) or self._db.do(
             RELEASE_PUBLISHED, {"run": self._db.run, "depth": depth}
@@ -138,7 +138,7 @@ class Rounds:
 
     def _decide(self) -> list[Trap]:
         ripe = [_Ripe(*row) for row in self._db.all(RIPE, {"run": self._db.run})]
-        # All are judged before any is closed: their order must not matter.
+        # All are judged before any is closed, so that their order does not matter.
         goes_on = {one.trap: self._goes_on(one) for one in ripe}
         for one in ripe:
             if one.family is not None:
@@ -171,7 +171,7 @@ class Rounds:
             self._bar(trap, pattern, 0)
 
     def _spared(self, family: _Ripe) -> list[int]:
-        """Of a family that closes, the patterns that brought news all the same: what they had was too few pages."""
+        """The patterns of a closing family that brought new content themselves, though with too few pages."""
         given = {
             "traps": json.dumps(self._unproven(family.trap)), "run": self._db.run, "since": family.since,
             "bare": self._bare(family.trap),
@@ -183,7 +183,7 @@ class Rounds:
         self._db.do(BAR, {"trap": trap, "detail": detail, "now": self._db.now(), "longer": longer})
 
     def _goes_on(self, one: _Ripe) -> bool:
-        """Whether a batch brought news enough."""
+        """Whether a batch brought enough new content."""
         members = [one.trap] if one.family is not None else self._unproven(one.trap)
         family = one.trap if one.family is None else one.family
         enough = due(one.size)
@@ -197,13 +197,13 @@ class Rounds:
         return news >= enough
 
     def _direct_news(self, members: list[int], since: int, enough: int, bare: str | None) -> int:
-        """Contents, and pages outside of all patterns: up to `enough`."""
+        """Number of new contents, and of new pages outside all patterns: up to `enough`."""
         given = {"traps": json.dumps(members), "run": self._db.run, "since": since, "enough": enough}
         news: int = self._db.one(CONTENTS, given | {"bare": bare})[0]
         return news if news >= enough else news + self._db.one(LINKS_OUT, given)[0]
 
     def _is_worth_a_link(self, trap: int) -> bool:
-        """Whether a pattern brings news by itself, so that a link into it is news: two that name each other bring none."""
+        """Whether links into a pattern count as new: it has new content itself. Two that only link to each other do not."""
         family, size, since = self._db.one(
             "SELECT family, batch - rest, since FROM trap WHERE id = ?", (trap,)
         )
@@ -215,7 +215,7 @@ class Rounds:
         ]
 
     def _bare(self, family: int) -> str | None:
-        """What the path of a family shows without a query."""
+        """The content of a family's path without a query."""
         row = self._db.one_or_none(
             """SELECT u.content FROM trap AS f JOIN url AS u ON u.url = substr(f.pattern, 1, instr(f.pattern, '?') - 1)
                WHERE f.id = ? AND f.kind = 'query' AND u.run = ? AND u.outcome = 'listed'""",
@@ -233,7 +233,7 @@ class Rounds:
         return released
 
     def _growing(self, members: Iterable[_Waiting], closed: list[Trap]) -> Iterator[_Waiting]:
-        """All of them; where the longest URL grew from round to round, those that are longer still are barred."""
+        """All members; if the longest URL of a pattern grew from round to round, even longer ones are barred."""
         for one in members:
             rising = one.rising + 1 if one.reach > one.longest else 0
             if rising > GROWN:
@@ -254,7 +254,7 @@ class Rounds:
         return Trap(one.kind, growing, example)
 
     def _size(self, one: _Waiting) -> int:
-        """How many of its URLs are held; no more than a batch is looked at."""
+        """How many of its URLs are held, counted up to the size of a batch."""
         query = "SELECT count(*) FROM (SELECT 1 FROM url WHERE state = -1 AND trap = ? LIMIT ?)"
         return int(self._db.one(query, (one.trap, BATCH))[0])
 
@@ -262,8 +262,8 @@ class Rounds:
 def _shares(members: Iterable[_Waiting], size: Callable[[_Waiting], int]) -> Iterator[tuple[int, int]]:
     """How many URLs each pattern of one family may release.
 
-    A pattern that brought news has a batch of its own. The others share what is left of the family's: where it is less
-    than one for each, those with the most URLs come first.
+    A pattern that brought new content has its own batch. The others share the rest of the family's batch: if that is less
+    than one URL each, the patterns with the most URLs come first.
     """
     unproven: list[_Waiting] = []
     for one in members:

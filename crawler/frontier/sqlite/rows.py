@@ -1,8 +1,8 @@
-"""The rows that go into the statements of the SQLite frontier and come out of them, as JSON arrays.
+"""The rows that SQL statements of the SQLite frontier take and return, as JSON arrays.
 
-A statement works on a whole group: one step of SQLite, not one for each row, and so one release of the interpreter
-lock, not hundreds. Each shape is declared here once: the list of columns in a statement is made from it, so that no statement counts
-positions. Which facts there are, and how they are written, is for `model.serialise`.
+A statement processes a whole group in one call, so the interpreter lock is released once, not for each row. Each row type
+is declared once, and the columns of statements are generated from it, so that no statement depends on positions. Facts and
+their stored form are defined in `model.serialise`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,17 +16,17 @@ FACT_COLUMNS: Final = tuple(fact.name for fact in FACTS)
 
 
 def named(columns: Sequence[str]) -> str:
-    """What `json_each` gives for such rows, as columns with names."""
+    """SQL that names the values of such rows from `json_each` as columns."""
     return ", ".join(f"value ->> {place} AS {column}" for place, column in enumerate(columns))
 
 
 def of(table: str, columns: Iterable[str], **elsewhere: str) -> str:
-    """These columns of a table, for a SELECT; those named `elsewhere` are of another."""
+    """The columns of a table, for a SELECT; `elsewhere` maps columns to expressions on other tables."""
     return ", ".join(elsewhere.get(column, f"{table}.{column}") for column in columns)
 
 
 class FoundRow(NamedTuple):
-    """A URL that was found, on its way in."""
+    """A discovered URL to be stored."""
 
     url: str
     state: int
@@ -42,11 +42,11 @@ class FoundRow(NamedTuple):
 
 
 FOUND: Final = f"(SELECT {named(FoundRow._fields)} FROM json_each(:rows))"
-"""A group of these, as a table in a statement."""
+"""A group of `FoundRow`, as a table in a statement."""
 
 
 class DueRow(NamedTuple):
-    """A URL that is due; the facts of an earlier run follow in the same row."""
+    """A URL that is due; the facts of an earlier run follow in its row."""
 
     id: int
     url: str
@@ -60,20 +60,20 @@ class DueRow(NamedTuple):
 
 
 class LinkIds(NamedTuple):
-    """The ids of what a page leads to."""
+    """The ids of the URLs that a page leads to."""
 
-    links: list[int] | None = None  # below zero: nofollow; None leaves the remembered ones
-    named: int = 0  # of these, at their head, that the page only names: its canonical, where it redirects to
+    links: list[int] | None = None  # negative: nofollow; None keeps the stored ones
+    named: int = 0  # how many of them, at the front, are only named: the canonical, the redirect target
 
 
 class SettledRow(NamedTuple):
-    """What became of a visit; its facts follow in the same row."""
+    """The outcome of a visit; its facts follow in its row."""
 
     id: int
     outcome: str
     detail: str | None
     links: list[int] | None
-    named: int  # of these, at their head, that the page only names: its canonical, where it redirects to
+    named: int  # how many of them, at the front, are only named: the canonical, the redirect target
     unchanged: bool
     patience: float  # seconds
     answered: bool

@@ -1,4 +1,4 @@
-"""The runs of the SQLite frontier: how they begin, resume and end, and the notes that are kept with them."""
+"""The runs of the SQLite frontier: how they begin, resume and end, and their notes."""
 
 import json
 from typing import TypeVar
@@ -32,7 +32,7 @@ AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :
 
 
 class RunTable:
-    """The rows of runs. `keep_runs`: how many are remembered."""
+    """The rows of runs. `keep_runs`: how many runs to keep."""
 
     def __init__(self, db: Database, seeds: SeedTable, keep_runs: int) -> None:
         self._db, self._seeds, self._keep_runs = db, seeds, keep_runs
@@ -41,13 +41,13 @@ class RunTable:
         """See `ports.Runs.begin`."""
         self._db.forget()
         self._db.do("UPDATE host SET asked = 0, next = min(next, ?)", (self._db.now() + 3600,))
-        # A failure is remembered while this process works, and tried again by the next.
+        # A failed robots.txt is not read again by the same process, but by the next one.
         self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
         last = self._db.one_or_none(
             "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
         )
         if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
-            # The lock says that nobody else works here: whoever held a lease is dead.
+            # We hold the lock, so no other process is working: the holders of old leases are dead.
             self._db.do("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
             if last[2] == "crawling":
                 self._db.do(REOPEN_UNASKED, {"run": self._db.run})
@@ -71,7 +71,7 @@ class RunTable:
         return Run(self._db.run, started)
 
     def _prune(self, last: int) -> None:
-        """Forget runs up to `last`, and the URLs that none found since."""
+        """Delete runs up to `last`, and URLs that no later run found."""
         for statement in (
             "run WHERE number <= ?",
             "word WHERE run <= ?",
@@ -104,7 +104,7 @@ class RunTable:
         return note.read(row[0]) if row else note.absent
 
     def _trusted_since(self, reading: str) -> int:
-        """The first run after the last one that read pages in another way."""
+        """The first run since which pages are read with the same parsing settings."""
         other = self._db.one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
         return (other or 0) + 1
 

@@ -1,14 +1,14 @@
 """The tables of the SQLite frontier. Any SQLite tool can read them; only this package writes them.
 
-A state file says who made it (`application_id`) and in which form (`user_version`), so that another program's
-database is never touched and an earlier form is migrated: a change of `TABLES` is a new `VERSION` and one more step
-in `migrations`.
+A state file has our `application_id` and the version of its schema (`user_version`), so that another program's database is
+never touched and an earlier version is migrated: a change of `TABLES` needs a new `VERSION` and another step in
+`migrations`.
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
 VERSION = 13
 
-# What the rounds need (`rounds`): URLs of a pattern that may be a crawler trap are held, and asked for in batches.
+# Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
 CREATE TABLE trap (
     id INTEGER PRIMARY KEY,
@@ -37,7 +37,7 @@ CREATE INDEX patterned ON url (trap, round) WHERE trap IS NOT NULL;
 CREATE INDEX barred ON url (published) WHERE outcome = 'unlisted:trap';
 """
 
-# What anybody's SQL may rely on (docs/state.md): tables change, views do not.
+# The stable interface for queries by users (docs/state.md): tables change, views do not.
 VIEWS = """
 CREATE VIEW pages AS
 SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE 'open' END AS outcome,

@@ -1,6 +1,6 @@
-"""The seeds of the SQLite frontier: which are to be read, what became of each, and what they named.
+"""The seeds of the SQLite frontier: which ones to read, the outcome of each, and their URLs.
 
-What a sitemap says is for `app/seeding`; how its URLs become known is for `discovery`.
+`app/seeding` reads sitemaps; `discovery` adds their URLs.
 """
 
 import json
@@ -50,15 +50,15 @@ WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND 
 GROUP BY s.id ORDER BY s.id
 """
 
-# A seed names what was found before. The first seed by kind and id counts, whichever was read first.
+# A URL that was found before is also in a seed. The first seed by kind and id counts, whichever was read first.
 SEEDED = f"""
 UPDATE url SET seed = :seed
 WHERE url IN (SELECT url FROM {FOUND}) AND run = :run
 AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:kind, :seed))
 """
 
-# What was not to be asked for because of where it was linked is asked for when a seed names it, too; and what was held for a
-# round, or barred with its pattern, is no longer.
+# A URL in a seed is fetched even if its links are nofollow or too deep, and is no longer held for a round or barred with
+# its pattern.
 TAKE_UP = f"""
 UPDATE url SET state = 0, host = r.host, detail = NULL, settled = NULL,
     outcome = iif(url.state = -1, url.outcome, NULL), trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample),
@@ -88,7 +88,7 @@ GROUP BY s.id ORDER BY 2 DESC, 1
 
 
 class SeedTable:
-    """The rows of seeds. `keep_failing`: seconds for which what a seed named is remembered while it fails."""
+    """The rows of seeds. `keep_failing`: seconds for which the URLs of a failing seed are kept."""
 
     def __init__(self, db: Database, keep_failing: float) -> None:
         self._db, self._keep_failing = db, keep_failing
@@ -126,7 +126,7 @@ class SeedTable:
         return passed
 
     def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
-        """The sitemaps of an index in earlier runs, which are still read while the index fails temporarily."""
+        """The sitemaps that an index listed in earlier runs, which are still read while it fails temporarily."""
         if not read.may_pass:
             return []
         given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
@@ -148,7 +148,7 @@ class SeedTable:
         ]
 
     def reopen(self) -> None:
-        """What a robots.txt that could not be read had kept back is to be read after all."""
+        """Reopen sitemaps that were not read because a robots.txt was unreachable."""
         self._db.do(
             "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = ? AND outcome = ?",
             (self._db.run, SeedOutcome.ROBOTS_DOWN.value),
@@ -161,7 +161,7 @@ class SeedTable:
         return {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
 
     def id(self, seed: Seed) -> int:
-        """The number of a seed, which this run knows from now on."""
+        """The number of a seed, which is added to this run if it is new."""
         given = {"kind": seed.kind.value, "name": seed.name, "run": self._db.run}
         self._db.do(
             NAME, given | {"seeds": json.dumps([[seed.kind.value, seed.name, seed.depth]]), "room": 1, "parent": None}
@@ -169,7 +169,7 @@ class SeedTable:
         return self._db.count("SELECT id FROM seed WHERE kind = :kind AND name = :name", given)
 
     def take_up(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
-        """What a seed names though it was found before; how many of these are visits now."""
+        """Record known URLs that are also in a seed. Returns how many of them became visits."""
         given = {"rows": json.dumps(rows), "run": self._db.run, "seed": number}
         self._db.do(SEEDED, given | {"kind": seed.kind.value})
         self._db.do(RAISE, given)

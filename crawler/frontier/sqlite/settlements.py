@@ -1,4 +1,4 @@
-"""Settlements in the SQLite frontier: leases closed, with the facts of each page and the links that it has."""
+"""Settlements in the SQLite frontier: closes leases, and stores the facts and links of each page."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ SELECT json_group_array(u.id) FROM json_each(:leases) AS j
 JOIN url AS u ON u.id = j.value ->> 0 AND u.token = j.value ->> 1 AND u.state = 2
 """
 
-# A failure that may pass leaves what the page said when it was answered last, but not the answer itself.
+# After a transient failure, the facts of the last successful response are kept, but not its status and validators.
 ANSWER: Final = ("status", "etag", "modified")
 _KEPT = ",\n    ".join(
     f"{fact} = CASE WHEN s.stays THEN url.{fact} ELSE s.{fact} END"
@@ -63,7 +63,7 @@ WHERE p.id = :id AND p.learned >= :since
 
 
 class Settlements:
-    """Takes in what visits brought. `keep_failing`: seconds for which a published page that fails stays listed."""
+    """Stores the results of visits. `keep_failing`: seconds for which a published page that fails stays listed."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Settlements:
 
 
 def _good(done: Sequence[Settlement]) -> Mapping[str, int]:
-    """Good answers by origin; what was not asked for says nothing of a host."""
+    """The number of good responses by origin, without visits that sent no request."""
     return Counter(
         origin(s.lease.visit.url)
         for s in done

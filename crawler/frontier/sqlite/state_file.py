@@ -1,7 +1,7 @@
-"""The state file on disk: opening it, telling whose it is, and the lock that keeps a second run out.
+"""The state file on disk: opening, migrating and removing it, and the lock that keeps a second run out.
 
-The lock is an SQLite database of its own beside the state, held exclusively: it works on every platform, and the
-system takes it back when its holder is killed. The time of that file is the run's pulse.
+The lock is a separate SQLite database beside the state, held exclusively: this works on every platform, and the system
+releases it when the process is killed. The modification time of that file is the heartbeat of the run.
 """
 
 import itertools
@@ -21,14 +21,14 @@ from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, lo
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
 
-PULSE: Final = 5.0  # seconds between two beats
+PULSE: Final = 5.0  # seconds between heartbeats
 
 
 class Lock:
-    """Held from construction until `release`, or until the process is gone."""
+    """Held from construction until `release`, or until the process ends."""
 
     def __init__(self, state: Path) -> None:
-        """Raises `StateBusy` when another process holds it, `FrontierError` when it cannot be made."""
+        """Raises `StateBusy` if another process holds it, `FrontierError` if it cannot be created."""
         path = self._path = _lock_of(state)
         self._beaten = time.monotonic()
         try:
@@ -50,15 +50,15 @@ class Lock:
             ) from error
 
     def beat(self) -> None:
-        """Say that the holder is alive; costs nothing when that was said a moment ago."""
+        """Update the heartbeat, at most every `PULSE` seconds."""
         now = time.monotonic()
         if now - self._beaten >= PULSE:
             self._beaten = now
-            with suppress(OSError):  # a folder that is taken away shows elsewhere
+            with suppress(OSError):  # a folder that was removed is reported elsewhere
                 os.utime(self._path)
 
     def release(self) -> None:
-        """Let others in."""
+        """Release the lock."""
         self._db.close()
 
 
@@ -75,7 +75,7 @@ def _check_lock(path: Path) -> None:
 
 
 def silence(state: str, now: float) -> float | None:
-    """For how many seconds no run has worked on the state; None when none ever did."""
+    """Seconds since the last heartbeat of a run on the state; None if there was none."""
     try:
         return now - _lock_of(located(state)).stat().st_mtime
     except OSError:
@@ -83,10 +83,10 @@ def silence(state: str, now: float) -> float | None:
 
 
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
-    """A connection to our tables, made if the file is new. `path` is as `check_usable` gives it, or `:memory:`.
+    """A connection to the state; a new file gets the tables. `path` comes from `check_usable`, or is `:memory:`.
 
-    A state of an earlier version is migrated, in one transaction; for a reader, in a copy in memory. Raises
-    `FrontierError` for a file that is missing (when reading), damaged, or of a newer version.
+    An earlier version is migrated in one transaction, for reading in an in-memory copy. Raises `FrontierError` for a file
+    that is missing (when reading), damaged, or of a newer version.
     """
     if sqlite3.sqlite_version_info < (3, 38):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
@@ -105,7 +105,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
             _prepare(db)
         elif _version(db) != schema.VERSION:
             _migrate(db)
-    except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text that is no text
+    except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text value that is not UTF-8
         if db:
             db.close()
         raise FrontierError(failure(path, error)) from error
@@ -150,7 +150,7 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
 
 
 def _migrate(db: sqlite3.Connection) -> None:
-    """Make a state of an earlier version one of ours."""
+    """Migrate a state of an earlier version to the current one."""
     steps = "; ".join(MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
     with failpoint("migration"):
         db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
@@ -158,7 +158,7 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 def _prepare(db: sqlite3.Connection) -> None:
     is_new = not _has_tables(db)
-    if is_new:  # whose it is stands in the file itself from its first page on, not only in the log
+    if is_new:  # so that the application id is in the database file itself, not only in the log
         db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
@@ -173,10 +173,10 @@ def _prepare(db: sqlite3.Connection) -> None:
 
 
 def failure(path: str, error: Exception) -> str:
-    """What went wrong with a state, and what to do."""
+    """The error message for a state: what is wrong, and what to do."""
     words = (str(error).splitlines() or ["no reason given"])[
         -1
-    ]  # of a damaged one, SQLite says it in two lines
+    ]  # for a damaged file, SQLite's message has two lines
     if "full" in words:
         return f"The state {path} cannot be written: the disk is full. Free some space and run again: nothing is lost."
     if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
@@ -190,9 +190,9 @@ def failure(path: str, error: Exception) -> str:
 
 
 def remove_state(state: str | Path) -> Path | None:
-    """Forget a state: `--fresh`. One that is damaged is kept beside, under the name that is returned.
+    """Remove a state, for `--fresh`. A damaged one is renamed instead, and its new path returned.
 
-    Raises `StateBusy` when another run holds it, `FrontierError` for a file that is not ours.
+    Raises `StateBusy` if another run holds it, `FrontierError` for a file that is not ours.
     """
     path = check_usable(state)
     lock = Lock(path)
@@ -219,7 +219,7 @@ _FILES: Final = (
     "-wal",
     "-journal",
     "",
-)  # the database last: what a death leaves is still known as ours
+)  # the database last: if the process dies in between, the rest is still recognised as ours
 
 
 def _rename(path: Path, to: Path) -> None:
@@ -237,5 +237,8 @@ def _is_damaged(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(path, timeout=0)) as db:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
-    except (sqlite3.DatabaseError, ValueError):  # ValueError: its complaint may quote bytes that are no text
+    except (
+        sqlite3.DatabaseError,
+        ValueError,
+    ):  # ValueError: the error message may contain bytes that are not UTF-8
         return True

@@ -1,7 +1,7 @@
-"""All rows of the state in order of their URL, a chunk at a time: `ports.Rows`. Nothing here writes.
+"""Streams all rows of the state, sorted by URL, in chunks: `ports.Rows`. Read-only.
 
-A chunk is one statement on the index of URLs, which goes on behind the last URL of the one before. What a version of the
-state does not remember yet is left out of the row.
+A chunk is one statement on the index of URLs that starts after the last URL of the chunk before. Fields that the state does
+not store are left at their defaults.
 """
 
 import json
@@ -39,7 +39,7 @@ ORDER BY r.number
 
 
 class Readable(Protocol):
-    """What is asked of an open state."""
+    """The interface of an open state that is needed here."""
 
     run: int
 
@@ -49,7 +49,7 @@ class Readable(Protocol):
 
 
 def page_rows(db: Readable, after: str) -> Sequence[PageRow]:
-    """The URLs behind `after`."""
+    """The next chunk of rows, after the URL `after`."""
     return [_page(row) for row in db.all(_PAGE_ROWS, {"after": after, "limit": PAGES})]
 
 
@@ -59,13 +59,13 @@ def rows_of(db: Readable, ids: Sequence[int]) -> Mapping[int, PageRow]:
 
 
 def edge_rows(db: Readable, after: str) -> Sequence[EdgeRow]:
-    """Where the URLs of the newest run behind `after` lead."""
+    """The links of the next chunk of URLs of the newest run, after the URL `after`."""
     given = {"after": after, "run": db.run, "limit": EDGES}
     return [_edges(row) for row in db.all(_EDGE_ROWS, given)]
 
 
 def run_rows(db: Readable, is_at_work: bool) -> Sequence[RunRow]:
-    """See `ports.Rows.run_rows`. `is_at_work`: a session is at work on the newest run."""
+    """See `ports.Rows.run_rows`. `is_at_work`: a session is working on the newest run."""
     return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in db.all(_RUN_ROWS)]
 
 
