@@ -1,7 +1,7 @@
-"""`list`: everything that the state knows, streamed: pages, links, findings, runs.
+"""`list`: streams the contents of the state: pages, links, findings, runs.
 
-Rows go out as they come in, so memory does not grow with the site. What to leave out is decided for each URL in one
-pass before, and kept in a byte.
+Rows are written as they are read, so memory use is small: filters that depend on other URLs are evaluated in an earlier
+pass, into one byte per URL.
 """
 
 import json
@@ -32,7 +32,7 @@ from crawler.settings.sections import Settings
 Row = Sequence[Any]
 
 BATCH: Final = 2_000  # rows whose URLs are looked up together
-ALIGNED: Final = 200  # rows by which the columns of a terminal are made
+ALIGNED: Final = 200  # rows that determine the column widths of the text form
 WIDEST: Final = 60  # characters of a column that is not the last
 LONGEST: Final = 2_100  # characters of a cell
 
@@ -76,7 +76,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "findings": FINDING,
     "runs": tuple(RUN),
 }
-SHORT: Final[Mapping[str, Sequence[str]]] = {  # of the text form, unless --fields names others
+SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text form, without --fields
     "pages": ("outcome", "status", "url"),
     "links": ("outcome", "status", "source", "target"),
     "findings": ("severity", "code", "status", "url", "detail"),
@@ -86,7 +86,7 @@ SHORT: Final[Mapping[str, Sequence[str]]] = {  # of the text form, unless --fiel
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """What --only names: outcomes, whole or by their kind, and codes of findings."""
+    """The filter of --only: outcome codes or kinds of outcomes, and codes of findings."""
 
     outcomes: tuple[str, ...] = ()
     codes: frozenset[Code] = frozenset()
@@ -105,7 +105,7 @@ class Only:
 async def list_rows(
     settings: Settings, what: str, *, form: str, only: Sequence[str], fields: str, all_kinds: bool
 ) -> Exit:
-    """The whole of `list`."""
+    """Run `list`."""
     wanted = _only(what, only)
     columns = _columns(what, fields, form)
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
@@ -130,11 +130,11 @@ async def list_rows(
     return Exit.OK
 
 
-# -- what was asked for -----------------------------------------------------------------------------------
+# -- the filter -------------------------------------------------------------------------------------------
 
 
 def _only(what: str, names: Sequence[str]) -> Only:
-    """Raises `ConfigError` for a name that is none."""
+    """Parse --only. Raises `ConfigError` for an unknown name."""
     codes = {code.value: code for code in Code}
     outcomes = {"listed", "unlisted", "moved", "failed", "kept", "open"}
     outcomes |= {f"unlisted:{why.value}" for why in Why}
@@ -189,7 +189,7 @@ async def _links(rows: Rows, run: RunRow, only: Only, *, all_kinds: bool) -> Asy
 
 
 async def _targets(rows: Rows, run: RunRow, only: Only) -> bytearray:
-    """By id, whether links to a URL are to be shown."""
+    """Whether to show links to a URL, by its id."""
     found = await reports.findings_of(rows, run) if only.codes else None
     wanted = bytearray(1024)
     async for page in reports.pages(rows):
@@ -218,7 +218,7 @@ async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncI
 async def _findings(
     rows: Rows, run: RunRow, only: Only, items: Sequence[tuple[Code, Item]]
 ) -> AsyncIterator[Row]:
-    """In order of the URL; what is of the site and not of a page comes last."""
+    """Findings sorted by URL; those about the site as a whole come last."""
     findings = await reports.findings_of(rows, run)
     batch: list[Found] = []
     async for page in reports.pages(rows):
@@ -275,7 +275,7 @@ async def _write(rows: AsyncIterator[Row], columns: Sequence[str], places: Seque
 
 
 def _show(waiting: Sequence[Row]) -> Sequence[int]:
-    """Write the first rows, and how wide their columns are."""
+    """Write the first rows, and return the widths of their columns."""
     widths = [min(WIDEST, max(map(len, column))) for column in zip(*waiting, strict=True)] if waiting else []
     sys.stdout.writelines(_aligned(row, widths) for row in waiting)
     return widths

@@ -1,4 +1,4 @@
-"""What is kept of a page, and the entry that it becomes in the sitemap."""
+"""The facts that are stored about a page, and its entry in the sitemap."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,7 +37,7 @@ class Validators:
 
 
 class Facts(NamedTuple):
-    """What is kept of a page. Its links are stored in the frontier."""
+    """The facts that are stored about a page. Its links are stored separately in the frontier."""
 
     status: int
     validators: Validators = Validators()
@@ -46,7 +46,7 @@ class Facts(NamedTuple):
     fresh: bool = False  # that date is the time of the request
     stated: datetime | None = None  # the credible date that the page states
     content: str | None = (
-        None  # fingerprint of the visible content; or a digest of the bytes, with = before it
+        None  # fingerprint of the visible content; or a digest of the bytes, with the prefix =
     )
     unordered: str | None = None  # fingerprint of content and links, independent of their order
     variant: Url | None = None  # another URL of the page, from Content-Location

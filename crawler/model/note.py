@@ -19,7 +19,7 @@ class Note(Generic[T]):
     """One kind of note. `read` raises `ValueError` for a text that `write` cannot produce."""
 
     key: str
-    absent: T  # value if a run has none
+    absent: T  # the value if a run has no such note
     read: Callable[[str], T]
     write: Callable[[T], str] = json.dumps
 
@@ -73,8 +73,8 @@ MOVED: Final = Note[Sequence[tuple[Url, Url]]]("moved", (), read=_json(_list(_pa
 """Start URLs that redirect, with their targets, in the order of discovery."""
 
 ALIASES: Final = Note[Mapping[str, str]]("alias targets", {}, read=_json(_by_name(_is(str))))
-"""Origins that may be aliases of the site and were asked, with where they redirect to: an origin, if page by page;
-the URL that their root redirects to; empty, if to no other origin."""
+"""Possible aliases of the site that were checked, with their redirect target: an origin, if every page redirects to the same
+path there; the target of the root, if only that redirects; empty, if there is no redirect to another origin."""
 
 UNRELIABLE: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
 """Origins whose Last-Modified headers are not trusted, with the reason."""

@@ -56,7 +56,7 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Requested without getting a page."""
+    """Requested, but no page was received."""
 
     cause: Cause
     detail: str = ""

@@ -23,7 +23,7 @@ class Reason(Enum):
     @classmethod
     def of(cls, code: str) -> Self:
         """The member with that code. Raises `ValueError`."""
-        return cls(code)  # type: ignore[call-arg]  # looked up by value; the checker sees `__new__`
+        return cls(code)  # type: ignore[call-arg]  # a lookup by value; mypy checks `__new__` instead
 
 
 class Why(Reason):

@@ -1,7 +1,7 @@
-"""What the state tells of a whole site, row by row: for reports, lists and whoever looks at all URLs at once.
+"""The contents of the state, row by row: for reports, lists and other uses of all URLs at once.
 
-Named tuples, since there is one for every URL. A row says what is known and judges nothing; what this version of the
-state does not remember is None. The story of one URL is in `url_record`.
+Named tuples, since there is one for every URL. Rows hold data only; values that the state does not store are None. The
+details of one URL are in `url_record`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,25 +10,25 @@ from typing import NamedTuple
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
 
-COMPLETE = frozenset({"complete", "concluded", "refused"})  # as a `RunRow` says it
+COMPLETE = frozenset({"complete", "concluded", "refused"})  # values of `RunRow.status`
 
 
 class PageRow(NamedTuple):
-    """A URL that the newest run, or one before it, found. Times in seconds since the epoch."""
+    """A URL that the newest run or an earlier one found. Times in seconds since the epoch."""
 
     id: int
     url: Url
-    run: int  # the last that found it
+    run: int  # the last run that found it
     outcome: str  # its code in that run; "" while it is open
-    detail: str = ""  # where it moved to, its canonical URL, the line of robots.txt, how it failed
+    detail: str = ""  # redirect target, canonical URL, line of robots.txt, or error
     status: int | None = None
     depth: int = 0  # links from a start URL
     was: str | None = None  # the code of its outcome in the run before
     lastmod: int | None = None
-    source: str | None = None  # of lastmod: the value of a `Source`
+    source: str | None = None  # source of lastmod: the value of a `Source`
     was_lastmod: int | None = None
-    content: str | None = None  # fingerprint of what the page says
-    seed: Seed | None = None  # what names it without linking to it; also if pages link to it
+    content: str | None = None  # fingerprint of the content
+    seed: Seed | None = None  # the seed that contains it, even if pages link to it
     title: str | None = None
     type: str | None = None  # essence of the media type
     bytes: int | None = None  # decoded
@@ -36,17 +36,17 @@ class PageRow(NamedTuple):
 
 
 class EdgeRow(NamedTuple):
-    """Where a URL leads. Others are named by `PageRow.id`."""
+    """The links of a URL. Other URLs are given by `PageRow.id`."""
 
     id: int
     url: Url
-    links: Sequence[int] = ()  # below zero: nofollow
+    links: Sequence[int] = ()  # negative: nofollow
     redirect: int = 0  # 0: none
     canonical: int = 0  # 0: none, or itself
 
 
 class PublicationRow(NamedTuple):
-    """What a run published."""
+    """A publication of a run."""
 
     urls: int
     files: int | None = None
@@ -54,7 +54,7 @@ class PublicationRow(NamedTuple):
     added: int | None = None
     removed: int | None = None
     changed: int | None = None
-    base: str | None = None  # of the published URLs
+    base: str | None = None  # base URL of the published sitemaps
     folder: str | None = None  # absolute; "" for standard output
 
 
@@ -63,11 +63,11 @@ class RunRow(NamedTuple):
 
     number: int
     started: float
-    status: str  # crawling, complete, concluded (published), refused, abandoned; interrupted: it was killed
+    status: str  # crawling, complete, concluded (published), refused, abandoned, or interrupted (killed)
     discovered: int = 0  # URLs
     ended: float | None = None
     exit: int | None = None
-    seconds: float | None = None  # at work, over all sessions
+    seconds: float | None = None  # working time, over all sessions
     requests: int | None = None
     bytes: int | None = None  # of the pages that were read, decoded
     outcomes: Mapping[str, int] | None = None  # URLs by code
@@ -76,11 +76,11 @@ class RunRow(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Crawled to its end."""
+        """Whether the crawl was completed."""
         return self.status in COMPLETE
 
     def counted(self, kind: str) -> int | None:
-        """URLs whose outcome is of that kind (the part of the code before the colon), if the outcomes are known."""
+        """Number of URLs with this kind of outcome (the code up to the colon), if the outcomes are known."""
         if self.outcomes is None:
             return None
         return sum(count for code, count in self.outcomes.items() if code.partition(":")[0] == kind)

@@ -1,4 +1,4 @@
-"""One run of a crawl, as the frontier numbers them, and the end of a session that worked on it."""
+"""A run of a crawl, and the end of a session that worked on it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,10 +15,10 @@ class Run:
 
 
 class SessionEnd(NamedTuple):
-    """What a session, one start of the program, did for its run, and how it ended."""
+    """The work and the end of a session: one start of the program that worked on a run."""
 
     exit: int
     seconds: float = 0.0  # at work
-    requests: int = 0  # pages asked for
+    requests: int = 0  # pages requested
     bytes: int = 0  # of the pages that were read, decoded
     refused: str | None = None  # why the guard kept the published sitemap

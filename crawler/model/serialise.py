@@ -1,7 +1,7 @@
 """Converts outcomes and facts to and from plain values, for the columns of the state and for messages to workers.
 
-A date becomes seconds since the epoch, a reason its code. Facts travel in the order of `FACTS`, from which every list of
-columns and every message is made, so that nobody counts positions. Pure.
+A date becomes seconds since the epoch, a reason its code. Facts are in the order of `FACTS`, from which all lists of columns
+and all messages are generated, so that no code depends on positions. Pure.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """How the values of one type are written down, and read again; None: as they are."""
+    """How values of one type are written and read; None: unchanged."""
 
     write: Callable[[Any], Any] | None = None
     read: Callable[[Any], Any] | None = None
@@ -85,13 +85,13 @@ OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
 class Fact(NamedTuple):
     """One plain value of `Facts`."""
 
-    name: str  # of its column in every state
+    name: str  # name of its column in every backend
     form: Form
-    part_of: str = ""  # the field of `Facts` that it is a part of; empty: it is a field itself
+    part_of: str = ""  # the field of `Facts` that contains it; empty: it is a field itself
 
 
 FACTS: Final = (
-    Fact("status", STATUS),  # first: without it there are no facts
+    Fact("status", STATUS),  # first: None here means that there are no facts
     Fact("etag", TEXT, "validators"),
     Fact("modified", TEXT, "validators"),
     Fact("header", MOMENT),
@@ -106,17 +106,17 @@ FACTS: Final = (
     Fact("bytes", COUNT),
     Fact("took", COUNT),
     Fact("canonical", URL),
-    # Last, since a date may be missing as a whole.
+    # Last, since a date may be missing altogether.
     Fact("lastmod", MOMENT, "lastmod"),
     Fact("source", SOURCE, "lastmod"),
 )
-"""Everything that a page told us and that is kept. A new fact is a field of `Facts`, a line here, and a column."""
+"""All stored facts of a page. A new fact needs a field of `Facts`, a line here, and a column."""
 
 _COLUMNS: Final = [fact.name for fact in FACTS]
 _WRITES: Final = [fact.form.write for fact in FACTS]
 _READS: Final = [(fact.form.read, Facts._field_defaults.get(fact.name)) for fact in FACTS]
 _NO_FACTS: Final = (None,) * len(FACTS)
-# These run once for each page: what stands where is looked up here, once.
+# The functions below run once per page, so the positions are looked up here, once.
 _plain: Final = attrgetter(*(f"{fact.part_of}.{fact.name}".lstrip(".") for fact in FACTS[:-2]))
 _validators: Final = itemgetter(_COLUMNS.index("etag"), _COLUMNS.index("modified"))
 _fields: Final = itemgetter(
@@ -137,7 +137,7 @@ def plain_facts(facts: Facts | None) -> Sequence[Any]:
 
 
 def facts_of(values: Sequence[Any]) -> Facts | None:
-    """The facts that `plain_facts` wrote down, in the order of `FACTS`; nothing when the URL was never answered."""
+    """The inverse of `plain_facts`; None if no response for the URL was ever received."""
     *known, at, source = [
         absent if value is None else value if read is None else read(value)
         for value, (read, absent) in zip(values, _READS, strict=True)

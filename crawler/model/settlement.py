@@ -1,4 +1,4 @@
-"""What became of a lease: the verdict on a visit and its settlement, or no visit, and why."""
+"""The result of a lease: the verdict on a visit and its settlement, or the reason why there was no visit."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Verdict(NamedTuple):
     links: tuple[Link, ...] = ()
     unchanged: bool = False  # a 304: the links in the frontier are still valid
     truncated: bool = False  # the page has more links than are read
-    named: tuple[Url, ...] = ()  # of `links`, those that are only named: its canonical, where it redirects to
+    named: tuple[Url, ...] = ()  # those of `links` that are only named: the canonical, the redirect target
 
 
 class Seen(NamedTuple):
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 
 
 class WhyUnvisited(Enum):
-    """Why a leased URL is not visited now, in the words of the log."""
+    """Why a leased URL is not visited now. The value is used in the log."""
 
     ENDING = "the crawl ends"
     ROBOTS_FIRST = "robots.txt took its slot"
@@ -37,7 +37,7 @@ class WhyUnvisited(Enum):
 
 
 class Unvisited(NamedTuple):
-    """A lease that was not used: the page was not asked for, and is leased anew."""
+    """A lease that was not used: the page was not requested, and will be leased again."""
 
     lease: Lease
     why: WhyUnvisited

@@ -13,24 +13,24 @@ class Evidence:
 
     origin: str
     dated: int  # with a credible header
-    fresh: int  # of these, whose header is the time of the request
-    compared: int  # whose content is the same as in an earlier run
-    slid: int  # of these, whose header changed nevertheless
-    known: int = 0  # whose content was also read in an earlier run
-    changed: int = 0  # of these, whose content has changed
+    fresh: int  # of `dated`: the header is the time of the request
+    compared: int  # with the same content as in an earlier run
+    slid: int  # of `compared`: the header changed nevertheless
+    known: int = 0  # with content that was also read in an earlier run
+    changed: int = 0  # of `known`: the content has changed
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The ten minutes with most Last-Modified headers of an origin. Counts of listed pages."""
+    """The ten minutes with the most Last-Modified headers of an origin. Counts of listed pages."""
 
     origin: str
     dated: int  # with a credible header
-    first: int  # the earliest header within, in seconds since the epoch
+    first: int  # the earliest of these headers, in seconds since the epoch
     last: int
     within: int  # with a header from `first` to `last`
-    stating: int  # of these, that state a date
-    older: int  # of these, that state one well before the header
+    stating: int  # of `within`: the page itself states a date
+    older: int  # of `stating`: that date is well before the header
 
 
 @dataclass(frozen=True, slots=True)

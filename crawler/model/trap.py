@@ -1,4 +1,4 @@
-"""A crawler trap that was found, as reported: kind, pattern and example."""
+"""A crawler trap as it is reported: kind, pattern and example."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,7 @@
-"""The catalogue of findings: one code each, how severe it is, its heading, and the sentence that says why it matters.
+"""The catalogue of findings: the code, severity and heading of each, and a sentence that says why it matters.
 
-Codes are stable: they are written into `--fail-on`, reports and alerts, and never change their meaning. What makes a
-finding is in `findings`; what to do about each is in docs/report.md.
+Codes are stable: they are used in `--fail-on`, reports and alerts, and never change their meaning. The rules for each
+finding are in `findings`; how to fix each is in docs/report.md.
 """
 
 from enum import Enum
@@ -9,7 +9,7 @@ from typing import Final, Self
 
 
 class Severity(Enum):
-    """How bad a finding is, the worst first."""
+    """How severe a finding is, the most severe first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -17,14 +17,14 @@ class Severity(Enum):
 
 
 class Code(Enum):
-    """A kind of finding. In this order they are told."""
+    """A kind of finding. Reports list them in this order."""
 
     severity: Severity
     heading: str
     says: str
 
     def __new__(cls, code: str, severity: Severity, heading: str, says: str) -> Self:
-        """`code` is the value; the rest goes along."""
+        """`code` is the value of the member; the others become attributes."""
         member = object.__new__(cls)
         member._value_ = code
         member.severity, member.heading, member.says = severity, heading, says
@@ -109,10 +109,10 @@ class Code(Enum):
 
 
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
-"""Their items are groups of pages."""
+"""Codes whose items are groups of pages."""
 NEEDS_COMPLETE: Final = frozenset(
     {
         Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES, Code.NO_LASTMOD,
     }
 )  # fmt: skip
-"""Only a complete run can tell: a link may still be found, and dates and duplicates are decided at the end."""
+"""Codes that need a complete run: until then links may still be found, and dates and duplicates are undecided."""

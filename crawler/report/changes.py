@@ -1,7 +1,7 @@
-"""What changed since the run before: listed now, no longer listed and why, listed with another date.
+"""What changed since the previous run: URLs added, removed (and why), or listed with another date.
 
-Fed with every page once; counts are exact, and the first of each are kept. "No longer listed" is left out where the
-run is not complete: a page that was not found yet is not gone.
+Takes every page once; counts are exact, and the first URLs of each kind are kept. Removed URLs are left out if the run is
+not complete, as they may still be found.
 """
 
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from crawler.model.rows import PageRow
 from crawler.report.kinds import is_listed
 from crawler.report.words import iso
 
-FIRST: Final = 100  # of each are kept
+FIRST: Final = 100  # URLs of each kind to keep
 
 
 class Change(NamedTuple):
-    """A URL, and what there is to say of it."""
+    """A URL, with details of the change."""
 
     url: str
     why: str = ""
@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
 @dataclass
 class _Some:
-    """The first of many."""
+    """A count, and the first URLs counted."""
 
     count: int = 0
     items: list[Change] = field(default_factory=list)
@@ -37,7 +37,7 @@ class _Some:
 
 @dataclass
 class Changes:
-    """Between run `since` and run `run`. Without a run before, nothing is one."""
+    """The changes from run `since` to run `run`. Without a previous run there are none."""
 
     run: int
     since: int | None
@@ -47,7 +47,7 @@ class Changes:
     dated: _Some = field(default_factory=_Some)
 
     def look(self, page: PageRow) -> None:
-        """One more page."""
+        """Compare a page with the previous run."""
         if self.since is None:
             return
         if page.run == self.run:

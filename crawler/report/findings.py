@@ -1,8 +1,8 @@
-"""What is wrong with a site, from what the state knows: a pure function of its rows.
+"""The findings about a site: a pure function of the rows of the state.
 
-Three passes over the rows, none of which keeps a row: `look` sees every page, `link` every edge, and then `found` says
-of each page what is to be told. Memory grows by a few bytes a URL. Nothing is found that needs a complete run where
-the run is not; what was not so in the run before is new.
+Three passes over the rows, none of which stores a row: `look` takes every page, `link` every edge, and `found` gives the
+findings of each page. Memory grows by a few bytes per URL. Findings that need a complete run are left out if the run is
+not complete; a finding that did not apply in the previous run is new.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,8 @@ from crawler.report.groups import Groups
 from crawler.report.inbound import Inbound
 from crawler.report.kinds import FAILED, LINKED, WHY, Kind, is_listed, kind_of
 
-FEWEST: Final = 10  # pages, from which on a link on nearly all of them is said to be site-wide
-SITE_WIDE: Final = 0.9  # of all pages that link anywhere
+FEWEST: Final = 10  # least number of pages for calling a link site-wide
+SITE_WIDE: Final = 0.9  # least fraction of the pages with links
 
 _BY_KIND: Final = {
     Kind.BROKEN: Code.BROKEN_LINK,
@@ -33,27 +33,27 @@ _STALE: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX, Kind.CANONICAL,
 
 
 class Found(NamedTuple):
-    """One thing to be told of one URL. Others are named by their ids."""
+    """One finding about one URL. Other URLs are given by id."""
 
     code: Code
     page: PageRow
     detail: str
     links: int = 0  # pages that link to it
-    sources: Sequence[int] = ()  # the first of them
-    named_by: str = ""  # what names it where no page links to it
-    hops: Sequence[int] = ()  # of a chain
+    sources: Sequence[int] = ()  # the first of these pages
+    named_by: str = ""  # what names it if no page links to it
+    hops: Sequence[int] = ()  # of a redirect chain
     new: bool = False
     site_wide: bool = False
-    group: int | None = None  # it is one of a group,
-    size: int = 1  # with so many pages,
-    first: bool = True  # of which this is the first
+    group: int | None = None  # the group it belongs to,
+    size: int = 1  # the number of pages in the group,
+    first: bool = True  # and whether this is the first of them
 
 
 class Findings:
     """The passes over one run, in this order: `look`, `close`, `link`, `found`."""
 
     def __init__(self, run: int, *, complete: bool) -> None:
-        """`run`: the number of the newest."""
+        """`run`: the number of the newest run."""
         self._run, self.complete = run, complete
         self._kinds = bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
@@ -73,17 +73,17 @@ class Findings:
                 self.titles.add(origin(page.url), page.title)
 
     def close(self) -> None:
-        """Every page was seen."""
+        """End the first pass."""
         self.texts.close()
         self.titles.close()
         self.inbound = Inbound(self._kinds, LINKED)
 
     def link(self, edges: EdgeRow) -> None:
-        """The second pass: where every page of the run leads."""
+        """The second pass: the edges of every page of the run."""
         self.inbound.add(edges)
 
     def found(self, page: PageRow) -> Iterator[Found]:
-        """The third pass: what is to be told of a page. Pages in the order of the report."""
+        """The third pass: the findings of a page. Pages come in the order of the report."""
         if page.run != self._run or not page.outcome:
             return
         for rule in _RULES:
@@ -92,13 +92,13 @@ class Findings:
                     yield found._replace(new=self._is_new(found.code, page))
 
     def pages_in(self, code: Code) -> int:
-        """Pages that link to what a code is found of, or that are in its groups; 0 where neither is the matter."""
+        """Number of pages that link to the URLs with this finding, or are in its groups; 0 for other codes."""
         if code in GROUPED:
             return (self.texts if code is Code.DUPLICATE_CONTENT else self.titles).pages
         return sum(self.inbound.linking[kind] for kind, other in _BY_KIND.items() if other is code)
 
     def _is_new(self, code: Code, page: PageRow) -> bool:
-        """Whether it was not so in the run before. In a first run nothing is."""
+        """Whether the finding did not apply in the previous run. In a first run, no finding is new."""
         if self._run <= 1:
             return False
         if page.was is None:
@@ -115,12 +115,12 @@ class Findings:
     # -- the rules: what makes each finding -----------------------------------------------------------------
 
     def _linked(self, page: PageRow) -> Iterator[Found]:
-        """What links, redirects or sitemaps lead to, and should not."""
+        """URLs that links, redirects or sitemaps should not lead to."""
         kind = kind_of(page.outcome)
         code, links = _BY_KIND.get(kind), self.inbound.count[page.id]
         redirected = self.inbound.redirected[page.id]
         is_named = links or (kind in FAILED and (redirected or page.seed))
-        # What answered nothing is told whoever names it; but a canonical URL that fails is told of the page that names it.
+        # A URL that failed is reported however it was found, except as a canonical: then the page that names it is reported.
         if code and is_named:
             yield self._found(code, page, _answer(page))
 
@@ -137,11 +137,11 @@ class Findings:
 
     @staticmethod
     def _until_it_stays(hops: Sequence[int], moves: Sequence[bool]) -> Sequence[int]:
-        """Hops up to the first URL that does not redirect: what follows is its canonical."""
+        """The hops up to the first URL that does not redirect; the next hop would be its canonical."""
         return hops if all(moves) else hops[: moves.index(False) + 1]
 
     def _canonical(self, page: PageRow) -> Iterator[Found]:
-        """What a page names in place of itself."""
+        """Problems with the canonical URL of a page."""
         kind, target = kind_of(page.outcome), self.inbound.target[page.id]
         if kind is Kind.NOINDEX and target:
             yield Found(Code.NOINDEX_CANONICAL, page, "", hops=(target,))
@@ -153,7 +153,7 @@ class Findings:
             yield Found(code, page, f"{page.detail}: {WHY[other]}")
 
     def _named(self, page: PageRow) -> Iterator[Found]:
-        """What a sitemap names, and should not; or what nothing else names."""
+        """URLs that a sitemap should not contain, or that only a sitemap contains."""
         seed, listed = page.seed, is_listed(page.outcome)
         if seed is None or seed.kind is SeedKind.START:
             return
@@ -163,7 +163,7 @@ class Findings:
             yield self._found(Code.ORPHAN, page, "")
 
     def _grouped(self, page: PageRow) -> Iterator[Found]:
-        """What shares its text or title with other listed pages."""
+        """Pages that share their content or title with other listed pages."""
         if page.outcome != "listed":
             return
         site = origin(page.url)
@@ -202,7 +202,7 @@ _RULES: Final[Sequence[Callable[[Findings, PageRow], Iterator[Found]]]] = (
 
 
 def _answer(page: PageRow) -> str:
-    """What a person is told beside the status."""
+    """The detail of a failure, beside the status."""
     kind = kind_of(page.outcome)
     if kind in {Kind.MOVED, Kind.ROBOTS}:
         return page.detail
@@ -212,7 +212,7 @@ def _answer(page: PageRow) -> str:
 
 
 def _said(page: PageRow) -> str:
-    """The words of the outcome, and what stands beside it beyond the status."""
+    """The sentence for the outcome, with its detail beyond the status."""
     sort, _, reason = page.outcome.partition(":")
     words = says(f"failed:{reason}" if sort == "kept" else page.outcome)
     return words if page.detail in {"", str(page.status)} else f"{words}: {page.detail}"

@@ -1,7 +1,7 @@
-"""The passes over the rows of a state that gather a report. Pure: rows in, a `Report` out.
+"""The passes over the rows of a state that make a report. Pure: rows in, a `Report` out.
 
-No row is kept. Of each finding the first few are chosen while the rows go by, and the URLs of what they name by id are
-asked for at the end (`wanted`).
+No row is stored. The first few items of each finding are chosen during the passes, and the caller looks up the URLs of the
+ids in them at the end (`wanted`).
 """
 
 import heapq
@@ -19,14 +19,14 @@ from crawler.report.inbound import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, Report, Rule
 
-ITEMS: Final = 100  # of each finding, unless told otherwise
-RULES: Final = 100  # lines of robots.txt that are told
-COUNTED: Final = 10_000  # and that are counted
+ITEMS: Final = 100  # items of each finding, by default
+RULES: Final = 100  # lines of robots.txt in a report
+COUNTED: Final = 10_000  # lines of robots.txt that are counted
 
 
 @dataclass
 class _Picked:
-    """The first few of what is found under a code: the most linked, or the largest group, then in order of the URL."""
+    """The first few items with a code: the most linked ones or the largest groups first, then by URL."""
 
     count: int = 0
     new: int = 0
@@ -47,7 +47,7 @@ class _Picked:
             del self.members[left.group]
 
     def join(self, found: Found) -> None:
-        """One more of a group that was met."""
+        """Add a page to a group that is already known."""
         others = self.members.get(found.group if found.group is not None else -1)
         if others is not None and len(others) < FIRST:
             others.append(found.page.url)
@@ -58,9 +58,9 @@ class _Picked:
 
 @dataclass
 class _Rules:
-    """By which lines of robots.txt linked URLs are kept away."""
+    """Counts of linked URLs by the line of robots.txt that disallows them."""
 
-    counts: dict[str, list[int]] = field(default_factory=dict)  # URLs and links
+    counts: dict[str, list[int]] = field(default_factory=dict)  # by line: numbers of URLs and links
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, found: Found) -> None:
@@ -81,7 +81,7 @@ class Gathering:
     """`look` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
 
     def __init__(self, known: Known, *, most: int = ITEMS, findings_only: bool = False) -> None:
-        """`most`: items of each finding that are kept; 0 for all. `findings_only`: nothing else is wanted."""
+        """`most`: items of each finding to keep; 0 for all. `findings_only`: skip everything else."""
         run = known.run
         before = [other.number for other in known.runs if other.number < run.number]
         self._known, self._most, self._findings_only = known, most, findings_only
@@ -107,7 +107,7 @@ class Gathering:
         self._findings.link(edges)
 
     def pick(self, page: PageRow) -> None:
-        """The third pass. Pages in the order in which they are to be told."""
+        """The third pass. Pages come in the order of the report."""
         for found in self._findings.found(page):
             picked = self._picked.setdefault(found.code, _Picked())
             if found.first:
@@ -118,12 +118,12 @@ class Gathering:
                 self._rules.add(found)
 
     def wanted(self) -> set[int]:
-        """The ids whose URLs the report names."""
+        """The ids whose URLs the report needs."""
         shown = [found for picked in self._picked.values() for found in picked.shown()]
         return {number for found in shown for number in (*found.sources, *found.hops)}
 
     def report(self, names: Mapping[int, str]) -> Report:
-        """What was gathered. `names`: the URLs of what was `wanted`."""
+        """The finished report. `names`: the URLs of the ids in `wanted`."""
         overview, known = self._overview, self._known
         site_wide = {finding.code: finding for finding in of_the_site(known)}
         every = (site_wide.get(code) or self._finding(code, names) for code in Code)
@@ -150,7 +150,7 @@ class Gathering:
 
 
 def item_of(found: Found, names: Mapping[int, str], others: Sequence[str] = ()) -> Item:
-    """What was found, with URLs in place of ids. `others`: of its group."""
+    """A finding with URLs in place of ids. `others`: the other pages of its group."""
     sources = [names[number] for number in found.sources if number in names]
     hops = [names[number] for number in found.hops if number in names]
     if found.named_by:
@@ -163,7 +163,7 @@ def item_of(found: Found, names: Mapping[int, str], others: Sequence[str] = ()) 
 
 
 def of_the_site(known: Known) -> Iterator[Finding]:
-    """What is found of the site and not of a page."""
+    """Findings about the site as a whole, not about a page."""
     if known.traps:
         items = [
             Item(trap.example, detail=f"{SAYS.get(trap.kind, trap.kind)}: {trap.pattern}")

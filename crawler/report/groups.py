@@ -1,6 +1,6 @@
-"""Which texts occur more than once among very many, in eight bytes for each of them.
+"""Finds texts that occur more than once among very many, in eight bytes for each of them.
 
-Texts are told apart by a hash of 64 bits: among a million, two that only seem the same are one chance in 30 million.
+Texts are compared by a 64-bit hash: among a million, the probability of any collision is one in 30 million.
 """
 
 from array import array
@@ -9,7 +9,7 @@ from itertools import groupby
 
 
 class Groups:
-    """First every text is added, then `close` is called, and then each can be asked for."""
+    """Groups of equal texts: `add` every text, call `close`, then look up each with `group`."""
 
     def __init__(self) -> None:
         self._hashes = array("Q")
@@ -18,11 +18,11 @@ class Groups:
         self._met = bytearray()
 
     def add(self, *words: str) -> None:
-        """One more page with these."""
+        """Add a page with these words."""
         self._hashes.append(_hash(words))
 
     def close(self) -> None:
-        """Nothing more is added."""
+        """End adding."""
         for value, same in groupby(sorted(self._hashes)):
             size = sum(1 for _ in same)
             if size > 1:
@@ -33,11 +33,11 @@ class Groups:
 
     @property
     def pages(self) -> int:
-        """All that share their words with another."""
+        """Number of pages that share their words with another."""
         return sum(self._sizes)
 
     def group(self, *words: str) -> tuple[int, int] | None:
-        """The group of these words and how many are in it; None if nobody shares them."""
+        """The group of these words, and its number of pages; None if only one page has them."""
         value = _hash(words)
         place = bisect_left(self._repeated, value)
         if place == len(self._repeated) or self._repeated[place] != value:
@@ -45,7 +45,7 @@ class Groups:
         return place, self._sizes[place]
 
     def is_first(self, group: int) -> bool:
-        """Whether this is asked of the group for the first time."""
+        """Whether this is the first call for the group."""
         known, self._met[group] = self._met[group], 1
         return not known
 

@@ -1,7 +1,7 @@
-"""Who links to what: one pass over all edges of a run, in memory that grows by a few bytes a URL.
+"""Inbound links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
 
-Counts are an array by id; of URLs that may be findings the first pages that link to them are remembered, too. An
-inverse table in the state would cost a row for each link.
+Counts are an array by id; for URLs that may be findings, the first pages that link to them are stored too. An inverse
+table in the state would need a row for each link.
 """
 
 from array import array
@@ -11,31 +11,31 @@ from typing import Final
 
 from crawler.model.rows import EdgeRow
 
-FIRST: Final = 8  # pages that link to a URL, by name
-LONGEST: Final = 20  # hops of a chain
+FIRST: Final = 8  # linking pages that are stored for a URL
+LONGEST: Final = 20  # most hops of a chain
 _NONE: Final = array("I", bytes(4 * FIRST))
 
 
 def numbers(size: int) -> "array[int]":
-    """So many zeros, four bytes each."""
+    """An array of `size` zeros, four bytes each."""
     return array("I", bytes(4 * size))
 
 
 class Inbound:
-    """Links, redirects and canonicals, seen from where they lead to."""
+    """Links, redirects and canonicals, by target."""
 
     def __init__(self, kinds: bytearray, told: frozenset[int]) -> None:
-        """`kinds`: by id what each URL is, 0 for none of this run. `told`: those of which it is remembered who links."""
+        """`kinds`: the kind of each URL by id, 0 if not in this run. `told`: kinds whose linking pages are stored."""
         self._kinds, self._told = kinds, told
         self._slot, self._sources = numbers(len(kinds)), array("I", _NONE)
-        self.count = numbers(len(kinds))  # pages that link to it, itself apart
-        self.target = numbers(len(kinds))  # where it redirects to, or its canonical
-        self.redirected = numbers(len(kinds))  # a URL that redirects to it
-        self.pages = 0  # that link anywhere
+        self.count = numbers(len(kinds))  # other pages that link to it
+        self.target = numbers(len(kinds))  # its redirect target or canonical
+        self.redirected = numbers(len(kinds))  # the first URL that redirects to it
+        self.pages = 0  # pages with links
         self.linking: Counter[int] = Counter()  # pages that link to a URL of that kind
 
     def add(self, row: EdgeRow) -> None:
-        """All that leads away from one URL."""
+        """Add the links, redirect and canonical of one URL."""
         met: set[int] = set()
         kinds, count, told, size = self._kinds, self.count, self._told, len(self._kinds)
         for link in row.links:
@@ -67,12 +67,12 @@ class Inbound:
         self._sources[slot + self.count[to]] = source
 
     def sources(self, number: int) -> Sequence[int]:
-        """The first pages that link to it, in the order in which they came."""
+        """The first pages that link to it, in the order in which they were added."""
         slot = self._slot[number]
         return self._sources[slot : slot + min(FIRST, self.count[number])].tolist() if slot else []
 
     def chain(self, number: int, longest: int = LONGEST) -> tuple[Sequence[int], bool]:
-        """Where it leads to, hop by hop, and whether that meets itself."""
+        """The redirects and canonicals from a URL, hop by hop, and whether they form a loop or exceed `longest`."""
         hops: list[int] = []
         at = self.target[number]
         while at and at != number and at not in hops and len(hops) < longest:

@@ -1,4 +1,4 @@
-"""What an outcome means to a finding: a few kinds, so that what a million URLs are fits into a million bytes."""
+"""Classifies outcomes into a few kinds for findings, so that the kinds of a million URLs fit into a million bytes."""
 
 from enum import IntEnum
 from functools import lru_cache
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Kind(IntEnum):
-    """What a URL is. The values from `BROKEN` to `LOOP` are failures."""
+    """The kind of a URL. The values from `BROKEN` to `LOOP` are failures."""
 
     ABSENT = 0  # not found in this run
     OPEN = 1
@@ -19,13 +19,13 @@ class Kind(IntEnum):
     ROBOTS = 8
     NOINDEX = 9
     CANONICAL = 10
-    DROPPED = 11  # not listed for what the page is: empty, a duplicate, a soft 404
-    CHOSEN = 12  # not listed since the settings say so, or since it is no page of this site
+    DROPPED = 11  # not listed because of its content: empty, a duplicate, a soft 404
+    CHOSEN = 12  # not listed because of the settings, or because it is on another site
 
 
 FAILED: Final = frozenset({Kind.BROKEN, Kind.SERVER_ERROR, Kind.UNREACHABLE, Kind.LOOP})
 LINKED: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX}
-"""Those of which it matters who links to them."""
+"""Kinds for which the linking pages are reported."""
 
 _FAILURES: Final = {
     "not-found": Kind.BROKEN,
@@ -35,7 +35,7 @@ _FAILURES: Final = {
     "redirect": Kind.LOOP,
     "redirect-loop": Kind.LOOP,
     "redirects": Kind.LOOP,
-}  # anything else: no usable answer
+}  # other codes: no usable response
 _UNLISTED: Final = {
     "robots": Kind.ROBOTS,
     "robots-down": Kind.UNREACHABLE,
@@ -46,7 +46,7 @@ _UNLISTED: Final = {
     "soft-404": Kind.DROPPED,
     "empty": Kind.DROPPED,
     "duplicate": Kind.DROPPED,
-}  # anything else: as the settings say
+}  # other codes: not listed because of the settings
 WHY: Final = {
     Kind.BROKEN: "it is not found",
     Kind.SERVER_ERROR: "the server fails there",
@@ -62,7 +62,7 @@ WHY: Final = {
 
 @lru_cache(maxsize=256)
 def kind_of(outcome: str) -> Kind:
-    """The kind of an outcome by its code; what is open has none."""
+    """The kind of an outcome by its code; an empty code means open."""
     sort, _, reason = outcome.partition(":")
     match sort:
         case "":
@@ -78,5 +78,5 @@ def kind_of(outcome: str) -> Kind:
 
 
 def is_listed(outcome: str) -> bool:
-    """Whether the sitemap has it, also for now only."""
+    """Whether the URL is in the sitemap, including failing pages that stay listed for a while."""
     return outcome == "listed" or outcome.startswith("kept:")

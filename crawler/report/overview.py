@@ -1,6 +1,6 @@
-"""What a site looks like as a whole: how deep, which folders, statuses, dates, the slowest and the largest pages.
+"""Statistics of a whole site: depths, folders, statuses, dates, the slowest and the largest pages.
 
-Fed with every page once, in bounded memory: a site that makes up folders without end fills one bucket with them.
+Takes every page once, in bounded memory: beyond a limit, all further folders are counted as one.
 """
 
 import heapq
@@ -16,11 +16,11 @@ from crawler.model.rows import PageRow
 from crawler.report.kinds import FAILED, Kind, is_listed, kind_of
 from crawler.report.words import folders_of
 
-FOLDERS: Final = 10_000  # that are told apart
+FOLDERS: Final = 10_000  # folders that are counted separately
 SHOWN: Final = 60  # folders in a report
-DEEPEST: Final = 50  # clicks; what lies deeper counts as that
-MOST: Final = 20  # slowest, and largest
-CROWDED: Final = 0.9  # of all URLs in one folder: its own folders say more
+DEEPEST: Final = 50  # clicks; deeper pages are counted here too
+MOST: Final = 20  # number of slowest and of largest pages to keep
+CROWDED: Final = 0.9  # if this fraction of all URLs is in one folder, its subfolders are shown
 ELSEWHERE: Final = "(more)"
 DAY: Final = 86_400  # seconds
 _OFF_SITE: Final = "unlisted:offsite"
@@ -36,7 +36,7 @@ class Folder(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A URL and its milliseconds, or bytes."""
+    """A URL with its milliseconds or bytes."""
 
     url: str
     value: int
@@ -44,7 +44,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """The largest of many numbers, and what is usual."""
+    """The largest of many numbers, and typical ones."""
 
     median: int
     p95: int
@@ -53,7 +53,7 @@ class Extremes:
 
 @lru_cache(maxsize=4_096)
 def _month(day: int) -> str:
-    """Of a day since the epoch."""
+    """The month of a day, which is given in days since the epoch."""
     return datetime.fromtimestamp(day * DAY, UTC).strftime("%Y-%m")
 
 
@@ -79,7 +79,7 @@ class _Largest:
 
 
 class _FolderCounts:
-    """By name, in bounded memory."""
+    """Counts by folder, in bounded memory."""
 
     def __init__(self) -> None:
         self._counts: dict[str, list[int]] = {}
@@ -93,7 +93,7 @@ class _FolderCounts:
         counts[2] += failed
 
     def told(self) -> list[Folder]:
-        """The largest first; the rest is one."""
+        """The largest folders first; the rest are combined."""
         every = [Folder(name, *counts) for name, counts in self._counts.items()]
         every.sort(key=lambda folder: (-folder.urls, folder.name))
         rest = every[SHOWN:]
@@ -111,15 +111,17 @@ class Overview:
     site: str  # origin
     depths: Counter[int] = field(default_factory=Counter)  # listed pages
     statuses: Counter[int] = field(default_factory=Counter)
-    sources: Counter[str] = field(default_factory=Counter)  # of the dates of listed pages; "none"
-    months: Counter[str] = field(default_factory=Counter)  # of the same: 2026-11
+    sources: Counter[str] = field(
+        default_factory=Counter
+    )  # of the dates of listed pages; "none" without a date
+    months: Counter[str] = field(default_factory=Counter)  # of the dates of listed pages: 2026-11
     _first: _FolderCounts = field(default_factory=_FolderCounts)
     _second: _FolderCounts = field(default_factory=_FolderCounts)
     _slow: _Largest = field(default_factory=_Largest)
     _large: _Largest = field(default_factory=_Largest)
 
     def look(self, page: PageRow) -> None:
-        """One more page."""
+        """Count a page."""
         if page.run != self.run or page.outcome == _OFF_SITE:
             return
         listed, kind = is_listed(page.outcome), kind_of(page.outcome)
@@ -143,19 +145,19 @@ class Overview:
             self.months[_month(page.lastmod // DAY)] += 1
 
     def folders(self) -> Sequence[Folder]:
-        """By first folder, the largest first; by the first two where nearly all lie in one."""
+        """Top-level folders, the largest first; two levels if nearly all URLs are in one folder."""
         first = self._first.told()
         every = sum(folder.urls for folder in first)
         return self._second.told() if first and first[0].urls > CROWDED * every else first
 
     @property
     def slowest(self) -> Extremes | None:
-        """In milliseconds, from the request to the last byte."""
+        """Response times in milliseconds, from the request to the last byte."""
         return self._slow.told()
 
     @property
     def largest(self) -> Extremes | None:
-        """In bytes, decoded."""
+        """Sizes in bytes, decoded."""
         return self._large.told()
 
     def lastmod(self) -> Mapping[str, Mapping[str, int]]:

@@ -1,7 +1,7 @@
 """Makes text from the network safe for terminals and logs.
 
-Invisible and control characters become visible escapes. Markup of rich is not escaped: such text is passed to rich only in
-`rich.text.Text`, which is not interpreted.
+Invisible and control characters become visible escapes. Rich markup is not escaped: such text is passed to rich only in
+`rich.text.Text`, which does not interpret it.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The report of a run: one object, from which every form is made. Values only; `gathering` makes them.
 
-What a report shows is cut to the first few of each, and says how many more there are.
+Lists are cut to their first few items, with the number of those left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ from crawler.report.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One URL of a finding; where the code is of groups, the first of a group, with the others as `sources`."""
+    """One URL of a finding. If the finding is about groups: the first page of a group, with the others in `sources`."""
 
     url: str
     status: int | None = None
     detail: str = ""
     links: int = 0  # pages that link to it
-    sources: Sequence[str] = ()  # the first of them, or what else names it
+    sources: Sequence[str] = ()  # the first of these pages, or what else names it
     new: bool = False
     site_wide: bool = False  # nearly every page links to it
     size: int = 1  # pages of the group
@@ -31,23 +31,23 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """All that is found under one code."""
+    """All items with one code."""
 
     code: Code
     count: int
     new: int = 0
-    links: int = 0  # to all of them
-    pages: int = 0  # that hold those links; of groups, all pages in them
+    links: int = 0  # to all items
+    pages: int = 0  # with these links; for groups, all their pages
     items: Sequence[Item] = ()
 
     @property
     def more(self) -> int:
-        """That are not shown."""
+        """Number of items that are not shown."""
         return self.count - len(self.items)
 
     @property
     def says(self) -> str:
-        """One sentence, with its consequences in numbers."""
+        """One sentence about the finding, with its numbers."""
         if self.code in GROUPED:
             return f"{self.code.says} {counted(self.pages, 'page')} in all."
         if not self.links:
@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line of robots.txt, and what it keeps away."""
+    """A line of robots.txt, and the URLs that it disallows."""
 
     line: str
     urls: int
@@ -69,7 +69,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a report needs to be told beside the rows of pages."""
+    """The input of a report besides the rows of pages."""
 
     site: str  # origin
     run: RunRow
@@ -78,9 +78,9 @@ class Known:
     traps: Sequence[Trap] = ()
     lies: Mapping[str, str] = field(
         default_factory=dict
-    )  # origins whose Last-Modified is not believed, and why
-    robots_line: str | None = None  # that robots.txt should have
-    robots_names: bool | None = None  # whether it has it; None: not known
+    )  # origins whose Last-Modified is not trusted, and why
+    robots_line: str | None = None  # the Sitemap line that robots.txt should have
+    robots_names: bool | None = None  # whether robots.txt has that line; None: unknown
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version
     robots_ignored: bool = False
@@ -88,7 +88,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run, told. What is not known is None."""
+    """The report of a run. Unknown values are None."""
 
     known: Known
     findings: Sequence[Finding]
@@ -102,11 +102,11 @@ class Report:
     rules: Sequence[Rule]
 
     def cut(self, most: int) -> "Report":
-        """The same with no more than `most` items of each finding; 0 for all there are."""
+        """The same report with at most `most` items of each finding; 0 for all."""
         if not most:
             return self
         return replace(self, findings=[replace(one, items=one.items[:most]) for one in self.findings])
 
     def finding(self, code: Code) -> Finding | None:
-        """What was found under a code."""
+        """The finding with a code, if there is one."""
         return next((finding for finding in self.findings if finding.code is code), None)

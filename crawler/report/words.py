@@ -9,12 +9,12 @@ UNITS: Final = ("kB", "MB", "GB", "TB")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 URL`, `1,170 URLs`; `many` where the plural is no plain s."""
+    """`1 URL`, `1,170 URLs`; `many`: the plural, if it is not formed with s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def size(count: int) -> str:
-    """Bytes as people read them, in powers of ten: `14.2 kB`."""
+    """A number of bytes for people, in powers of ten: `14.2 kB`."""
     if count < 1_000:
         return f"{count} B"
     amount, unit = count / 1_000, UNITS[0]
@@ -31,7 +31,7 @@ def minute(seconds: float) -> str:
 
 
 def iso(seconds: float | None) -> str | None:
-    """A moment (seconds since the epoch) by ISO 8601, in UTC."""
+    """A moment (seconds since the epoch) in ISO 8601 format, UTC."""
     if seconds is None:
         return None
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -43,12 +43,12 @@ def short(url: str, site: str) -> str:
 
 
 def shortened(text: str, site: str) -> str:
-    """The same for every URL in a sentence, where it stands at the beginning of a word."""
+    """A sentence in which `short` is applied to every URL at the beginning of a word."""
     return " ".join(short(word, site) for word in text.split(" "))
 
 
 def folders_of(url: str, site: str) -> tuple[str, str]:
-    """The first folder of a URL, and its first two: `/docs/`, `/docs/api/`; a page on top is in `/`."""
+    """The first folder of a URL, and its first two: `/docs/`, `/docs/api/`; a top-level page is in `/`."""
     home = origin(url)
     path = url[len(home) :].partition("?")[0]
     first, slash, rest = path[1:].partition("/")

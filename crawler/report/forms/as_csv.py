@@ -1,6 +1,6 @@
-"""A report, or a list, as CSV (RFC 4180): UTF-8, a header always, and no cell that a spreadsheet would calculate.
+"""A report, or a list, as CSV (RFC 4180): UTF-8, always with a header, and safe from formula injection.
 
-Titles and URLs come from the site: a cell that begins as a formula does gets a leading apostrophe.
+Titles and URLs come from the site: a cell that begins like a formula gets a leading apostrophe.
 """
 
 import csv
@@ -15,7 +15,7 @@ _FORMULA: Final = frozenset("=+-@\t\r")
 
 
 def rendered(report: Report) -> str:
-    """A row for each item and each page that links to it; an item that nothing names has one."""
+    """The whole file: a row for each item and each page that links to it; an item without such pages has one row."""
     return "".join(line(row) for row in (FIELDS, *_rows(report)))
 
 
@@ -31,7 +31,7 @@ def _cells(item: Item) -> Sequence[Any]:
 
 
 class _Echo:
-    """A file that hands back what is written to it, which a `csv.writer` then returns."""
+    """A file whose `write` returns the text, which the `csv.writer` then returns."""
 
     @staticmethod
     def write(text: str) -> str:
@@ -48,7 +48,7 @@ def line(cells: Sequence[Any]) -> str:
 
 
 def cell(value: str) -> str:
-    """A text as a spreadsheet may see it: one that begins as a formula is told to be text. No lone surrogates."""
+    """A text that is safe in a spreadsheet: never read as a formula, and without lone surrogates."""
     text = masked(value)
     if not text.isascii() or "\0" in text:
         text = text.replace("\0", "").encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,8 @@
 """A report as one HTML file: no network, readable without scripts, printable, under 2 MB for any site.
 
-Everything from the network is text: Jinja2 escapes it, controls and bidi marks are made visible, and only http(s) URLs
-become links. A policy in the file lets no other style or script run than its own, by hash. Template, style and script
-are files beside this module; Jinja2 is imported only when a report is written.
+Everything from the network is escaped by Jinja2, control characters and bidi marks are made visible, and only http(s) URLs
+become links. A Content-Security-Policy in the file allows only its own style and script, by hash. Template, style and
+script are files beside this module; Jinja2 is imported only when a report is written.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ from crawler.report.report import Report
 from crawler.report.words import counted, minute, short, shortened, size
 
 LARGEST: Final = 2_000_000  # bytes of the file
-FEWER: Final = (100, 40, 15, 5, 1)  # rows of a table, until the file is small enough
+FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough
 SHOWN: Final = 120  # characters of a URL or a detail
 TITLE: Final = 400  # characters of a tooltip
-LONGEST_LINK: Final = 2_100  # characters of a URL that is a link
+LONGEST_LINK: Final = 2_100  # characters; a longer URL is not made a link
 DOCS: Final = "https://github.com/sitemap-crawler/sitemap-crawler/blob/main/docs/report.md"
-RUNS: Final = 30  # shown
+RUNS: Final = 30  # most runs to show
 KINDS: Final = (
     ("listed", "Listed"),
     ("kept", "Kept"),
@@ -43,7 +43,7 @@ OFFSITE: Final = "unlisted:offsite"
 
 
 def rendered(report: Report) -> str:
-    """The whole file. With fewer rows, if it would be too large."""
+    """The whole file, with fewer rows if it would be too large."""
     page = _environment(report.known.site).from_string(_file("page.html.j2"))
     text = ""
     for most in FEWER:
@@ -74,7 +74,7 @@ def _environment(site: str) -> Environment:
         return printable(short(masked(url), site), SHOWN)
 
     def href(url: str) -> str:
-        """Where a link leads; empty where none is to be made."""
+        """The target of a link; empty if the URL must not be a link."""
         is_web = url.startswith(("http://", "https://")) and url.isascii() and url.isprintable()
         return url if is_web and len(url) <= LONGEST_LINK and masked(url) == url else ""
 
@@ -95,7 +95,7 @@ def _environment(site: str) -> Environment:
 
 
 def _told(report: Report) -> Mapping[str, Any]:
-    """All that the template names."""
+    """The variables of the template."""
     known, by_code = report.known, {finding.code.value: finding for finding in report.findings}
     return {
         "report": report,
@@ -135,12 +135,12 @@ _SECTIONS: Final = (
 def _says(code: str) -> str:
     try:
         return says(code)
-    except ValueError:  # of a newer version
+    except ValueError:  # a code of a newer version
         return printable(code)
 
 
 def _outcomes(outcomes: Mapping[str, int]) -> Sequence[tuple[str, Sequence[tuple[str, int]]]]:
-    """By kind, the most frequent first."""
+    """Outcomes by kind, the most frequent first."""
     every = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
     return [
         (words, rows)
@@ -154,7 +154,7 @@ def _sum(outcomes: Mapping[str, int], kind: str) -> int:
 
 
 def _charts(report: Report) -> Mapping[str, Markup]:
-    """The charts that there is something to draw of. Their labels are escaped in `svg`."""
+    """The charts for which there is data. Their labels are escaped in `svg`."""
     runs = list(report.known.runs)[-RUNS:]
     lines: dict[str, list[float | None]] = {
         "listed": [run.publication.urls if run.publication else run.counted("listed") for run in runs],
@@ -196,7 +196,7 @@ def _folders(folders: Sequence[Folder]) -> list[svg.Part]:
 
 
 def _shade(folder: Folder) -> int:
-    """0: nothing failed; 1 up to 5 %, 2 up to a quarter, 3 more."""
+    """The shade of a folder by its share of failures. 0: none; 1: up to 5 %; 2: up to 25 %; 3: more."""
     share = folder.failed / folder.urls
     return 0 if not share else 1 if share <= 0.05 else 2 if share <= 0.25 else 3
 

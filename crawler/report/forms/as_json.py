@@ -1,7 +1,7 @@
 """A report as JSON: the object that docs/report.schema.json describes.
 
-Texts are exact and escaped by the writer; what is not known is null and never missing. Keys may be added; anything
-else that changes raises `SCHEMA`.
+Texts are unchanged and escaped by the writer; unknown values are null, never missing. Keys may be added; any other change
+of the format increases `SCHEMA`.
 """
 
 import json
@@ -20,7 +20,7 @@ SCHEMA: Final = 1
 
 
 def rendered(report: Report) -> str:
-    """The text of the file: ASCII, and no secret of a URL."""
+    """The text of the file: ASCII, with credentials in URLs masked."""
     return json.dumps(_masked(as_json(report)), indent=1) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""A report as Markdown, for job summaries and comments: a table of findings, and the first items of each, folded.
+"""A report as Markdown, for job summaries and comments: a table of findings, and the first items of each, collapsed.
 
-It stays below `ROOM`, since a comment on GitHub takes 65,536 characters. Text from the network stands in code spans, in
-which nothing is markup, and is made printable first.
+It is shorter than `ROOM`, since a comment on GitHub is limited to 65,536 characters. Text from the network is made
+printable and put in code spans, in which it is not read as markup.
 """
 
 import re
@@ -15,7 +15,7 @@ from crawler.report.report import Finding, Item, Report
 from crawler.report.words import minute, shortened
 
 ROOM: Final = 60_000  # characters
-ITEMS: Final = 20  # of each finding
+ITEMS: Final = 20  # items of each finding
 LONGEST: Final = 200  # characters of a URL or a detail
 CUT: Final = "\nThe rest did not fit: see `sitemap-crawler report`.\n"
 _TICKS: Final = re.compile(r"`+")
@@ -79,7 +79,7 @@ def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """A code span, whatever is in the text: a fence longer than any within, no line breaks, no column of a table."""
+    """A code span, safe for any text: its fence is longer than any in the text, and `|` is replaced."""
     text = text.replace("|", "¦") or " "
     fence = "`" * (max((len(ticks) for ticks in _TICKS.findall(text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""

@@ -1,4 +1,4 @@
-"""A report as plain text, for a terminal or a pipe: findings, the worst first. Text from the network is made printable."""
+"""A report as plain text, for a terminal or pipe: findings, the most severe first. Text from the network is made printable."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,7 +10,7 @@ from crawler.report.report import Finding, Item, Report
 from crawler.report.words import counted, minute, shortened
 
 LONGEST: Final = 200  # characters of a URL or a detail
-SOURCES: Final = 2  # shown beside an item
+SOURCES: Final = 2  # linking pages shown for an item
 
 
 def rendered(report: Report) -> str:
@@ -42,7 +42,7 @@ UNFINISHED: Final = (
 
 
 def standing(report: Report) -> str:
-    """How far the run came."""
+    """The status of the run."""
     run = report.known.run
     if run.refused:
         return "complete, not published"
@@ -63,7 +63,7 @@ def balance(report: Report) -> list[str]:
 
 
 def difference(report: Report) -> str:
-    """`+3 -1 ~20`; what an unfinished run cannot tell is left out."""
+    """`+3 -1 ~20`: URLs added, removed, changed; numbers that an unfinished run does not know are left out."""
     changes = report.changes
     if not changes.added.count + changes.removed.count + changes.dated.count:
         return "unchanged"
@@ -103,7 +103,7 @@ def _items(finding: Finding, site: str) -> Iterator[str]:
 
 
 def linked(item: Item, site: str, code: Code) -> str:
-    """Who names it: `linked from 5 pages: /a, /b, and 3 more`."""
+    """Where the URL was found: `linked from 5 pages: /a, /b, and 3 more`."""
     shown = ", ".join(_shown(source, site) for source in item.sources[:SOURCES])
     if code in GROUPED:
         rest = item.size - 1 - min(SOURCES, len(item.sources))
@@ -119,7 +119,7 @@ def linked(item: Item, site: str, code: Code) -> str:
 
 
 def site_wide(item: Item) -> str:
-    """What is to be said where nearly every page has the link."""
+    """The note for a link that is on nearly every page."""
     return f"linked from {counted(item.links, 'page')}, nearly all: the template"
 
 

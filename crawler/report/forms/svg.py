@@ -1,7 +1,7 @@
 """Charts as inline SVG: numbers and labels in, markup out. Pure.
 
-No `style` attributes, which the policy of the page refuses: presentation attributes and classes only. Each chart has a
-`<title>` for readers who do not see it, and every number in one also stands in a table of the page.
+Only presentation attributes and classes are used, since the policy of the page blocks `style` attributes. Each chart has a
+`<title>` for screen readers, and the page also has every number in a table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,9 +9,9 @@ from html import escape
 from typing import Final, NamedTuple
 
 WIDTH: Final = 960
-CHARACTER: Final = 7.2  # units, of a label of 12
+CHARACTER: Final = 7.2  # average width in units, in a label of font size 12
 LINE: Final = 18
-SHORTEST: Final = 5  # characters of a label that is cut
+SHORTEST: Final = 5  # fewest characters of a shortened label
 
 
 class Part(NamedTuple):
@@ -33,7 +33,7 @@ class Box(NamedTuple):
 
 
 def stacked(parts: Sequence[Part], title: str, height: int = 34) -> str:
-    """One bar of all parts, each as wide as its share; a part too small for its number has none."""
+    """One bar of all parts, each as wide as its share; the number is left out where it does not fit."""
     whole = sum(part.value for part in parts) or 1
     gaps, x, inner = 2 * (len(parts) - 1), 0.0, list[str]()
     for part in parts:
@@ -45,7 +45,7 @@ def stacked(parts: Sequence[Part], title: str, height: int = 34) -> str:
 
 
 def bars(parts: Sequence[Part], title: str) -> str:
-    """A horizontal bar for each part, with its label before and its number behind."""
+    """A horizontal bar for each part, between its label and its number."""
     most = max((part.value for part in parts), default=0) or 1
     left = max((_length(part.label) for part in parts), default=0) + 10
     right = max((_length(f"{part.value:,}") for part in parts), default=0) + 10
@@ -61,7 +61,7 @@ def bars(parts: Sequence[Part], title: str) -> str:
 
 
 def treemap(parts: Sequence[Part], title: str, height: int = 320) -> str:
-    """A rectangle for each part, its area the share, as square as can be. The largest first."""
+    """A rectangle for each part, the largest first: its area is the share, its shape as square as possible."""
     shown = [part for part in parts if part.value > 0]
     boxes = squarified([part.value for part in shown], Box(0, 0, WIDTH, height))
     return _svg(
@@ -76,7 +76,7 @@ def treemap(parts: Sequence[Part], title: str, height: int = 320) -> str:
 
 
 def line(values: Sequence[float | None], title: str, width: int = 300, height: int = 70) -> str:
-    """A line over equal steps; where a value is not known, it has a gap."""
+    """A line over equal steps, with a gap for each unknown value."""
     known = [value for value in values if value is not None]
     most = max(known, default=0) or 1
     step = (width - 12) / max(1, len(values) - 1)
@@ -90,7 +90,7 @@ def line(values: Sequence[float | None], title: str, width: int = 300, height: i
 
 
 def squarified(values: Sequence[float], room: Box) -> list[Box]:
-    """Rectangles of the areas of `values` (falling), which fill `room` (Bruls, Huizing, van Wijk 2000)."""
+    """Rectangles that fill `room`, with the areas `values`, in descending order (Bruls, Huizing, van Wijk 2000)."""
     scale = room.width * room.height / (sum(values) or 1)
     areas, boxes = [value * scale for value in values], list[Box]()
     while areas:
@@ -104,13 +104,13 @@ def squarified(values: Sequence[float], room: Box) -> list[Box]:
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """The least square of the rectangles in a row along `side`, as a ratio from 1 on."""
+    """The largest aspect ratio (at least 1) of the rectangles in a row along `side`."""
     whole = sum(row) or 1e-9
     return max(max(side**2 * area, whole**2) / max(min(side**2 * area, whole**2), 1e-9) for area in row)
 
 
 def _row(row: Sequence[float], room: Box) -> tuple[list[Box], Box]:
-    """The rectangles of a row along the shorter side, and the room that is left."""
+    """The rectangles of a row along the shorter side, and the remaining area."""
     x, y, width, height = room
     boxes = []
     if width >= height:
@@ -142,13 +142,13 @@ def _filled(box: Box, part: Part, tip: str, lines: Sequence[str]) -> str:
 
 
 def _one_line(part: Part, box: Box) -> Sequence[str]:
-    """The label and the number, or the number, or nothing."""
+    """The label and the number, or only the number, or nothing, as space permits."""
     texts = (f"{part.label} {part.value:,}", f"{part.value:,}")
     return [text for text in texts if _length(text) + 10 < box.width][:1]
 
 
 def _two_lines(part: Part, box: Box) -> Sequence[str]:
-    """The label, cut where it must be, and the number; nothing where hardly a word fits."""
+    """The label, shortened if necessary, and the number; nothing if there is too little space."""
     room = int((box.width - 10) / CHARACTER)
     if box.height < LINE or (room < len(part.label) and room < SHORTEST):
         return []
