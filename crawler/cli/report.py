@@ -1,4 +1,4 @@
-"""`report`: what a crawl found wrong with a site, from its state; and the reports that `crawl` writes at its end."""
+"""`report`: shows the findings about a site from the state, and renders the reports that `crawl` writes at its end."""
 
 import click
 
@@ -12,11 +12,11 @@ from crawler.report.gathering import ITEMS
 from crawler.report.report import Report
 from crawler.settings.sections import Settings
 
-SHOWN = 10  # items of each finding on stdout, unless told otherwise
+SHOWN = 10  # items of each finding on stdout, by default
 
 
 async def show_report(settings: Settings, *, form: str, most: int | None) -> Exit:
-    """The whole of `report`. Exit 8 for what --fail-on names."""
+    """Run `report`. Exit 8 if there is a finding of --fail-on."""
     reports.check(settings)
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)

@@ -1,4 +1,4 @@
-"""The report at the end of `crawl`: gathered for the summary, for the files of --report and for --fail-on."""
+"""The report at the end of `crawl`: made for the summary, the files of --report and --fail-on."""
 
 import shlex
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from crawler.sitemap.publish.publish import Published
 
 
 async def report_of(job: Job, published: Published | None = None) -> Report | None:
-    """The report of the run that `job` has just ended; None if nobody wants one."""
+    """The report of the run that `job` has just ended; None if it is not needed."""
     settings = job.settings
     is_wanted = settings.report.report or settings.report.fail_on
     if not is_wanted and (settings.log.quiet or noted.first):
-        return None  # whoever interrupts does not want to wait for it
+        return None  # after an interruption, the program should exit quickly
     known = await reports.known_of(
         job.frontier,
         settings,
@@ -30,7 +30,7 @@ async def report_of(job: Job, published: Published | None = None) -> Report | No
 
 
 def finding_lines(report: Report | None) -> Sequence[FindingLine]:
-    """What the summary says of it, the worst first."""
+    """The findings in the summary, the most severe first."""
     if report is None:
         return ()
     return [

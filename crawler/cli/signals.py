@@ -39,7 +39,7 @@ class Noted:
         """Restores the previous handlers."""
         while self._before:
             number, handler = self._before.popitem()
-            signal.signal(number, handler or signal.SIG_DFL)  # type: ignore[arg-type]  # what signal() gave us
+            signal.signal(number, handler or signal.SIG_DFL)  # type: ignore[arg-type]  # the return value of signal()
 
     @property
     def word(self) -> str:

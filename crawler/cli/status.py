@@ -18,7 +18,7 @@ from crawler.settings.sections import Settings
 def show_status(settings: Settings, alive: float | None = None) -> Exit:
     """Prints the counts of the newest run. Exit 3 if there is no state.
 
-    `alive`: exit 8 if the run is unfinished and has made no progress for so many seconds.
+    `alive`: exit 8 if the run is unfinished and has made no progress for that many seconds.
     """
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)
