@@ -3,7 +3,7 @@
 import gzip
 import io
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,22 @@ def index(*paths: str) -> bytes:
     )
 
 
+OPENED: list[SqliteFrontier] = []
+
+
+def in_memory() -> SqliteFrontier:
+    OPENED.append(SqliteFrontier(":memory:"))
+    return OPENED[-1]
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """From 3.13 on, a connection that is left to the garbage collector is a warning."""
+    yield
+    while OPENED:
+        OPENED.pop()._connection.close()
+
+
 @dataclass
 class World:
     """A site of sitemaps that is never asked out of turn. `frontier` outlives a reader that died."""
@@ -54,7 +70,7 @@ class World:
     asked: list[str] = field(default_factory=list)
     slots: int = 0
     forbidden: str = ""
-    frontier: SqliteFrontier = field(default_factory=lambda: SqliteFrontier(":memory:"))
+    frontier: SqliteFrontier = field(default_factory=in_memory)
 
     async def fetch(self, request: Request) -> Reply:
         assert request.limit == MAX_BYTES

@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -43,7 +43,7 @@ def small_site() -> Site:
 
 
 def outcomes(folder: Path, origin: str) -> dict[str, str]:
-    with sqlite3.connect(folder / "s.db") as db:
+    with closing(sqlite3.connect(folder / "s.db")) as db:
         rows = db.execute("SELECT url, outcome FROM url").fetchall()
     return {url.removeprefix(origin): outcome for url, outcome in rows}
 

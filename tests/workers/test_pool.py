@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -319,10 +320,10 @@ def test_what_a_worker_says_wrong_is_refused_or_does_no_harm(outcome: Outcome, d
         assert host(link.url)
         assert not scope("http://x.example/").belongs(link.url) or host(link.url) == "x.example"
     row = settled_row(Settlement(held, seen.verdict, ()), LinkIds(), 0.0)
-    db = sqlite3.connect(":memory:")
-    stored = db.execute(
-        "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]
-    ).fetchone()
+    with closing(sqlite3.connect(":memory:")) as db:
+        stored = db.execute(
+            "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]
+        ).fetchone()
     assert len(stored) == len(row)
     json.dumps(row, allow_nan=False).encode()
 
