@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
+
+from synthetic import answers
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "ratchet.json"
@@ -87,15 +88,10 @@ def ratio(unit: str, work: Path) -> float:
 def serve() -> subprocess.Popen[bytes]:
     """The site, once it answers."""
     server = subprocess.Popen([sys.executable, str(HERE / "synthetic.py"), str(PAGES), "--port", str(PORT)])
-    for _ in range(200):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{PORT}/").read()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return server
-    server.kill()
-    sys.exit("the site did not start")
+    if not answers(f"http://127.0.0.1:{PORT}/"):
+        server.kill()
+        sys.exit("the site did not start")
+    return server
 
 
 def measured(unit: str) -> float:

@@ -9,6 +9,8 @@ it a few tens of microseconds, so that the crawler is what is measured.
 import argparse
 import asyncio
 import random
+import time
+import urllib.request
 from typing import cast
 
 WORDS = [
@@ -34,6 +36,18 @@ WORDS = [
 CHILDREN, EVERYWHERE, ELSEWHERE = 8, 12, 12
 DATE = "Sat, 21 Sep 2024 10:00:00 GMT"
 PARAGRAPHS = [" ".join(random.Random(seed).choices(WORDS, k=40)) for seed in range(64)]
+
+
+def answers(url: str) -> bool:
+    """Whether a server that was just started answers within ten seconds."""
+    for _ in range(200):
+        try:
+            urllib.request.urlopen(url).read()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
 
 
 def path(number: int) -> str:

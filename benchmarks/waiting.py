@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,14 +90,8 @@ class Site:
 
     def __enter__(self) -> None:
         self._process = subprocess.Popen(self._words)
-        for _ in range(200):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{PORT}/").read()
-            except OSError:
-                time.sleep(0.05)
-            else:
-                return
-        sys.exit("the server did not start")
+        if not synthetic.answers(f"http://127.0.0.1:{PORT}/"):
+            sys.exit("the server did not start")
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()

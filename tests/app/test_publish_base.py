@@ -17,7 +17,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.settings.load import resolve
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.engine.test_crawl import crawl, settings
 
 WWW = "https://www.example.com"

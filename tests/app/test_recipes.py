@@ -9,7 +9,8 @@ import pytest
 
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
-from tests.cli.test_cli import locs, run  # noqa: F401 - a fixture
+from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.cli.test_cli import locs
 
 Run = Callable[..., tuple[int, str, str]]
 RECIPES = (Path(__file__).parents[2] / "docs/recipes.md").read_text()

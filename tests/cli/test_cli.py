@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,28 +26,9 @@ from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.frontier.sqlite.state_file import Lock
+from tests.cli.conftest import Run
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parents[1] / "data/sitemap/sitemap.xsd"))
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    """Run the program in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(signal, "SIGINT", signal.SIGINT)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(words)
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return call
-
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def little_site() -> Site:

@@ -3,43 +3,26 @@
 import csv
 import io
 import json
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from crawler.__main__ import main
 from crawler.app import report as reports
 from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.report.catalogue import Code
+from tests.cli.conftest import Run
 from tests.report.made import planted
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
 QUICK = ("--rate", "0", "--retries", "0")
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the program in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(signal, "SIGINT", signal.SIGINT)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(words)
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return call
 
 
 @pytest.fixture

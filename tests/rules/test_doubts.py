@@ -14,7 +14,8 @@ from crawler.parse.html import PageSource, extract
 from crawler.parse.url import Url
 from crawler.rules.doubts import Landing, doubts
 from crawler.workers.sandbox import Sandbox
-from tests.cli.test_cli import locs, run  # noqa: F401 - a fixture
+from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.cli.test_cli import locs
 from tests.engine.test_crawl import crawl, settings
 
 Run = Callable[..., tuple[int, str, str]]
