@@ -31,6 +31,7 @@ from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
 from crawler.ports import Frontier
 from crawler.rules.traps import BATCH, Traps
+from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +76,18 @@ BACKENDS: dict[str, Callable[[Path, Clock], Frontier]] = {
     "sqlite file": lambda folder, clock: SqliteFrontier(str(folder / "state.db"), clock=clock),
     "sqlite memory": lambda _, clock: SqliteFrontier(":memory:", clock=clock),
 }
+
+
+def _on_postgres(folder: Path, clock: Clock) -> Frontier:
+    note = folder / "address"
+    if not note.exists():
+        note.write_text(new_state())
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
+
+    return PostgresFrontier(note.read_text(), clock=clock)
+
+
+BACKENDS["postgres"] = _on_postgres
 
 
 @pytest.fixture(params=BACKENDS)

@@ -1,0 +1,95 @@
+"""The dates of pages in the PostgreSQL frontier: what headers, pages and history say over a whole run, and the choice among them.
+
+The rules are those of `rules.lastmod` and `rules.builds`; the counts and the choice are statements over all pages.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from crawler.frontier.postgres.database import Database
+from crawler.frontier.postgres.rows import given, table
+from crawler.model.reasons import Source
+from crawler.model.survey import Build, Doubts, Evidence
+
+EVIDENCE = """
+SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
+       count(CASE WHEN u.content = u.kept THEN u.header - u.kept_header END),
+       count(*) FILTER (WHERE u.content = u.kept AND u.header <> u.kept_header),
+       count(u.content = u.seen), count(*) FILTER (WHERE u.content <> u.seen)
+FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
+"""
+
+# Of each origin the window of time with the most dates.
+BUILDS = """
+WITH moment AS (
+    SELECT host, header AS at, count(*) AS pages, count(stated) AS stating, count(*) FILTER (WHERE stated < header - :older::bigint) AS older
+    FROM known WHERE run = :run AND state = 3 AND outcome = 'listed' AND header IS NOT NULL GROUP BY host, header
+),
+span AS (
+    SELECT host, at, last_value(at) OVER near AS last, sum(pages) OVER near AS within,
+           sum(stating) OVER near AS stating, sum(older) OVER near AS older, sum(pages) OVER (PARTITION BY host) AS dated
+    FROM moment WINDOW near AS (PARTITION BY host ORDER BY at RANGE BETWEEN CURRENT ROW AND :window::bigint FOLLOWING)
+),
+ranked AS (SELECT *, row_number() OVER (PARTITION BY host ORDER BY within DESC, at) AS place FROM span)
+SELECT h.origin, dated, at, last, within, stating, older FROM ranked JOIN host AS h ON h.id = ranked.host
+WHERE place = 1 ORDER BY h.origin
+"""
+
+BUILD = ("origin", "first", "last")
+
+DATE = f"""
+WITH unreliable AS MATERIALIZED (SELECT id FROM host WHERE origin = ANY (:unreliable::text[])),
+changing AS MATERIALIZED (SELECT id FROM host WHERE origin = ANY (:changing::text[])),
+build AS MATERIALIZED (
+    SELECT h.id AS host, r.first, r.last FROM {table(BUILD)} JOIN host AS h ON h.origin = r.origin
+),
+rung AS (
+    SELECT id,
+           CASE WHEN :header AND host NOT IN (SELECT id FROM unreliable) AND NOT coalesce(content = kept AND header <> kept_header, false)
+                AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = known.host AND header BETWEEN first AND last)
+                THEN header END AS h,
+           CASE WHEN :page THEN stated END AS s,
+           CASE WHEN NOT :history THEN NULL
+                -- Content that did not move, or came back, keeps the date it had.
+                WHEN content = kept THEN CASE WHEN NOT EXISTS
+                    (SELECT 1 FROM build AS b WHERE b.host = known.host AND dated BETWEEN first AND last) THEN dated END
+                WHEN content <> seen AND host NOT IN (SELECT id FROM changing) THEN floor(settled)::bigint END AS m
+    FROM known WHERE run = :run AND state = 3 AND outcome = 'listed' AND host IS NOT NULL
+)
+UPDATE page SET lastmod = d.at, source = d.source
+FROM (
+    SELECT id, coalesce(h, s, m) AS at,
+           CASE WHEN h IS NOT NULL THEN 'header' WHEN s IS NOT NULL THEN 'page' WHEN m IS NOT NULL THEN 'history' END AS source
+    FROM rung
+) AS d
+WHERE page.id = d.id AND (page.lastmod IS DISTINCT FROM d.at OR page.source IS DISTINCT FROM d.source)
+"""
+
+
+def evidence(db: Database) -> Sequence[Evidence]:
+    """See `ports.Record.evidence`."""
+    rows = db.all(EVIDENCE, {"run": db.run})
+    return [Evidence(name, *map(int, counts)) for name, *counts in rows]
+
+
+def builds(db: Database, window: int, older: int) -> Sequence[Build]:
+    """See `ports.Record.builds`."""
+    rows = db.all(BUILDS, {"run": db.run, "window": window, "older": older})
+    return [Build(name, *map(int, numbers)) for name, *numbers in rows]
+
+
+def date(db: Database, ladder: Sequence[Source], doubts: Doubts) -> None:
+    """See `ports.Record.date`."""
+    rungs = {source.value: source in ladder for source in Source}
+    doubted = {"unreliable": list(doubts.unreliable), "changing": list(doubts.changing)}
+    db.do(DATE, given(BUILD, doubts.builds) | {"run": db.run, **doubted, **rungs})
+
+
+def dated(db: Database) -> Mapping[str, int]:
+    """See `ports.Record.dated`."""
+    rows = db.all(
+        "SELECT source, count(*) FROM known WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') "
+        "AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC",
+        {"run": db.run},
+    )
+    return dict(rows)

@@ -1,0 +1,354 @@
+"""URLs become known in the PostgreSQL frontier: each once, however many pages, seeds and members name it.
+
+Whether a URL is worth a visit was decided by then (`rules`); when it is asked for is for `leases` and `rounds`. New rows
+are numbered in the order in which they were found, and go in sorted by fingerprint, so that members which find the same URLs
+wait for each other, and never in a circle.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from crawler.frontier.postgres import schema
+from crawler.frontier.postgres.database import CHUNK, Database
+from crawler.frontier.postgres.hosts import HostTable
+from crawler.frontier.postgres.patterns import PatternTable
+from crawler.frontier.postgres.rows import FOUND, FoundRow, fp, given
+from crawler.frontier.postgres.seeds import SeedTable
+from crawler.frontier.seen_cache import SeenCache
+from crawler.model.reasons import Why
+from crawler.model.seed import Seed
+from crawler.model.visit import Visit
+from crawler.parse.url import Url, origin
+
+# What follows a list of URLs, `moved`, that are in another state from now on.
+MOVE = """,
+opened AS (
+    INSERT INTO visit (id, host, depth, trap, sample, state)
+    SELECT id, host, depth, trap, sample, state FROM moved WHERE state <> 3
+    ON CONFLICT (id) DO UPDATE SET
+        host = excluded.host, depth = excluded.depth, trap = excluded.trap, sample = excluded.sample, state = excluded.state
+),
+shut AS (DELETE FROM visit USING moved WHERE visit.id = moved.id AND moved.state = 3),
+judged AS (
+    UPDATE page SET outcome = moved.outcome, detail = moved.detail, settled = coalesce(moved.settled, page.settled)
+    FROM moved WHERE page.id = moved.id
+),
+judged_first AS (
+    INSERT INTO page (id, outcome, detail, settled) SELECT id, outcome, detail, settled FROM moved
+    WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM page WHERE page.id = moved.id)
+)
+SELECT count(*), count(*) FILTER (WHERE state = 0) FROM moved
+"""
+
+ADD = f"""
+WITH r AS MATERIALIZED (SELECT *, nextval('url_id') AS next_id FROM {FOUND}),
+inserted AS (
+    INSERT INTO url (id, fp, url, run, host, depth, hops, via, seed, trap, sample, found, nofollow)
+    SELECT next_id, fp, url, :run, host, depth, hops, via, :seed::bigint, trap, sample, :round,
+        coalesce(outcome = 'unlisted:nofollow', false)
+    FROM r ORDER BY fp
+    ON CONFLICT (fp) DO NOTHING RETURNING id, fp
+),
+renewed AS (
+    UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = r.via, seed = :seed::bigint,
+        trap = r.trap, sample = r.sample, found = :round, round = NULL,
+        nofollow = coalesce(r.outcome = 'unlisted:nofollow', false)
+    FROM r WHERE url.fp = r.fp AND url.run < :run RETURNING url.id, url.fp
+),
+new AS (
+    SELECT n.id, r.* FROM (SELECT * FROM inserted UNION ALL SELECT * FROM renewed) AS n JOIN r USING (fp) ORDER BY r.place_
+),
+opened AS (
+    INSERT INTO visit (id, host, depth, trap, sample, state)
+    SELECT id, host, depth, trap, sample, state FROM new WHERE state <> 3
+),
+before AS (
+    SELECT p.id, u.run IN (SELECT number FROM run WHERE status = 'concluded') AS concluded,
+        (p.outcome = 'listed' AND p.content IS NOT NULL
+            AND u.run IN (SELECT number FROM run WHERE status = 'concluded')) AS published
+    FROM renewed JOIN url AS u ON u.id = renewed.id JOIN page AS p ON p.id = renewed.id
+),
+-- What the run before saw counts from now on, if it was published. Content without a date leaves what is known
+-- of the content before: the site may have been ill, and that may come back. A page that fails next has the date
+-- that was published, whatever a refused run said.
+kept AS (
+    UPDATE page AS p SET
+        attempts = 0,
+        detail = CASE WHEN new.outcome IS NULL THEN p.detail ELSE new.detail END,
+        was = p.outcome, was_lastmod = p.lastmod,
+        outcome = coalesce(new.outcome, p.outcome), settled = coalesce(new.settled, p.settled),
+        learned = CASE WHEN new.outcome IS NULL THEN p.learned END,
+        seen = CASE WHEN b.published THEN p.content ELSE p.seen END,
+        kept = CASE WHEN b.published AND (p.lastmod IS NOT NULL OR p.dated IS NULL) THEN p.content ELSE p.kept END,
+        dated = CASE WHEN b.published THEN coalesce(p.lastmod, p.dated) ELSE p.dated END,
+        lastmod = CASE WHEN b.concluded OR p.seen IS NULL THEN p.lastmod WHEN p.seen = p.kept THEN p.dated END,
+        kept_header = CASE
+            WHEN b.published AND p.content = p.kept THEN coalesce(p.header, p.kept_header)
+            WHEN b.published AND (p.lastmod IS NOT NULL OR p.dated IS NULL) THEN p.header
+            ELSE p.kept_header END
+    FROM new JOIN before AS b ON b.id = new.id WHERE p.id = new.id
+),
+judged AS (
+    INSERT INTO page (id, outcome, detail, settled) SELECT id, outcome, detail, settled FROM new
+    WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM page WHERE page.id = new.id)
+)
+SELECT url, id, via IS NULL OR hops > 0 OR coalesce(outcome = 'unlisted:nofollow', false) FROM new
+"""
+
+UPGRADE = f"""
+WITH moved AS (
+    UPDATE url SET host = r.host, depth = r.depth, hops = r.hops, via = r.via, trap = r.trap, sample = r.sample,
+        found = :round, nofollow = false
+    FROM {FOUND}
+    WHERE url.fp = r.fp AND url.run = :run AND url.nofollow AND r.outcome IS DISTINCT FROM 'unlisted:nofollow'
+    RETURNING url.id, r.state, r.host, r.depth, r.trap, r.sample, r.outcome, r.detail, r.settled
+) {MOVE}
+"""
+
+# A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
+NEARER = f"""
+WITH moved AS (
+    UPDATE url SET depth = r.depth, hops = least(url.hops, r.hops), via = r.via, host = coalesce(url.host, r.host),
+        trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
+    FROM {FOUND} JOIN known AS k ON k.fp = r.fp
+    WHERE url.id = k.id AND k.run = :run AND r.depth < k.depth
+    AND (k.state IN (-1, 0) OR (k.state = 3 AND k.outcome = 'unlisted:depth'))
+    RETURNING url.id, url.host, url.depth, url.trap, url.sample,
+        CASE WHEN k.state = 3 THEN r.state ELSE k.state END AS state,
+        CASE WHEN k.state = 3 THEN r.outcome ELSE k.outcome END AS outcome,
+        CASE WHEN k.state = 3 THEN r.detail ELSE k.detail END AS detail, NULL::double precision AS settled
+) {MOVE}
+"""
+
+# Ways to known URLs by fewer redirects, and so to where these redirect. A URL that failed as the end of too many is due again.
+# A way is [URL, redirects, redirects by which the URL was known when it was asked for].
+FEWER = """
+WITH RECURSIVE fewer (id, hops) AS (
+    SELECT u.id, least(w.hops, u.hops)
+    FROM unnest(:fp_s::uuid[], :hops_s::integer[], :was_s::integer[]) AS w (fp, hops, was) JOIN url AS u ON u.fp = w.fp
+    WHERE u.run = :run AND (w.hops < u.hops OR w.was > u.hops)
+    UNION ALL
+    SELECT t.id, f.hops + 1
+    FROM fewer AS f JOIN page AS s ON s.id = f.id CROSS JOIN LATERAL unnest(s.links) AS j JOIN url AS t ON t.id = j
+    WHERE s.outcome = 'moved' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = s.id)
+    AND t.run = :run AND t.hops > f.hops + 1
+),
+moved AS (
+    UPDATE url SET hops = f.hops FROM (SELECT id, min(hops) AS hops FROM fewer GROUP BY id) AS f WHERE url.id = f.id
+    RETURNING url.id, url.host, url.depth, url.trap, url.sample
+),
+again AS (
+    SELECT m.* FROM moved AS m JOIN page AS p ON p.id = m.id
+    WHERE p.outcome = 'failed:redirects' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = p.id)
+),
+opened AS (
+    INSERT INTO visit (id, host, depth, trap, sample, state) SELECT id, host, depth, trap, sample, 0 FROM again
+)
+UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
+"""
+
+# A URL that another page names as canonical, or redirects to, and that was not asked for yet: it waits among its like.
+NAMED = f"""
+WITH moved AS (
+    UPDATE url SET trap = r.trap, sample = r.sample
+    FROM {FOUND} JOIN known AS k ON k.fp = r.fp
+    WHERE url.id = k.id AND k.run = :run AND k.trap IS NOT NULL AND k.trap <> r.trap
+    AND (k.state = -1 OR (k.state = 3 AND k.outcome = 'unlisted:trap' AND k.attempts = 0))
+    RETURNING url.id, url.host, url.depth, url.trap, url.sample, r.state,
+        coalesce(r.outcome, CASE WHEN k.state <> 3 THEN k.outcome END) AS outcome, r.detail, NULL::double precision AS settled
+) {MOVE}
+"""
+
+# The site has grown: what lies on it now is asked for.
+SET_ASIDE = """
+SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
+WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
+AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded') ORDER BY u.url LIMIT :limit
+"""
+
+ADMIT = f"""
+WITH moved AS (
+    UPDATE url SET host = r.host, trap = r.trap, sample = r.sample, found = :round
+    FROM {FOUND} JOIN known AS k ON k.fp = r.fp
+    WHERE url.id = k.id AND k.run = :run AND k.state = 3 AND k.host IS NULL
+    RETURNING url.id, url.host, url.depth, url.trap, url.sample, r.state, r.outcome, r.detail, r.settled
+) {MOVE}
+"""
+
+# The first page that links to what a seed named, itself apart.
+LINKED = f"""
+UPDATE url SET via = r.via FROM {FOUND}
+WHERE url.fp = r.fp AND url.run = :run AND url.via IS NULL AND url.id <> r.via
+AND r.outcome IS DISTINCT FROM 'unlisted:nofollow'
+"""
+
+# Whether another way to a URL would be news: it is known from nofollow links only, from a seed only, or by redirects only.
+KNOWN = """
+SELECT url, id, via IS NULL OR hops > 0 OR nofollow FROM url WHERE fp = ANY (:fps::uuid[]) AND run = :run
+"""
+
+ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
+
+
+class Discovery:
+    """Adds URLs, and remembers which ones are known."""
+
+    def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
+        self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
+        self._known = SeenCache()
+        db.on_forget(self._known.clear)
+
+    def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
+        """How many visits were new; what is set aside or held is kept, but not counted here."""
+        named = _once(visits) if seed else self._news(visits)
+        number = self._seeds.id(seed) if seed else None
+        rows = [self._row(visit) for visit in named]
+        due = [row for row in rows if row.state == schema.QUEUED]
+        self._insert([row for row in rows if row.state != schema.QUEUED], number)
+        new = self._insert(due, number)
+        if seed and number:
+            new += self._seeds.take_up(rows, seed, number)
+            self._fewer([(row.url, 0, 0) for row in rows])
+        return new
+
+    def _news(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Those that are not known already."""
+        maybe = _once(self._telling(visits))
+        self._remember([visit.url for visit in maybe])
+        return self._telling(maybe)
+
+    def _nearer(self, visits: Sequence[Visit]) -> None:
+        """URLs that may be known already, but not that they lie so near."""
+        if visits:
+            self._db.do(NEARER, self._given([self._row(visit) for visit in visits]))
+            self._fewer([(visit.url, visit.hops, 0) for visit in visits])
+
+    def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
+        """URLs that may be known already, but not by so few redirects. For `ways` see `FEWER`."""
+        if ways:
+            rows = [(fp(url), hops, was) for url, hops, was in ways]
+            self._db.do(FEWER, given(("fp", "hops", "was"), rows) | {"run": self._db.run})
+
+    def _row(self, visit: Visit) -> FoundRow:
+        filtered, pattern = visit.filtered, visit.pattern
+        state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
+        place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
+        if place and pattern and visit.via is not None:
+            state = schema.HELD
+            if place.closed:
+                state, filtered, detail = schema.SETTLED, Why.TRAP, pattern.text
+        return FoundRow(
+            fp(visit.url),
+            visit.url,
+            state,
+            self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
+            visit.depth,
+            visit.hops,
+            self._id(visit.via),
+            None if filtered is None else f"unlisted:{filtered.value}",
+            None if filtered is None else self._db.now(),
+            detail,
+            place.trap if place else None,
+            place.sample if place else None,
+        )
+
+    def set_aside(self, after: str) -> Sequence[Visit]:
+        """See `ports.Queue.set_aside`."""
+        rows = self._db.all(SET_ASIDE, {"run": self._db.run, "after": after, "limit": CHUNK})
+        return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
+
+    def take_up(self, visits: Iterable[Visit]) -> int:
+        """See `ports.Queue.take_up`."""
+        rows = [self._row(visit) for visit in visits if visit.filtered is None]
+        self._db.do(ADMIT, self._given(rows))
+        return sum(row.state == schema.QUEUED for row in rows)
+
+    def _given(self, rows: list[FoundRow]) -> dict[str, object]:
+        return given(FoundRow._fields, rows) | {"run": self._db.run, "round": self._patterns.round}
+
+    def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Those that may be news, as far as is remembered."""
+        visits = list(visits)
+        numbers = self._known.numbers(visit.url for visit in visits)
+        return [
+            visit
+            for visit, number in zip(visits, numbers, strict=True)
+            if number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
+        ]
+
+    def _remember(self, urls: list[Url]) -> None:
+        """What is known of URLs in this run, but was forgotten: cheaper than to add them once more."""
+        if urls:
+            for url, number, filtered in self._db.all(
+                KNOWN, {"fps": [fp(url) for url in urls], "run": self._db.run}
+            ):
+                self._known.add(Url(url), number, filtered=filtered)
+
+    def _insert(self, rows: list[FoundRow], seed: int | None) -> int:
+        if not rows:
+            return 0
+        asked = self._given(rows)
+        added = self._db.all(ADD, asked | {"seed": seed})
+        new = len(added)
+        self._db.do(
+            "UPDATE member SET discovered = discovered + :new WHERE id = :id",
+            {"new": new, "id": self._db.member},
+        )
+        if new == len(rows):
+            for url, number, filtered in added:
+                self._known.add(Url(url), number, filtered=filtered)
+            return new
+        self._db.do(LINKED, asked)
+        self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
+        if self._db.one(ANY_NOFOLLOW)[0]:
+            new += self._db.one(UPGRADE, asked)[0]
+        self._remember([Url(row.url) for row in rows])
+        return new
+
+    def _id(self, url: Url | None) -> int | None:
+        if url is None:
+            return None
+        known = abs(self._known.number(url))
+        if not known:
+            row = self._db.one_or_none("SELECT id FROM url WHERE fp = :fp::uuid", {"fp": fp(url)})
+            return row[0] if row else None
+        return known
+
+    def lead_elsewhere(self, found: Sequence[Visit]) -> None:
+        """A redirect may make its target nearer; what a page names instead of itself waits among its like."""
+        self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
+        named = [visit for visit in found if visit.pattern and visit.pattern.named]
+        if named:
+            self._db.do(NAMED, self._given([self._row(visit) for visit in named]))
+
+    def remember(self, visit: Visit, number: int) -> None:
+        """Remember the record number of a visit that is being settled."""
+        self._known.add(visit.url, number, filtered=visit.via is None or visit.hops > 0)
+
+    def settled(self, visits: Sequence[Visit]) -> None:
+        """Visits were settled; fewer redirects may have been found while they were asked for."""
+        self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
+
+    def link_ids(self, visits: Sequence[Visit]) -> list[int]:
+        """The record numbers of what a page links to, below zero for nofollow."""
+        urls = [visit.url for visit in visits]
+        numbers = self._known.numbers(urls)
+        if 0 in numbers:
+            self._remember([url for url, number in zip(urls, numbers, strict=True) if not number])
+            numbers = self._known.numbers(urls)
+        return [
+            -abs(number) if visit.filtered is Why.NOFOLLOW else abs(number)
+            for number, visit in zip(numbers, visits, strict=True)
+            if number
+        ]
+
+
+def _once(found: Iterable[Visit]) -> list[Visit]:
+    """Each URL as it was found first, by the fewest redirects; but a followed link beats one with nofollow."""
+    visits: dict[Url, Visit] = {}
+    for visit in found:
+        known = visits.get(visit.url)
+        if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
+            visits[visit.url] = visit
+        elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
+            visits[visit.url] = known._replace(hops=visit.hops)
+    return list(visits.values())

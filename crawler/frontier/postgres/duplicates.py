@@ -1,0 +1,143 @@
+"""Pages of the PostgreSQL frontier that show the same: error pages under many names, and one page under several.
+
+The rules are those of `rules.duplicates`; names are worked out here, a chunk at a time, and looked up by their fingerprint.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from crawler.frontier.postgres.database import CHUNK, Database
+from crawler.frontier.postgres.rows import fp, given, table
+from crawler.model.reasons import Why
+from crawler.model.survey import Alike
+from crawler.parse.url import Url
+from crawler.rules import duplicates
+
+ALIKE = """
+SELECT h.origin, u.content, count(*), min(u.url) FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL
+GROUP BY h.origin, u.content HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 20
+"""
+
+WITHDRAW = """
+UPDATE page SET outcome = 'unlisted:' || :why, detail = :detail FROM url AS u
+WHERE u.id = page.id AND u.run = :run AND page.outcome = 'listed' AND u.fp = ANY (:fps::uuid[])
+"""
+
+WITHDRAW_ALIKE = """
+UPDATE page SET outcome = 'unlisted:' || :why, detail = :detail FROM url AS u
+WHERE u.id = page.id AND u.run = :run AND page.outcome = 'listed' AND page.content = :content
+AND u.host = (SELECT id FROM host WHERE origin = :origin)
+"""
+
+_LISTED = "run = :run AND state = 3 AND outcome = 'listed' AND unordered IS NOT NULL"
+
+QUERIES = (
+    f"SELECT id, url FROM known WHERE {_LISTED} AND url LIKE '%?%' AND id > :after ORDER BY id LIMIT :limit"
+)
+
+# Of the pages with the same `unordered`, those whose names make them sort orders of another.
+_ORDER = ("id", "fp", "base", "place", "sorting")
+PAIRS = f"""
+SELECT q.id, q.host, r.base, r.place, r.sorting, q.content <> b.content
+FROM {table(_ORDER)} JOIN known AS q ON q.id = r.id JOIN known AS b ON b.fp = r.fp
+WHERE b.run = :run AND b.state = 3 AND b.outcome = 'listed' AND b.host = q.host AND b.unordered = q.unordered
+"""
+
+NAMED = f"""
+SELECT id, url, variant FROM known
+WHERE {_LISTED} AND (variant IS NOT NULL OR url ILIKE '%/index.%' OR url ILIKE '%/default.%')
+AND id > :after ORDER BY id LIMIT :limit
+"""
+
+TWINS = f"""
+WITH named AS MATERIALIZED (SELECT fp, id FROM {table(("id", "fp"))}),
+twin AS (
+    SELECT fp, id FROM named
+    UNION
+    SELECT u.fp, u.id FROM (SELECT DISTINCT fp FROM named) AS n JOIN known AS u ON u.fp = n.fp
+    WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' AND u.unordered IS NOT NULL
+),
+choice AS (
+    SELECT u.id, u.url, first_value(u.url) OVER (
+        PARTITION BY t.fp, u.unordered
+        ORDER BY u.url IN (SELECT detail FROM known WHERE run = :run AND outcome = 'unlisted:canonical' AND detail IS NOT NULL) DESC,
+            length(u.url), u.url
+    ) AS best
+    FROM twin AS t JOIN known AS u ON u.id = t.id
+)
+SELECT id, min(best) FROM choice WHERE best <> url GROUP BY id
+"""
+
+UNLIST = f"""
+UPDATE page SET outcome = 'unlisted:duplicate', detail = r.base FROM {table(("id", "base"))} WHERE page.id = r.id
+"""
+
+
+class _Pair(NamedTuple):
+    """A page, and one that it may be a sort order of."""
+
+    id: int
+    host: int
+    base: str
+    place: int
+    sorting: str
+    is_reordered: bool
+
+
+def alike(db: Database, least: int) -> Sequence[Alike]:
+    """See `ports.Record.alike`."""
+    rows = db.all(ALIKE, {"run": db.run, "least": least})
+    return [Alike(name, content, count, Url(example)) for name, content, count, example in rows]
+
+
+def withdraw(db: Database, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+    """See `ports.Record.withdraw`."""
+    asked = {"run": db.run, "why": why.value, "detail": detail}
+    if isinstance(pages, Alike):
+        db.do(WITHDRAW_ALIKE, asked | {"content": pages.content, "origin": pages.origin})
+    else:
+        db.do(WITHDRAW, asked | {"fps": [fp(page) for page in pages]})
+
+
+def unlist_duplicates(db: Database) -> None:
+    """See `ports.Record.unlist_duplicates`."""
+    _unlist(db, _sort_orders(db))
+    _unlist(db, _twins(db))
+
+
+def _unlist(db: Database, duplicate_of: Sequence[tuple[int, str]]) -> None:
+    if duplicate_of:
+        db.do(UNLIST, given(("id", "base"), duplicate_of))
+
+
+def _sort_orders(db: Database) -> list[tuple[int, str]]:
+    pairs = list[_Pair]()
+    for chunk in _chunks(db, QUERIES):
+        maybe = [
+            (number, fp(base), base, place, sorting)
+            for number, url in chunk
+            for place, (base, sorting) in enumerate(duplicates.unsorted(url))
+        ]
+        pairs += map(_Pair._make, db.all(PAIRS, given(_ORDER, maybe) | {"run": db.run}))
+    # That parameters sort is known of some, and shows of others where the order differs.
+    sorts = {(pair.host, pair.sorting) for pair in pairs if pair.is_reordered}
+    found = [pair for pair in pairs if not pair.sorting or (pair.host, pair.sorting) in sorts]
+    found.sort(key=lambda pair: pair.place, reverse=True)
+    return list({pair.id: pair.base for pair in found}.items())
+
+
+def _twins(db: Database) -> list[tuple[int, str]]:
+    named = [
+        (number, fp(duplicates.resource(url, variant)))
+        for chunk in _chunks(db, NAMED)
+        for number, url, variant in chunk
+    ]
+    return db.all(TWINS, given(("id", "fp"), named) | {"run": db.run}) if named else []
+
+
+def _chunks(db: Database, sql: str) -> Iterator[list[tuple[Any, ...]]]:
+    after = 0
+    while rows := db.all(sql, {"run": db.run, "after": after, "limit": CHUNK}):
+        yield rows
+        after = rows[-1][0]

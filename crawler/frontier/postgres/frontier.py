@@ -1,0 +1,413 @@
+"""The frontier on PostgreSQL, shared by all members of a crawl. The one class that plays its four roles.
+
+Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for the
+database, and tried again while the database is away. What a verb does is in the module of its noun; longer than most, as
+this is the list of all verbs and nothing else.
+"""
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+import psycopg
+
+from crawler.errors import FrontierError
+from crawler.frontier.pace import FAR
+from crawler.frontier.postgres import dates, duplicates, overview, pages, publications
+from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, parsed, prepare
+from crawler.frontier.postgres.database import CHUNK, Database, statement
+from crawler.frontier.postgres.discovery import Discovery
+from crawler.frontier.postgres.heartbeat import Heartbeat
+from crawler.frontier.postgres.hosts import HostTable
+from crawler.frontier.postgres.leases import Leases
+from crawler.frontier.postgres.members import Members
+from crawler.frontier.postgres.patterns import PatternTable
+from crawler.frontier.postgres.rounds import Rounds
+from crawler.frontier.postgres.runs import RunTable
+from crawler.frontier.postgres.seeds import SeedTable
+from crawler.frontier.postgres.settlements import Settlements
+from crawler.model.facts import Entry
+from crawler.model.failpoints import failpoint
+from crawler.model.lease import Lease
+from crawler.model.note import Note
+from crawler.model.reasons import Source, Why
+from crawler.model.robots import RobotsFile
+from crawler.model.run import Run
+from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.serialise import moment
+from crawler.model.settlement import Settlement
+from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
+from crawler.model.trap import Trap
+from crawler.model.url_record import UrlRecord
+from crawler.model.visit import Link, Visit
+from crawler.parse.url import Url
+from crawler.ports import Batch, Hosts, Queue, Record, Round, Runs
+from crawler.rules.traps import TOLD
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ANY_DEPTH: Final = (1 << 31) - 1
+ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
+KEEP_FAILING: Final = 604_800.0  # seconds
+AWAY: Final = 120.0  # seconds for which the database may be away
+
+
+class PostgresFrontier(Queue, Hosts, Runs, Record):
+    """A `Frontier` in a schema of a database.
+
+    `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
+    published page that fails stays listed; `clock`, seconds since the epoch, the database's own unless a test has one.
+    """
+
+    def __init__(
+        self,
+        state: str,
+        *,
+        gap: float = 0.0,
+        keep_runs: int = 10,
+        keep_failing: float = KEEP_FAILING,
+        far: float = FAR,
+        clock: Callable[[], float] | None = None,
+        read_only: bool = False,
+        away: float = AWAY,
+    ) -> None:
+        """Open or create the crawl at `state`. `away`: seconds for which the database may be away.
+
+        Raises `FrontierError` when it cannot be used, `ConfigError` when `state` is no address.
+        """
+        self._address, self._read_only, self._away = parsed(state), read_only, away
+        self._keep_failing = float(keep_failing)
+        self._turn = anyio.CapacityLimiter(1)
+        self._heart: Heartbeat | None = None
+        try:
+            connection = connect(self._address)
+            prepare(connection, self._address, read_only=read_only)
+        except psycopg.Error as error:
+            raise FrontierError(failure(self._address, error)) from error
+        db = self._db = Database(connection, clock or _clock_of(connection))
+        hosts = self._hosts = HostTable(db, float(gap))
+        patterns = self._patterns = PatternTable(db)
+        seeds = self._seeds = SeedTable(db, keep_failing)
+        self._members = Members(db)
+        self._runs = RunTable(db, self._members, seeds, keep_runs)
+        self._discovery = Discovery(db, hosts, patterns, seeds)
+        self._leases = Leases(db, far)
+        self._settlements = Settlements(db, self._discovery, hosts, patterns, self._keep_failing)
+        self._rounds = Rounds(db, patterns)
+        self._transact(_newest, db)
+
+    # -- Queue: the open work --------------------------------------------------------------------------------
+
+    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
+        """See `ports.Queue.add`."""
+        return await self._call(self._discovery.add, visits, seed)
+
+    async def lease(self, limit: int, depth: int | None = None) -> Batch:
+        """See `ports.Queue.lease`."""
+        token = secrets.randbits(31)  # the same when it is tried again
+        return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> int:
+        """See `ports.Queue.settle`."""
+        return await self._call(self._settlements.settle, settlements)
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """See `ports.Queue.release`."""
+        await self._call(self._leases.release, leases)
+
+    async def reopen(self, pages: Sequence[Url]) -> None:
+        """See `ports.Queue.reopen`."""
+        if pages:
+            await self._call(self._leases.reopen, pages)
+
+    async def set_aside(self, after: str = "") -> Sequence[Visit]:
+        """See `ports.Queue.set_aside`."""
+        return await self._call(self._discovery.set_aside, after)
+
+    async def take_up(self, visits: Sequence[Visit]) -> int:
+        """See `ports.Queue.take_up`."""
+        return await self._call(self._discovery.take_up, visits)
+
+    async def advance(self, depth: int | None = None) -> Round:
+        """See `ports.Queue.advance`."""
+        return await self._call(self._rounds.advance, ANY_DEPTH if depth is None else depth)
+
+    async def tell(self, traps: Sequence[Trap]) -> None:
+        """See `ports.Queue.tell`."""
+        if traps:
+            await self._call(self._patterns.tell, traps)
+
+    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+        """See `ports.Queue.name_seeds`."""
+        return await self._call(self._seeds.name_seeds, seeds, room)
+
+    async def next_seed(self) -> Seed | None:
+        """See `ports.Queue.next_seed`."""
+        return await self._call(self._seeds.next_seed)
+
+    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
+        """See `ports.Queue.settle_seed`."""
+        return await self._call(self._seeds.settle_seed, read, room)
+
+    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+        """See `ports.Queue.unnamed`."""
+        return await self._call(self._seeds.unnamed)
+
+    # -- Hosts: what is known of an origin -------------------------------------------------------------------
+
+    async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
+        """See `ports.Hosts.meet`."""
+        await self._call(self._hosts.meet, origin, file, gap)
+
+    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
+        """See `ports.Hosts.robots`."""
+        return await self._call(self._hosts.robots, origin, stale=stale)
+
+    async def slot(self, origin: str) -> float:
+        """See `ports.Pacer.slot`."""
+        return await self._call(self._hosts.slot, origin)
+
+    async def slow(self, origin: str, until: float) -> None:
+        """See `ports.Pacer.slow`."""
+        await self._call(self._hosts.slow, origin, until)
+
+    # -- Runs: the life of a run -----------------------------------------------------------------------------
+
+    async def begin(self, fingerprint: str, reading: str = "") -> Run:
+        """See `ports.Runs.begin`."""
+        if self._heart:
+            self._heart.stop()
+        run = await self._call(self._runs.begin, fingerprint, reading)
+        self._heart = Heartbeat(self._address, self._db, self._leases)
+        return run
+
+    async def run(self) -> Run | None:
+        """See `ports.Runs.run`."""
+        return await self._call(overview.run, self._db)
+
+    async def finish(self) -> None:
+        """See `ports.Runs.finish`."""
+        await self._call(self._runs.finish)
+
+    async def conclude(self, *, refused: bool = False) -> None:
+        """See `ports.Runs.conclude`."""
+        await self._call(self._runs.conclude, refused=refused)
+
+    async def mark_published(self, urls: int) -> None:
+        """See `ports.Runs.mark_published`."""
+        await self._call(publications.mark_published, self._db, urls)
+
+    async def remember(self, note: Note[T], value: T) -> None:
+        """See `ports.Runs.remember`."""
+        await self._call(self._runs.remember, note, value)
+
+    async def recall(self, note: Note[T], *, published: bool = False) -> T:
+        """See `ports.Runs.recall`."""
+        return await self._call(self._runs.recall, note, published=published)
+
+    # -- Record: what became of the pages --------------------------------------------------------------------
+
+    async def links(self, lease: Lease) -> Sequence[Link]:
+        """See `ports.Record.links`."""
+        return await self._call(self._settlements.links, lease)
+
+    async def evidence(self) -> Sequence[Evidence]:
+        """See `ports.Record.evidence`."""
+        return await self._call(dates.evidence, self._db)
+
+    async def builds(self, window: int, older: int) -> Sequence[Build]:
+        """See `ports.Record.builds`."""
+        return await self._call(dates.builds, self._db, window, older)
+
+    async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
+        """See `ports.Record.date`."""
+        await self._call(dates.date, self._db, ladder, doubts)
+
+    async def dated(self) -> Mapping[str, int]:
+        """See `ports.Record.dated`."""
+        return await self._call(dates.dated, self._db)
+
+    async def alike(self, least: int) -> Sequence[Alike]:
+        """See `ports.Record.alike`."""
+        return await self._call(duplicates.alike, self._db, least)
+
+    async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+        """See `ports.Record.withdraw`."""
+        await self._call(duplicates.withdraw, self._db, pages, why, detail)
+
+    async def unlist_duplicates(self) -> None:
+        """See `ports.Record.unlist_duplicates`."""
+        await self._call(duplicates.unlist_duplicates, self._db)
+
+    async def unlist_repeats(self) -> int:
+        """See `ports.Record.unlist_repeats`."""
+        return await self._call(self._patterns.unlist_repeats)
+
+    async def keep(self) -> None:
+        """See `ports.Record.keep`."""
+        await self._call(publications.keep, self._db, self._keep_failing)
+
+    async def changed(self) -> Mapping[str, int]:
+        """See `ports.Record.changed`."""
+        return await self._call(publications.changed, self._db)
+
+    async def answered(self, origin: str) -> Url | None:
+        """See `ports.Record.answered`."""
+        return await self._call(pages.answered, self._db, origin)
+
+    async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
+        """See `ports.Record.entries`."""
+        given = {"first": first, "below": below, "run": self._db.run}
+        async for rows in self._stream(pages.ENTRIES, given):
+            yield [Entry(Url(url), moment(at)) for url, at in rows]
+
+    async def known(self) -> AsyncIterator[Sequence[Url]]:
+        """See `ports.Record.known`."""
+        async for rows in self._stream(pages.KNOWN_HERE, {"run": self._db.run}):
+            yield [Url(row[0]) for row in rows]
+
+    async def balance(self) -> Balance:
+        """See `ports.Record.balance`."""
+        return await self._call(overview.balance, self._db)
+
+    async def filtered(self) -> int:
+        """See `ports.Record.filtered`."""
+        return await self._call(pages.filtered, self._db)
+
+    async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
+        """See `ports.Record.examples`."""
+        return await self._call(pages.examples, self._db, outcome_code, limit)
+
+    async def traps(self) -> Sequence[Trap]:
+        """See `ports.Record.traps`."""
+        return await self._call(self._patterns.told, TOLD)
+
+    async def sitemaps(self) -> Mapping[str, int]:
+        """See `ports.Record.sitemaps`."""
+        return await self._call(self._seeds.sitemaps)
+
+    async def orphans(self) -> Mapping[str, int]:
+        """See `ports.Record.orphans`."""
+        return await self._call(self._seeds.orphans)
+
+    async def survey(self, site: str) -> Survey:
+        """See `ports.Record.survey`."""
+        return await self._call(pages.survey, self._db, site)
+
+    async def first(self) -> Url | None:
+        """See `ports.Record.first`."""
+        return await self._call(self._runs.first)
+
+    async def record(self, url: Url) -> UrlRecord | None:
+        """See `ports.Record.record`."""
+        return await self._call(pages.record, self._db, url)
+
+    async def linking(self, url: Url) -> int:
+        """See `ports.Record.linking`."""
+        return await self._call(pages.linking, self._db, url)
+
+    async def close(self) -> None:
+        """See `ports.Frontier.close`."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close, limiter=self._turn)
+
+    def _close(self) -> None:
+        if self._heart:
+            self._heart.stop()
+        with suppress(psycopg.Error):
+            begin(self._db.connection, self._address)
+            self._members.leave()
+            self._db.connection.execute("COMMIT")
+        self._db.connection.close()
+
+    # -- a transaction ------------------------------------------------------------------------------------
+
+    async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One verb, one transaction, in a worker thread."""
+        return await anyio.to_thread.run_sync(
+            lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
+        )
+
+    def _transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Tried again while the database is away."""
+        ends, pause = time.monotonic() + self._away, 0.05
+        self._db.is_retry = False
+        while True:
+            try:
+                return self._once(verb, *args, **kwargs)
+            except psycopg.Error as error:
+                self._db.forget()
+                if not is_passing(error) or time.monotonic() + pause > ends:
+                    raise FrontierError(failure(self._address, error)) from error
+            except (
+                ValueError,
+                TypeError,
+                OverflowError,
+            ) as error:  # words in the database that none of us wrote
+                self._db.forget()
+                raise FrontierError(failure(self._address, error)) from error
+            time.sleep(pause)
+            pause, self._db.is_retry = min(2 * pause, 5.0), True
+
+    def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._db.connection.closed:
+            self._db.connection = connect(self._address)
+        try:
+            begin(self._db.connection, self._address, "READ ONLY" if self._read_only else "")
+            answer = verb(*args, **kwargs)
+            with failpoint(f"commit of {verb.__name__}"):
+                self._db.connection.execute("COMMIT")
+        except BaseException:
+            with suppress(psycopg.Error):
+                self._db.connection.execute("ROLLBACK")
+            raise
+        return answer
+
+    async def _stream(self, sql: str, given: dict[str, Any]) -> AsyncIterator[list[tuple[Any, ...]]]:
+        """Many rows on a connection of their own, as one moment of the database."""
+        rows = await self._thread(self._open_stream, sql, given)
+        try:
+            while chunk := await self._thread(rows.fetchmany, CHUNK):
+                yield chunk
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._thread(_close_stream, rows)
+
+    async def _thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await anyio.to_thread.run_sync(lambda: work(*args, **kwargs), abandon_on_cancel=False)
+        except psycopg.Error as error:
+            raise FrontierError(failure(self._address, error)) from error
+
+    def _open_stream(self, sql: str, given: dict[str, Any]) -> "psycopg.ServerCursor[Any]":
+        connection = connect(self._address)
+        begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return connection.cursor("stream").execute(statement(sql), given)
+
+
+def _close_stream(rows: "psycopg.ServerCursor[Any]") -> None:
+    with suppress(psycopg.Error):
+        rows.close()
+    rows.connection.close()
+
+
+def _newest(db: Database) -> None:
+    """What a reader looks at."""
+    db.run = db.since = db.one("SELECT max(number) FROM run")[0] or 0
+
+
+def _clock_of(connection: "psycopg.Connection[Any]") -> Callable[[], float]:
+    """The clock of the database, read by the shortest of a few round trips."""
+    trips = []
+    for _ in range(5):
+        sent = time.monotonic()
+        row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::double precision").fetchone()
+        took = time.monotonic() - sent
+        trips.append((took, row[0] - sent - took / 2 if row else 0.0))
+    ahead = min(trips)[1]
+    return lambda: time.monotonic() + ahead

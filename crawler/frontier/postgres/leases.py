@@ -1,0 +1,204 @@
+"""The leases of the PostgreSQL frontier: which due visit goes out next, and in which slot of its host.
+
+What comes back is for `settlements`; a lease that nobody settles is offered again when its time is over, or when its
+member is buried (`members`). Two members take two hosts: the row of a paced one is locked, and a locked one is passed by.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from crawler.frontier import pace
+from crawler.frontier.postgres.database import Database
+from crawler.frontier.postgres.rows import FACT_COLUMNS, DueRow, fp, given, of, table
+from crawler.model.lease import Lease, Prior
+from crawler.model.outcome import Failed, Kept
+from crawler.model.serialise import facts_of, outcome_of
+from crawler.model.visit import Visit
+from crawler.parse.url import Url, origin
+from crawler.ports import Batch
+
+_DUE: Final = 1 + len(DueRow._fields)  # where the facts begin in a row of `TAKE`, behind the host
+PATIENCE: Final = 1.0  # seconds after which is asked again while others are at work
+
+EXPIRE = """
+UPDATE visit SET state = 0, token = NULL, due = NULL WHERE id IN (
+    SELECT id FROM visit WHERE state IN (1, 2) AND (due <= :now OR due > :far) ORDER BY id FOR UPDATE SKIP LOCKED
+)
+"""
+
+# Nothing is booked so far ahead: the clock went back.
+UNBOOK = "UPDATE host SET next = :now WHERE next > :far"
+
+HOSTS = """
+SELECT h.id, h.gap, h.strain, h.next, h.asked, h.met, d.visits FROM host AS h CROSS JOIN LATERAL (
+    SELECT count(*) AS visits FROM (
+        SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth LIMIT :limit
+    ) AS v
+) AS d
+WHERE d.visits > 0 ORDER BY h.next, h.id
+"""
+
+LOCK = "SELECT gap, strain, next, asked, met FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED"
+
+# Not a join: the planner cannot know the limit of each host, and would read the whole queue.
+TAKE = f"""
+WITH taken AS (
+    UPDATE visit SET state = 2, token = :token, due = :due, attempts = attempts + 1
+    WHERE id = ANY (ARRAY(
+        SELECT v.id FROM {table(("host", "share"), "h")} CROSS JOIN LATERAL (
+            SELECT id FROM visit WHERE host = h.host AND state = 0 AND depth <= :depth
+            ORDER BY tail, depth, id LIMIT h.share FOR UPDATE SKIP LOCKED
+        ) AS v
+    ))
+    RETURNING id, host, tail, attempts
+)
+SELECT t.host, {of("u", DueRow._fields, via="w.url", attempts="t.attempts", learned="p.learned", outcome="p.outcome", detail="p.detail")},
+       {of("p", FACT_COLUMNS)}
+FROM taken AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
+ORDER BY t.tail, u.depth, u.id
+"""
+
+# A commit whose answer was lost may have leased them already: they go back, and are leased anew.
+UNTAKE = "UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1 WHERE token = :token AND state = 2"
+
+RETURN = f"""
+UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1
+FROM {table(("id", "token"))} WHERE visit.id = r.id AND visit.token = r.token AND visit.state = 2
+"""
+
+REOPEN = """
+WITH again AS (
+    SELECT u.id, u.host, u.depth, u.trap, u.sample FROM known AS u
+    WHERE u.run = :run AND u.fp = ANY (:fps::uuid[]) AND u.state = 3 AND u.outcome LIKE 'failed:%' AND u.host IS NOT NULL
+),
+opened AS (
+    INSERT INTO visit (id, host, depth, trap, sample, state, tail) SELECT id, host, depth, trap, sample, 0, 1 FROM again
+)
+UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
+"""
+
+
+class _Booking(NamedTuple):
+    """The next slots of a host."""
+
+    host: int
+    start: float
+    gap: float
+    share: int  # visits at most
+    robots_first: bool
+    is_paced: bool
+
+
+class Leases:
+    """Hands visits out. `far`: seconds; what is booked farther ahead was booked by another clock."""
+
+    def __init__(self, db: Database, far: float) -> None:
+        self._db, self._far = db, far
+        self.is_alone = True  # nobody else is at work
+
+    def lease(self, limit: int, depth: int, token: int) -> Batch:
+        """See `ports.Queue.lease`. `token`: of the call, made by whoever calls, the same when it is tried again."""
+        now = self._db.now()
+        token |= self._db.member << 32
+        if self._db.is_retry:
+            self._db.do(UNTAKE, {"token": token})
+        self._db.do(UNBOOK, {"now": now, "far": now + self._far})
+        self._db.do(EXPIRE, {"now": now, "far": now + self._far})
+        hosts = self._db.all(HOSTS, {"depth": depth, "limit": limit})
+        leases = self._take(self._book(hosts, limit, now), depth, token, now)
+        if leases:
+            return Batch(leases)
+        wait = self._wait(hosts, now)
+        if not hosts and not self._is_any_out(depth):
+            return Batch(finished=True, is_idle=True)
+        if not self.is_alone:
+            wait = PATIENCE if wait is None else min(wait, PATIENCE)
+        return Batch(wait=wait, is_idle=not hosts)
+
+    def _is_any_out(self, depth: int) -> bool:
+        query = "SELECT EXISTS (SELECT 1 FROM visit WHERE state IN (1, 2) AND depth <= :depth)"
+        return bool(self._db.one(query, {"depth": depth})[0])
+
+    def _book(self, hosts: list[tuple[Any, ...]], limit: int, now: float) -> list[_Booking]:
+        bookings, left = list[_Booking](), limit
+        for place, host in enumerate(hosts):
+            share = min(-(-left // (len(hosts) - place)), host[-1])
+            booking = self._book_host(host, share, now) if share > 0 else None
+            if booking:
+                bookings.append(booking)
+                left -= booking.share
+        return bookings
+
+    def _book_host(self, host: tuple[Any, ...], share: int, now: float) -> _Booking | None:
+        number, gap, strain, upcoming, asked, met, _ = host
+        is_paced = gap > 0 or strain > 1 or upcoming > now or pace.is_unmet(met, now)
+        if is_paced:
+            row = self._db.one_or_none(LOCK, {"id": number})
+            if row is None:
+                return None
+            gap, strain, upcoming, asked, met = row
+        gap, start = pace.slowed(gap, strain), max(upcoming, now)
+        robots_first = pace.is_unmet(met, now)
+        slots = pace.slots_ahead(start, now, gap, share)
+        if not slots or (robots_first and asked > now):
+            return None
+        return _Booking(number, start, gap, 1 if robots_first else slots, robots_first, is_paced)
+
+    def _take(self, bookings: list[_Booking], depth: int, token: int, now: float) -> list[Lease]:
+        if not bookings:
+            return []
+        shares = given(("host", "share"), [(one.host, one.share) for one in bookings])
+        asked = {"token": token, "due": now + pace.LEASE_SECONDS, "depth": depth}
+        by_host: dict[int, list[tuple[Any, ...]]] = {one.host: [] for one in bookings}
+        for row in self._db.all(TAKE, shares | asked):
+            by_host[row[0]].append(row)
+        leases = list[Lease]()
+        for one in bookings:
+            rows = by_host[one.host]
+            leases += [
+                self._lease_of(row, token, one.start + place * one.gap, one.robots_first)
+                for place, row in enumerate(rows)
+            ]
+            if one.is_paced and rows:
+                self._note(one, one.start + len(rows) * one.gap, now)
+        return leases
+
+    def _note(self, one: _Booking, upcoming: float, now: float) -> None:
+        asked = now + pace.LEASE_SECONDS if one.robots_first else 0.0
+        self._db.do(
+            "UPDATE host SET next = :next, asked = :asked WHERE id = :id",
+            {"next": upcoming, "asked": asked, "id": one.host},
+        )
+
+    def _lease_of(self, row: tuple[Any, ...], token: int, at: float, robots_first: bool) -> Lease:
+        due, facts = DueRow._make(row[1:_DUE]), row[_DUE:]
+        prior = None
+        if due.learned is not None and self._db.since <= due.learned < self._db.run:
+            known = facts_of(facts)
+            ended = outcome_of(due.outcome, due.detail, known.lastmod if known else None)
+            # A page that failed has nothing to be asked "changed since?" with.
+            prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
+        visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
+        return Lease(due.id, token, visit, due.attempts, at, robots_first, prior)
+
+    def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
+        """Seconds until a waiting visit is due or a host has a slot again."""
+        due = self._db.one("SELECT min(due) FROM visit WHERE state IN (1, 2)")[0]
+        moments = [] if due is None else [due]
+        for _, _, _, upcoming, asked, met, _ in hosts:
+            robots_first = pace.is_unmet(met, now)
+            moments.append(max(upcoming - pace.HORIZON, asked if robots_first else 0.0))
+        return max(0.0, min(moments) - now) if moments else None
+
+    def release(self, leases: Sequence[Lease]) -> None:
+        """See `ports.Queue.release`."""
+        self._db.do(RETURN, given(("id", "token"), [(lease.id, lease.token) for lease in leases]))
+        strangers = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
+        if strangers:
+            self._db.do(
+                "UPDATE host SET asked = 0 WHERE origin = ANY (:origins::text[])", {"origins": strangers}
+            )
+
+    def reopen(self, pages: Sequence[Url]) -> None:
+        """See `ports.Queue.reopen`."""
+        self._db.do(REOPEN, {"run": self._db.run, "fps": [fp(page) for page in pages]})

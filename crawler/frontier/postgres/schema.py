@@ -1,0 +1,164 @@
+"""The tables of the PostgreSQL frontier. One schema of the database is one crawl; only this package writes there.
+
+What is known of a URL is spread by how often it changes: `url` is written once, `visit` holds open work only and is
+deleted when that is done, `page` is what became of it. `known` joins the three as one row, for those who read. Text is
+compared byte by byte everywhere, as in SQLite, whatever the database was made with.
+"""
+
+from typing import Final
+
+from crawler.model.serialise import FACTS, FLAG, MOMENT, STATUS
+
+VERSION: Final = 1
+
+# `known.state`
+HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
+STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
+
+_FORMS: Final = {STATUS: "integer", FLAG: "boolean", MOMENT: "bigint"}
+FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
+
+_FACTS: Final = "".join(f"    {name} {kind},\n" for name, kind in FACT_TYPES.items())
+
+_TABLES: Final = f"""
+CREATE TABLE about (version integer NOT NULL);
+CREATE TABLE run (
+    number integer PRIMARY KEY,
+    fingerprint text NOT NULL,
+    reading text NOT NULL,
+    started double precision NOT NULL,
+    status text NOT NULL,                       -- crawling, complete, concluded (published), refused, abandoned
+    round integer NOT NULL DEFAULT 0,
+    leader bigint,                              -- the member that leads
+    reach bigint                                -- visits up to this depth may be leased
+) WITH (fillfactor = 50);
+CREATE TABLE member (                           -- one process at work, or what is left of it
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run integer NOT NULL,
+    name text NOT NULL,                         -- host:pid
+    until double precision NOT NULL,            -- then it counts as dead
+    gone boolean NOT NULL DEFAULT false,
+    discovered bigint NOT NULL DEFAULT 0,       -- URLs that it added; the balance is held against the sum
+    settled bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+CREATE INDEX member_run ON member (run);
+CREATE TABLE word (run integer NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (run, key));
+CREATE TABLE host (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    origin text NOT NULL UNIQUE,
+    gap double precision NOT NULL,
+    strain double precision NOT NULL DEFAULT 1,
+    strained double precision NOT NULL DEFAULT 0,
+    next double precision NOT NULL DEFAULT 0,
+    asked double precision NOT NULL DEFAULT 0,
+    met double precision,
+    robots text,
+    robots_text bytea,
+    robots_detail text
+) WITH (fillfactor = 50);
+CREATE TABLE seed (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind smallint NOT NULL,
+    name text NOT NULL,
+    run integer NOT NULL,
+    parent bigint,
+    depth integer NOT NULL,
+    settled double precision,
+    outcome text,
+    detail text,
+    entries bigint NOT NULL DEFAULT 0,
+    passed bigint NOT NULL DEFAULT 0,
+    failing double precision,
+    may_pass boolean,
+    UNIQUE (kind, name)
+);
+CREATE TABLE trap (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run integer NOT NULL,
+    family bigint,
+    kind text NOT NULL,
+    pattern text NOT NULL,
+    named boolean NOT NULL DEFAULT false,
+    bare uuid,                                  -- of a family: `url.fp` of its path without a query
+    example text,
+    batch integer NOT NULL DEFAULT 0,
+    rest integer NOT NULL DEFAULT 0,
+    asked integer NOT NULL DEFAULT 0,
+    since integer NOT NULL DEFAULT 0,
+    proven boolean NOT NULL DEFAULT false,
+    closed boolean NOT NULL DEFAULT false,
+    reach integer NOT NULL DEFAULT 0,
+    longest integer NOT NULL DEFAULT 0,
+    rising integer NOT NULL DEFAULT 0,
+    UNIQUE (run, pattern, named)
+) WITH (fillfactor = 50);
+CREATE INDEX trap_ripe ON trap (run) WHERE NOT closed AND rest <= 0;
+CREATE INDEX trap_members ON trap (family) WHERE family IS NOT NULL;
+CREATE SEQUENCE url_id;
+CREATE TABLE url (
+    id bigint PRIMARY KEY,
+    fp uuid NOT NULL UNIQUE,                    -- BLAKE2b of the text: an index of the text refuses long ones
+    host bigint,                                -- NULL: not to be asked for
+    via bigint,
+    seed bigint,
+    trap bigint,
+    sample bigint,
+    run integer NOT NULL,
+    depth integer NOT NULL,
+    hops integer NOT NULL,
+    found integer NOT NULL DEFAULT 0,
+    round integer,
+    nofollow boolean NOT NULL DEFAULT false,    -- known from links that are not to be followed, only
+    url text NOT NULL
+);
+CREATE INDEX url_nofollow ON url (id) WHERE nofollow;
+CREATE INDEX url_patterned ON url (trap, round) WHERE trap IS NOT NULL;
+CREATE TABLE visit (                            -- open work; nothing else
+    id bigint PRIMARY KEY,
+    host bigint NOT NULL,
+    token bigint,                               -- of the lease: member << 32 | of the call
+    due double precision,                       -- waiting: until then; leased: ours until then
+    trap bigint,
+    sample bigint,
+    depth integer NOT NULL,
+    state smallint NOT NULL,                    -- -1 held for a round, 0 queued, 1 waiting, 2 leased
+    tail smallint NOT NULL DEFAULT 0,
+    attempts integer NOT NULL DEFAULT 0
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX visit_due ON visit (host, tail, depth, id) WHERE state = 0;
+CREATE INDEX visit_out ON visit (due) WHERE state IN (1, 2);
+CREATE INDEX visit_held ON visit (trap, sample) WHERE state = -1;
+CREATE TABLE page (
+    id bigint PRIMARY KEY,
+    settled double precision,
+    failing double precision,
+    dated bigint,
+    kept_header bigint,
+    was_lastmod bigint,
+    learned integer,
+    published integer,
+    attempts integer NOT NULL DEFAULT 0,
+    outcome text,
+    detail text,
+{_FACTS}    seen text,
+    kept text,
+    was text,
+    links bigint[]                              -- ids; below zero: nofollow
+);
+CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
+CREATE INDEX page_unasked ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
+CREATE TABLE publication (
+    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run integer NOT NULL,
+    fingerprint text NOT NULL,
+    at double precision NOT NULL,
+    urls bigint NOT NULL
+);
+CREATE VIEW known AS
+SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
+       p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.outcome, p.detail,
+       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.links
+FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
+"""
+
+TABLES: Final = _TABLES.replace(" text", ' text COLLATE "C"')

@@ -1,0 +1,139 @@
+"""Settlements in the PostgreSQL frontier: leases closed, with the facts of each page and the links that it has.
+
+The fence is here: a visit that its lease does not hold any more, by id and token, is dropped.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+from crawler.frontier.postgres.database import Database
+from crawler.frontier.postgres.discovery import Discovery
+from crawler.frontier.postgres.hosts import HostTable
+from crawler.frontier.postgres.patterns import PatternTable
+from crawler.frontier.postgres.rows import FACT_COLUMNS, SETTLED, given, settled_row, table
+from crawler.model.lease import Lease
+from crawler.model.outcome import Failed, Kept, Later
+from crawler.model.settlement import Settlement
+from crawler.model.visit import Link
+from crawler.parse.url import Url, origin
+from crawler.rules import keep_failing as keeping
+
+VALID = f"""
+SELECT v.id FROM visit AS v JOIN {table(("id", "token"))} ON v.id = r.id AND v.token = r.token
+WHERE v.state = 2 ORDER BY v.id FOR UPDATE OF v
+"""
+
+# A failure that may pass leaves what the page said when it was answered last, but not the answer itself.
+ANSWER: Final = ("status", "etag", "modified")
+_FACTS: Final = ",\n    ".join(
+    f"s.{fact}" if fact in ANSWER else f"CASE WHEN s.stays THEN p.{fact} ELSE s.{fact} END"
+    for fact in FACT_COLUMNS
+)
+_WRITTEN: Final = (
+    "outcome",
+    "detail",
+    "settled",
+    "attempts",
+    "links",
+    "learned",
+    *FACT_COLUMNS,
+    "failing",
+    "published",
+)
+
+SETTLE = f"""
+WITH s AS (
+    SELECT r.*, v.attempts, r.patience > 0 AND :now - coalesce(p.failing, :now) < r.patience AS stays
+    FROM {table(SETTLED)} JOIN visit AS v ON v.id = r.id LEFT JOIN page AS p ON p.id = r.id
+),
+done AS (DELETE FROM visit USING s WHERE visit.id = s.id)
+INSERT INTO page (id, {", ".join(_WRITTEN)})
+SELECT s.id, s.outcome, s.detail, :now, s.attempts,
+    coalesce(s.links::bigint[], CASE WHEN s.unchanged OR s.stays THEN p.links END),
+    CASE WHEN s.stays THEN p.learned ELSE :run END,
+    {_FACTS},
+    CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(least(p.failing, :now), :now) ELSE p.failing END,
+    CASE WHEN s.listable THEN p.published END
+FROM s LEFT JOIN page AS p ON p.id = s.id
+ON CONFLICT (id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for column in _WRITTEN)}
+"""
+
+POSTPONE = f"""
+UPDATE visit SET state = 1, token = NULL, due = r.until FROM {table(("id", "until"))} WHERE visit.id = r.id
+"""
+
+LINKS = """
+SELECT u.url, j < 0 FROM page AS p CROSS JOIN LATERAL unnest(p.links) AS j JOIN url AS u ON u.id = abs(j)
+WHERE p.id = :id AND p.learned >= :since
+"""
+
+
+class Settlements:
+    """Takes in what visits brought. `keep_failing`: seconds for which a published page that fails stays listed."""
+
+    def __init__(
+        self,
+        db: Database,
+        discovery: Discovery,
+        hosts: HostTable,
+        patterns: PatternTable,
+        keep_failing: float,
+    ) -> None:
+        self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
+        self._keep_failing = keep_failing
+
+    def settle(self, settlements: Sequence[Settlement]) -> int:
+        """See `ports.Queue.settle`."""
+        valid = self._valid([s.lease for s in settlements])
+        live = [s for s in settlements if s.lease.id in valid]
+        for s in live:
+            self._discovery.remember(s.lease.visit, s.lease.id)
+        new = self._discovery.add(chain.from_iterable(s.found for s in live))
+        self._discovery.lead_elsewhere([visit for s in live for visit in s.found])
+        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
+        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
+        if done:
+            self._settle(done)
+        if late:
+            self._db.do(POSTPONE, given(("id", "until"), late))
+        return new
+
+    def _settle(self, done: Sequence[Settlement]) -> None:
+        rows = [settled_row(s, self._link_ids(s), self._patience(s)) for s in done]
+        self._db.do(SETTLE, given(SETTLED, rows) | {"run": self._db.run, "now": self._db.now()})
+        self._discovery.settled([s.lease.visit for s in done])
+        self._patterns.count([s.lease.id for s in done])
+        self._hosts.ease(_good(done))
+        self._db.do(
+            "UPDATE member SET settled = settled + :done WHERE id = :id",
+            {"done": len(done), "id": self._db.member},
+        )
+
+    def links(self, lease: Lease) -> Sequence[Link]:
+        """See `ports.Record.links`."""
+        rows = self._db.all(LINKS, {"id": lease.id, "since": self._db.since})
+        return [Link(Url(url), nofollow) for url, nofollow in rows]
+
+    def _patience(self, settlement: Settlement) -> float:
+        return float(keeping.patience(settlement.verdict.outcome, self._keep_failing))
+
+    def _valid(self, leases: Sequence[Lease]) -> set[int]:
+        pairs = [(lease.id, lease.token) for lease in leases]
+        return {row[0] for row in self._db.all(VALID, given(("id", "token"), pairs))}
+
+    def _link_ids(self, settlement: Settlement) -> list[int] | None:
+        """The ids of what a page links to; None leaves the remembered ones."""
+        if settlement.verdict.unchanged or not settlement.found or self._patience(settlement):
+            return None
+        return self._discovery.link_ids(settlement.found)
+
+
+def _good(done: Sequence[Settlement]) -> Mapping[str, int]:
+    """Good answers by origin; what was not asked for says nothing of a host."""
+    return Counter(
+        origin(s.lease.visit.url)
+        for s in done
+        if s.verdict.facts and not isinstance(s.verdict.outcome, Failed | Kept)
+    )
