@@ -18,7 +18,7 @@ from crawler.app.history import doubts_of, home_of, in_published_order
 from crawler.app.resume import fingerprint, reading
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
-from crawler.app.state import MEMORY, far_of, open_frontier, state_path
+from crawler.app.state import far_of, is_file, open_frontier, state_path
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, Sparing, counted
 from crawler.engine.robots import Robots
@@ -51,8 +51,7 @@ log = logging.getLogger("crawler")
 
 def _reading_log(settings: Settings, start: Url) -> Path | None:
     """The file beside the state that names the pages that are being parsed."""
-    state = state_path(settings, start)
-    return None if state == MEMORY else Path(f"{state}.reading")
+    return Path(f"{state_path(settings, start)}.reading") if is_file(settings) else None
 
 
 async def _deaths(runs: Runs, reading: ReadingLog) -> Mapping[str, int]:

@@ -5,11 +5,13 @@ It makes no requests. What a crawl needs is imported when a frontier is opened, 
 
 import logging
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crawler.errors import ConfigError
 from crawler.frontier.pace import FAR
+from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.overview import read_overview
 from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.frontier.sqlite.state_file import remove_state, silence
@@ -25,16 +27,40 @@ if TYPE_CHECKING:
 log = logging.getLogger("crawler.app.state")
 
 MEMORY: Final = ":memory:"
+DATABASES: Final = ("postgresql://", "postgres://")
 FOLDER: Final = Path(".sitemap-crawler")
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
     """The path of the state of a site. Raises `ConfigError` if neither --state nor a start URL is given."""
+    if address := _address_of(settings, start):
+        return str(address)
     if settings.state.state:
         return settings.state.state
     if start is None:
         raise ConfigError("Which state? Give --state, or the URL that was crawled.")
-    return str(FOLDER / (urls.netloc(start).replace(":", "_").strip("[]") + ".db"))
+    return str(FOLDER / (_name_of(start) + ".db"))
+
+
+def is_file(settings: Settings) -> bool:
+    """Whether the state is a file, so that others can lie beside it."""
+    return settings.state.state != MEMORY and not (settings.state.state or "").startswith(DATABASES)
+
+
+def _name_of(start: Url) -> str:
+    return urls.netloc(start).replace(":", "_").strip("[]")
+
+
+def _address_of(settings: Settings, start: Url | None) -> Address | None:
+    """The address of a state in a database; None for a file. Raises `ConfigError`."""
+    state = settings.state.state or ""
+    if not state.startswith(DATABASES):
+        return None
+    if "#" not in state and start is None:
+        raise ConfigError("Which crawl? Give its name behind the address of --state, as in #NAME.")
+    if find_spec("psycopg") is None:
+        raise ConfigError("--state postgresql:// needs an extra: pip install 'sitemap-crawler[postgres]'.")
+    return parsed(state, _name_of(start) if start else "")
 
 
 def states() -> list[str]:
@@ -44,26 +70,35 @@ def states() -> list[str]:
 
 def silent_for(settings: Settings, start: Url | None) -> float | None:
     """Seconds since a run last worked on the state; None if none ever did."""
+    if address := _address_of(settings, start):
+        from crawler.frontier.postgres import overview as shared  # noqa: PLC0415 - the driver is an extra
+
+        return shared.silence(address)
     return silence(state_path(settings, start), time.time())
 
 
 def overview(settings: Settings, start: Url | None) -> tuple[Run, Balance] | None:
     """The newest run and the counts of its URLs; None before the first. Raises `FrontierError` or `ConfigError`."""
+    if address := _address_of(settings, start):
+        from crawler.frontier.postgres import overview as shared  # noqa: PLC0415 - the driver is an extra
+
+        return shared.read_overview(address)
     return read_overview(_file_of(settings, start))
 
 
 def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> "Frontier":
     """The frontier of a site. Raises `FrontierError`, `StateBusy` or `ConfigError`."""
+    if address := _address_of(settings, start):
+        return _open_shared(settings, address, read_only=read_only)
     from crawler.frontier.sqlite.frontier import SqliteFrontier  # noqa: PLC0415 - see above
 
     path = _file_of(settings, start)
     begins_anew = settings.state.fresh and path != MEMORY and not read_only
     if begins_anew and (kept := remove_state(path)):
         log.warning("state file is damaged; kept under another name", extra={"fields": {"file": str(kept)}})
-    gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
     return SqliteFrontier(
         path,
-        gap=gap,
+        gap=_gap(settings),
         keep_runs=settings.state.keep_runs,
         keep_failing=settings.guard.keep_failing,
         far=far_of(settings),
@@ -72,10 +107,32 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
     )
 
 
+def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "Frontier":
+    from crawler.frontier.postgres.connection import remove  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the same
+
+    if settings.state.fresh and not read_only:
+        remove(address)
+    return PostgresFrontier(
+        f"{address.conninfo}#{address.name}",
+        gap=_gap(settings),
+        keep_runs=settings.state.keep_runs,
+        keep_failing=settings.guard.keep_failing,
+        far=far_of(settings),
+        read_only=read_only,
+    )
+
+
+def _gap(settings: Settings) -> float:
+    return 1 / settings.pace.rate if settings.pace.rate else 0.0
+
+
 def _file_of(settings: Settings, start: Url | None) -> str:
     path = state_path(settings, start)
     if "://" in path:
-        raise ConfigError(f"--state: {path.partition(':')[0]} is not supported; name a file.")
+        raise ConfigError(
+            f"--state: {path.partition(':')[0]} is not supported; name a file, or postgresql://…"
+        )
     return path
 
 

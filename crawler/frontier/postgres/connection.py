@@ -1,61 +1,20 @@
-"""Opening a crawl in a PostgreSQL database: its address, its schema, its version, and what to say of errors.
+"""Opening a crawl in a PostgreSQL database: its schema, its version, and what to say of errors.
 
-The address never shows a password. Nothing here outlives a transaction on the server (no `SET`, no prepared statements),
+Nothing here outlives a transaction on the server (no `SET`, no prepared statements),
 so that a pooler of transactions may stand between.
 """
 
-import re
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
-from crawler.errors import ConfigError, FrontierError
+from crawler.errors import FrontierError
 from crawler.frontier.postgres import schema
+from crawler.frontier.postgres.address import Address
 
-_PREFIX: Final = "smc_"
-_LONGEST: Final = 50  # characters of a name in that of its schema: PostgreSQL cuts at 63
 _LOST: Final = ("08", "57P", "40001", "40P01")  # classes of errors after which the same may succeed
-
-
-class Address(NamedTuple):
-    """Where a crawl is: `postgresql://USER@HOST:PORT/DB?PARAMETERS#NAME`."""
-
-    conninfo: str
-    name: str
-
-    @property
-    def schema(self) -> str:
-        """The schema of the crawl."""
-        plain = re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
-        if plain == self.name and len(plain) <= _LONGEST:
-            return _PREFIX + plain
-        return f"{_PREFIX}{plain[:_LONGEST]}_{blake2b(self.name.encode(), digest_size=3).hexdigest()}"
-
-    def __str__(self) -> str:
-        parts = conninfo_to_dict(self.conninfo)
-        return f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}#{self.name}"
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def parsed(state: str, default: str = "crawl") -> Address:
-    """The address that `--state` names. Raises `ConfigError` for one that is none, or has a password."""
-    conninfo, _, name = state.partition("#")
-    try:
-        parts = conninfo_to_dict(conninfo)
-    except psycopg.ProgrammingError:
-        raise ConfigError(
-            "--state is no address of a PostgreSQL database: write postgresql://USER@HOST/DATABASE#NAME."
-        ) from None
-    if "password" in parts:
-        raise ConfigError(
-            "--state has a password, which others see in the list of processes: give it by PGPASSWORD or PGPASSFILE."
-        )
-    return Address(conninfo, name or default)
 
 
 class _Text(StrBinaryDumper):

@@ -158,11 +158,11 @@ WITH moved AS (
 ) {MOVE}
 """
 
-# The site has grown: what lies on it now is asked for.
+# The site has grown, or a nearer way was found: what is to be asked for now.
 SET_ASIDE = """
 SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
-AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded') ORDER BY u.url LIMIT :limit
+AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
 """
 
 ADMIT = f"""

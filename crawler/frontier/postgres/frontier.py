@@ -1,4 +1,4 @@
-"""The frontier on PostgreSQL, shared by all members of a crawl. The one class that plays its four roles.
+"""The frontier on PostgreSQL, shared by all members of a crawl. The one class that plays its five roles.
 
 Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for the
 database, and tried again while the database is away. What a verb does is in the module of its noun; longer than most, as
@@ -17,11 +17,13 @@ import psycopg
 
 from crawler.errors import FrontierError
 from crawler.frontier.pace import FAR
-from crawler.frontier.postgres import dates, duplicates, overview, pages, publications
-from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, parsed, prepare
+from crawler.frontier.postgres import dates, duplicates, overview, pages, publications, streams
+from crawler.frontier.postgres.address import parsed
+from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, prepare
 from crawler.frontier.postgres.database import CHUNK, Database, statement
 from crawler.frontier.postgres.discovery import Discovery
 from crawler.frontier.postgres.heartbeat import Heartbeat
+from crawler.frontier.postgres.distances import Distances
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.leases import Leases
 from crawler.frontier.postgres.members import Members
@@ -36,7 +38,8 @@ from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.run import Run
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import Settlement
@@ -45,7 +48,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Queue, Record, Round, Runs
+from crawler.ports import Batch, Hosts, Queue, Record, Round, Rows, Runs
 from crawler.rules.traps import TOLD
 
 P = ParamSpec("P")
@@ -57,7 +60,7 @@ KEEP_FAILING: Final = 604_800.0  # seconds
 AWAY: Final = 120.0  # seconds for which the database may be away
 
 
-class PostgresFrontier(Queue, Hosts, Runs, Record):
+class PostgresFrontier(Queue, Hosts, Runs, Record, Rows):
     """A `Frontier` in a schema of a database.
 
     `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
@@ -124,6 +127,10 @@ class PostgresFrontier(Queue, Hosts, Runs, Record):
         """See `ports.Queue.reopen`."""
         if pages:
             await self._call(self._leases.reopen, pages)
+
+    async def shorten(self, deepest: int) -> int:
+        """See `ports.Queue.shorten`."""
+        return await self._call(Distances(self._db).shorten, deepest)
 
     async def set_aside(self, after: str = "") -> Sequence[Visit]:
         """See `ports.Queue.set_aside`."""
@@ -198,9 +205,17 @@ class PostgresFrontier(Queue, Hosts, Runs, Record):
         """See `ports.Runs.conclude`."""
         await self._call(self._runs.conclude, refused=refused)
 
-    async def mark_published(self, urls: int) -> None:
+    async def mark_published(self, published: PublicationRow) -> None:
         """See `ports.Runs.mark_published`."""
-        await self._call(publications.mark_published, self._db, urls)
+        await self._call(publications.mark_published, self._db, published)
+
+    async def last_publication(self) -> PublicationRow | None:
+        """See `ports.Runs.last_publication`."""
+        return await self._call(publications.newest, self._db)
+
+    async def end_session(self, end: SessionEnd) -> None:
+        """See `ports.Runs.end_session`."""
+        await self._call(self._runs.end_session, end)
 
     async def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
@@ -310,6 +325,26 @@ class PostgresFrontier(Queue, Hosts, Runs, Record):
     async def linking(self, url: Url) -> int:
         """See `ports.Record.linking`."""
         return await self._call(pages.linking, self._db, url)
+
+    # -- Rows: all of it, streamed --------------------------------------------------------------------------
+
+    async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.page_rows`."""
+        async for rows in self._stream(streams.PAGE_ROWS, {}):
+            yield [streams.page(row) for row in rows]
+
+    async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
+        """See `ports.Rows.edge_rows`."""
+        async for rows in self._stream(streams.EDGE_ROWS, {"run": self._db.run}):
+            yield await self._call(streams.edges, self._db, rows)
+
+    async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+        """See `ports.Rows.rows_of`."""
+        return await self._call(streams.rows_of, self._db, ids)
+
+    async def run_rows(self) -> Sequence[RunRow]:
+        """See `ports.Rows.run_rows`."""
+        return await self._call(lambda: streams.run_rows(self._db, bool(self._members.alive())))
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import psycopg
 
-from crawler.frontier.postgres.connection import Address, begin, connect
+from crawler.frontier.postgres.address import Address
+from crawler.frontier.postgres.connection import begin, connect
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.leases import Leases
 from crawler.frontier.postgres.members import PULSE, Members

@@ -1,9 +1,53 @@
-"""How far a run on PostgreSQL has come."""
+"""How far a run on PostgreSQL has come: what `status` reads from a state each minute.
 
+Needs neither an event loop nor the verbs of a crawl, which take long to import.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import TypeVar
+
+import psycopg
+
+from crawler.errors import FrontierError
+from crawler.frontier.postgres.address import Address
+from crawler.frontier.postgres.connection import begin, connect, failure, prepare
 from crawler.frontier.postgres.database import Database
+from crawler.frontier.postgres.members import LIFE
 from crawler.model.run import Run
 from crawler.model.serialise import outcome_of
 from crawler.model.survey import Balance
+
+T = TypeVar("T")
+
+SILENCE = "SELECT extract(epoch FROM clock_timestamp())::double precision - max(until) + :life FROM member"
+
+
+def read_overview(address: Address) -> tuple[Run, Balance] | None:
+    """The newest run, and where its URLs stand; None before the first. Raises `FrontierError`."""
+
+    def look(db: Database) -> tuple[Run, Balance] | None:
+        db.run = db.one("SELECT max(number) FROM run")[0] or 0
+        newest = run(db)
+        return (newest, balance(db)) if newest else None
+
+    return _look(address, look)
+
+
+def silence(address: Address) -> float | None:
+    """For how many seconds no member has shown a sign of life; None when none ever did."""
+    return _look(address, lambda db: db.one(SILENCE, {"life": LIFE})[0])
+
+
+def _look(address: Address, question: Callable[[Database], T]) -> T:
+    try:
+        with closing(connect(address)) as connection:
+            prepare(connection, address, read_only=True)
+            begin(connection, address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return question(Database(connection, lambda: 0.0))
+    except (psycopg.Error, ValueError, TypeError, OverflowError) as error:
+        # The last three: words in the database that none of us wrote.
+        raise FrontierError(failure(address, error)) from error
 
 
 def run(db: Database) -> Run | None:

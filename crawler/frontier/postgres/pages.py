@@ -23,7 +23,7 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run WHERE u.fp = :fp::uuid
 
 LINKING = """
 SELECT count(*) FROM url AS u JOIN page AS p ON p.id = u.id, (SELECT id FROM url WHERE fp = :fp::uuid) AS t
-WHERE u.run = :run AND (t.id = ANY (p.links) OR -t.id = ANY (p.links))
+WHERE u.run = :run AND (t.id = ANY (p.links[coalesce(p.named, 0) + 1 :]) OR -t.id = ANY (p.links[coalesce(p.named, 0) + 1 :]))
 """
 
 ENTRIES = """

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import given, table
+from crawler.model.rows import PublicationRow
 from crawler.rules import keep_failing as keeping
 
 # The last publication under the settings of this run; or of any settings, if there is none yet.
@@ -19,6 +20,25 @@ UPDATE page SET outcome = CASE WHEN published >= :last AND :now - failing < k.se
 FROM {table(PATIENCE, "k")}, url AS u
 WHERE u.id = page.id AND u.run = :run AND page.outcome IN (k.failed, k.kept)
 AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = page.id)
+"""
+
+_TYPES = {"files": "integer", "base": "text", "folder": "text"}
+PUBLISH = f"""
+INSERT INTO publication (run, fingerprint, at, {", ".join(PublicationRow._fields)})
+SELECT number, fingerprint, :now::double precision,
+    {", ".join(f":{value}::{_TYPES.get(value, 'bigint')}" for value in PublicationRow._fields)}
+FROM run WHERE number = :run RETURNING number
+"""
+
+# Added, removed and dated anew since the last publication.
+SINCE = """
+SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
+    count(*) FILTER (WHERE before AND now AND lastmod IS DISTINCT FROM was_lastmod)
+FROM (
+    SELECT (run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')) IS TRUE AS now,
+        published IS NOT DISTINCT FROM :last AS before, lastmod, was_lastmod
+    FROM known WHERE run = :run OR published = :last
+) AS page
 """
 
 MARK_PUBLISHED = """
@@ -37,14 +57,22 @@ def last_publication(db: Database) -> int | None:
     return row[0] if row else None
 
 
-def mark_published(db: Database, urls: int) -> None:
+def mark_published(db: Database, published: PublicationRow) -> None:
     """See `ports.Runs.mark_published`."""
-    number = db.count(
-        """INSERT INTO publication (run, fingerprint, at, urls)
-           SELECT number, fingerprint, :now::double precision, :urls::bigint FROM run WHERE number = :run RETURNING number""",
-        {"now": db.now(), "urls": urls, "run": db.run},
-    )
+    last = db.one("SELECT max(number) FROM publication")[0]
+    if last is not None:
+        added, removed, changed = db.one(SINCE, {"run": db.run, "last": last})
+        published = published._replace(added=added, removed=removed, changed=changed)
+    number = db.count(PUBLISH, published._asdict() | {"run": db.run, "now": db.now()})
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
+
+
+def newest(db: Database) -> PublicationRow | None:
+    """See `ports.Runs.last_publication`."""
+    row = db.one_or_none(
+        f"SELECT {', '.join(PublicationRow._fields)} FROM publication ORDER BY number DESC LIMIT 1"
+    )
+    return PublicationRow(*row) if row else None
 
 
 def keep(db: Database, keep_failing: float) -> None:

@@ -19,7 +19,7 @@ _TYPES: Final = {
     "hops": "integer", "via": "bigint", "outcome": "text", "settled": "double precision", "detail": "text",
     "trap": "bigint", "sample": "bigint", "links": "text", "unchanged": "boolean", "patience": "double precision",
     "answered": "boolean", "listable": "boolean", "kind": "smallint", "name": "text", "was": "integer", "until": "double precision",
-    "share": "integer", "base": "text", "place": "integer", "sorting": "text", "first": "bigint", "last": "bigint",
+    "named": "integer", "share": "integer", "base": "text", "place": "integer", "sorting": "text", "first": "bigint", "last": "bigint",
     "failed": "text", "kept": "text", "seconds": "double precision", "origin": "text", "ease": "double precision",
     **FACT_TYPES,
 }  # fmt: skip
@@ -82,6 +82,13 @@ class DueRow(NamedTuple):
     detail: str | None
 
 
+class LinkIds(NamedTuple):
+    """The ids of what a page leads to."""
+
+    links: list[int] | None = None  # below zero: nofollow; None leaves the remembered ones
+    named: int = 0  # of these, at their head, that the page only names: its canonical, where it redirects to
+
+
 class SettledRow(NamedTuple):
     """What became of a visit; its facts follow in the same row."""
 
@@ -89,6 +96,7 @@ class SettledRow(NamedTuple):
     outcome: str
     detail: str | None
     links: str | None  # as PostgreSQL writes an array
+    named: int  # of these, at their head, that the page only names: its canonical, where it redirects to
     unchanged: bool
     patience: float  # seconds
     answered: bool
@@ -98,14 +106,15 @@ class SettledRow(NamedTuple):
 SETTLED: Final = (*SettledRow._fields, *FACT_COLUMNS)
 
 
-def settled_row(settlement: Settlement, links: list[int] | None, patience: float) -> list[Any]:
+def settled_row(settlement: Settlement, links: LinkIds, patience: float) -> list[Any]:
     """A `SettledRow` and its facts. `patience`: see `keep_failing.patience`."""
     verdict = settlement.verdict
     row = SettledRow(
         settlement.lease.id,
         code(verdict.outcome),
         detail_of(verdict.outcome) or None,
-        None if links is None else "{" + ",".join(map(str, links)) + "}",
+        None if links.links is None else "{" + ",".join(map(str, links.links)) + "}",
+        links.named,
         verdict.unchanged,
         patience,
         verdict.facts is not None and not isinstance(verdict.outcome, Failed),

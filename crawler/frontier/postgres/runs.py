@@ -3,14 +3,16 @@
 Who begins while others are at work joins them; who begins alone finds what the dead left, and takes it up.
 """
 
+import json
 from typing import TypeVar
 
 from crawler.errors import StateBusy
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.members import Members
+from crawler.frontier.postgres.overview import balance
 from crawler.frontier.postgres.seeds import SeedTable
 from crawler.model.note import Note
-from crawler.model.run import Run
+from crawler.model.run import Run, SessionEnd
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -24,6 +26,13 @@ opened AS (
     INSERT INTO visit (id, host, depth, trap, sample, state) SELECT id, host, depth, trap, sample, 0 FROM again
 )
 UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
+"""
+
+END = """
+UPDATE run SET ended = :now, exit = :exit, refused = :refused::text, outcomes = :outcomes,
+    seconds = coalesce(seconds, 0) + :seconds::double precision, requests = coalesce(requests, 0) + :requests::bigint,
+    bytes = coalesce(bytes, 0) + :bytes::bigint
+WHERE number = :run
 """
 
 RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
@@ -91,6 +100,7 @@ class RunTable:
             if status == "crawling":
                 self._db.do(REOPEN_UNASKED, {"run": number})
                 self._seeds.reopen()
+        self._db.do("UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = :run", {"run": number})
         self._db.since = self._trusted_since(reading)
         self._members.join()
         return Run(number, started, resumed=True, complete=status == "complete")
@@ -133,6 +143,12 @@ class RunTable:
         self._db.do(
             "UPDATE run SET status = :status WHERE number = :run", {"status": status, "run": self._db.run}
         )
+
+    def end_session(self, end: SessionEnd) -> None:
+        """See `ports.Runs.end_session`."""
+        outcomes = json.dumps(balance(self._db).outcomes)
+        known = end._asdict() | {"exit": int(end.exit), "seconds": float(end.seconds)}
+        self._db.do(END, known | {"run": self._db.run, "now": self._db.now(), "outcomes": outcomes})
 
     def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""

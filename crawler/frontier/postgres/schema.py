@@ -7,7 +7,7 @@ compared byte by byte everywhere, as in SQLite, whatever the database was made w
 
 from typing import Final
 
-from crawler.model.serialise import FACTS, FLAG, MOMENT, STATUS
+from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
 VERSION: Final = 1
 
@@ -15,7 +15,7 @@ VERSION: Final = 1
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
 STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
-_FORMS: Final = {STATUS: "integer", FLAG: "boolean", MOMENT: "bigint"}
+_FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
 
 _FACTS: Final = "".join(f"    {name} {kind},\n" for name, kind in FACT_TYPES.items())
@@ -30,7 +30,14 @@ CREATE TABLE run (
     status text NOT NULL,                       -- crawling, complete, concluded (published), refused, abandoned
     round integer NOT NULL DEFAULT 0,
     leader bigint,                              -- the member that leads
-    reach bigint                                -- visits up to this depth may be leased
+    reach bigint,                               -- visits up to this depth may be leased
+    ended double precision,                     -- NULL: a session is at work, or was killed
+    exit integer,
+    seconds double precision,
+    requests bigint,
+    bytes bigint,
+    outcomes text,                              -- JSON object: URLs by code
+    refused text
 ) WITH (fillfactor = 50);
 CREATE TABLE member (                           -- one process at work, or what is left of it
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -138,6 +145,7 @@ CREATE TABLE page (
     learned integer,
     published integer,
     attempts integer NOT NULL DEFAULT 0,
+    named integer,                              -- links at the head that it only names: canonical, redirect
     outcome text,
     detail text,
 {_FACTS}    seen text,
@@ -152,11 +160,20 @@ CREATE TABLE publication (
     run integer NOT NULL,
     fingerprint text NOT NULL,
     at double precision NOT NULL,
-    urls bigint NOT NULL
+    urls bigint NOT NULL,
+    files integer,
+    bytes bigint,
+    added bigint,
+    removed bigint,
+    changed bigint,
+    base text,
+    folder text
 );
+CREATE UNLOGGED TABLE near (id bigint PRIMARY KEY, depth integer NOT NULL); -- see `distances`
+CREATE INDEX near_level ON near (depth);
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
-       p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.outcome, p.detail,
+       p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
        {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """

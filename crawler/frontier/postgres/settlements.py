@@ -12,7 +12,7 @@ from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.discovery import Discovery
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.patterns import PatternTable
-from crawler.frontier.postgres.rows import FACT_COLUMNS, SETTLED, given, settled_row, table
+from crawler.frontier.postgres.rows import FACT_COLUMNS, SETTLED, LinkIds, given, settled_row, table
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.settlement import Settlement
@@ -37,6 +37,7 @@ _WRITTEN: Final = (
     "settled",
     "attempts",
     "links",
+    "named",
     "learned",
     *FACT_COLUMNS,
     "failing",
@@ -52,6 +53,7 @@ done AS (DELETE FROM visit USING s WHERE visit.id = s.id)
 INSERT INTO page (id, {", ".join(_WRITTEN)})
 SELECT s.id, s.outcome, s.detail, :now, s.attempts,
     coalesce(s.links::bigint[], CASE WHEN s.unchanged OR s.stays THEN p.links END),
+    CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN p.named END,
     CASE WHEN s.stays THEN p.learned ELSE :run END,
     {_FACTS},
     CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(least(p.failing, :now), :now) ELSE p.failing END,
@@ -123,11 +125,15 @@ class Settlements:
         pairs = [(lease.id, lease.token) for lease in leases]
         return {row[0] for row in self._db.all(VALID, given(("id", "token"), pairs))}
 
-    def _link_ids(self, settlement: Settlement) -> list[int] | None:
-        """The ids of what a page links to; None leaves the remembered ones."""
-        if settlement.verdict.unchanged or not settlement.found or self._patience(settlement):
-            return None
-        return self._discovery.link_ids(settlement.found)
+    def _link_ids(self, settlement: Settlement) -> LinkIds:
+        found, named = settlement.found, settlement.verdict.named
+        if settlement.verdict.unchanged or not found or self._patience(settlement):
+            return LinkIds()
+        if not named:
+            return LinkIds(self._discovery.link_ids(found))
+        first = self._discovery.link_ids([visit for visit in found if visit.url in named])
+        rest = self._discovery.link_ids([visit for visit in found if visit.url not in named])
+        return LinkIds([*first, *rest], len(first))
 
 
 def _good(done: Sequence[Settlement]) -> Mapping[str, int]:

@@ -1,0 +1,47 @@
+"""The address of a crawl in a PostgreSQL database, as `--state` names it. What is shown of it has no password. Pure."""
+
+import re
+from hashlib import blake2b
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from crawler.errors import ConfigError
+
+_PREFIX: Final = "smc_"
+_LONGEST: Final = 50  # characters of a name in that of its schema: PostgreSQL cuts at 63
+
+
+class Address(NamedTuple):
+    """Where a crawl is: `postgresql://USER@HOST:PORT/DATABASE?PARAMETERS#NAME`."""
+
+    conninfo: str  # without the name, as libpq reads it
+    name: str
+
+    @property
+    def schema(self) -> str:
+        """The schema of the crawl."""
+        plain = re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
+        if plain == self.name and len(plain) <= _LONGEST:
+            return _PREFIX + plain
+        return f"{_PREFIX}{plain[:_LONGEST]}_{blake2b(self.name.encode(), digest_size=3).hexdigest()}"
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.conninfo)
+        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path or '/'}#{self.name}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def parsed(state: str, default: str = "crawl") -> Address:
+    """The address that `--state` names; `default`: the name of the crawl, if it names none.
+
+    Raises `ConfigError` for an address with a password: others see it in the list of processes.
+    """
+    conninfo, _, name = state.partition("#")
+    parts = urlsplit(conninfo)
+    if ":" in parts.netloc.rpartition("@")[0] or {"password", "sslpassword"} & set(parse_qs(parts.query)):
+        raise ConfigError(
+            "--state has a password, which others see in the list of processes: give it by PGPASSWORD or PGPASSFILE."
+        )
+    return Address(conninfo, name or default)

@@ -1,0 +1,61 @@
+"""How far URLs are from the start by the shortest way, told from the links of all pages at a barrier of the crawl.
+
+While it goes on, a URL has the depth of the way that was found first. That decides nothing but where URLs were set aside for
+being too deep; only then this is asked, as it looks at all pages. With `--max-depth` levels are exact as they come.
+"""
+
+from typing import Final
+
+from crawler.frontier.postgres.database import Database
+
+# Set aside for their depth. The index `page_barred` finds them.
+TOO_DEEP: Final = "u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = 3 AND u.host IS NULL AND u.depth > :deepest"
+ANY: Final = f"SELECT EXISTS (SELECT 1 FROM known AS u WHERE {TOO_DEEP})"
+
+FIRST: Final = "INSERT INTO near SELECT id, 0 FROM url WHERE run = :run AND host IS NOT NULL AND seed IS NOT NULL"
+REDIRECTED: Final = """
+INSERT INTO near
+SELECT DISTINCT t.id, n.depth FROM near AS n JOIN known AS s ON s.id = n.id
+CROSS JOIN LATERAL unnest(s.links[1 : s.named]) AS j JOIN url AS t ON t.id = abs(j)
+WHERE n.depth = :depth AND s.state = 3 AND s.outcome = 'moved' AND t.run = :run
+ON CONFLICT DO NOTHING
+"""
+LINKED: Final = """
+INSERT INTO near
+SELECT DISTINCT u.id, n.depth + 1
+FROM near AS n JOIN known AS p ON p.id = n.id CROSS JOIN LATERAL unnest(p.links) AS j JOIN url AS u ON u.id = j
+WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.learned >= :since AND u.run = :run
+ON CONFLICT DO NOTHING
+"""
+NEARER: Final = f"SELECT count(*) FROM known AS u JOIN near USING (id) WHERE {TOO_DEEP} AND near.depth <= :deepest"
+LOWER: Final = """
+WITH lower AS (
+    UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth
+    RETURNING url.id, url.depth
+)
+UPDATE visit SET depth = lower.depth FROM lower WHERE visit.id = lower.id
+"""
+
+
+class Distances:
+    """Distances in the run of a database."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def shorten(self, deepest: int) -> int:
+        """See `ports.Queue.shorten`."""
+        given = {"run": self._db.run, "deepest": deepest}
+        if not self._db.one(ANY, given)[0]:
+            return 0
+        self._db.do("TRUNCATE near")
+        self._db.do(FIRST, {"run": self._db.run})
+        for depth in range(deepest):
+            level = {"run": self._db.run, "depth": depth}
+            while self._db.do(REDIRECTED, level):
+                pass
+            if not self._db.do(LINKED, level | {"since": self._db.since}):
+                break
+        nearer = self._db.count(NEARER, given)
+        self._db.do(LOWER, {"run": self._db.run})
+        return nearer

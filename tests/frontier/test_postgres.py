@@ -1,0 +1,152 @@
+"""What only the frontier on PostgreSQL has: several members on one state, and whole crawls that share it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawler.errors import ConfigError, StateBusy
+from crawler.frontier.postgres.address import parsed
+from crawler.model.outcome import Listed
+from crawler.model.robots import RobotsFile
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from tests.frontier.test_frontier import ROOT, SITE, Clock
+from tests.hostile.server import Origin, http, page, serving
+from tests.postgres import new_state
+
+if TYPE_CHECKING:
+    from crawler.frontier.postgres.frontier import PostgresFrontier
+
+
+def opened(state: str, clock: Clock) -> "PostgresFrontier":
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
+
+    return PostgresFrontier(state, clock=clock)
+
+
+@pytest.mark.anyio
+async def test_a_visit_goes_to_one_member_and_slots_are_a_gap_apart_over_both() -> None:
+    state, clock = new_state(), Clock()
+    one, two = opened(state, clock), opened(state, clock)
+    first = await one.begin("settings")
+    await one.meet(SITE, RobotsFile("none", fetched=clock()), 0.5)
+    clock.now += 0.5
+    await one.add([Visit(Url(f"{SITE}/{number}")) for number in range(20)])
+    second = await two.begin("settings")
+    assert (first.number, first.resumed, second.number, second.resumed) == (1, False, 1, True)
+    leases = [*(await one.lease(2)).leases, *(await two.lease(2)).leases, *(await one.lease(1)).leases]
+    assert len({lease.id for lease in leases}) == 5
+    assert [lease.at - clock.now for lease in leases] == pytest.approx([0, 0.5, 1.0, 1.5, 2.0])
+    await two.close()
+    await one.close()
+
+
+@pytest.mark.anyio
+async def test_what_a_dead_member_held_goes_back_and_its_settlement_is_dropped() -> None:
+    state, clock = new_state(), Clock()
+    one, two = opened(state, clock), opened(state, clock)
+    await one.begin("settings")
+    await one.meet(SITE, RobotsFile("none", fetched=clock()), 0.0)
+    await one.add([Visit(ROOT)])
+    await two.begin("settings")
+    [lost] = (await one.lease(1)).leases
+    assert not (await two.lease(1)).leases
+    assert one._heart
+    one._heart.stop()
+    clock.now += 31
+    three = opened(state, clock)
+    await three.begin("settings")  # buries the dead
+    [again] = (await three.lease(1)).leases
+    assert (again.id, again.attempt) == (lost.id, 2)
+    found = (Visit(Url(SITE + "/from-the-dead"), 1, ROOT),)
+    assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == 0
+    await three.settle([Settlement(again, Verdict(Listed()))])
+    balance = await three.balance()
+    assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
+    for frontier in (one, two, three):
+        await frontier.close()
+
+
+@pytest.mark.anyio
+async def test_a_crawl_with_other_settings_is_kept_out_while_members_work() -> None:
+    state, clock = new_state(), Clock()
+    one, two = opened(state, clock), opened(state, clock)
+    await one.begin("settings")
+    with pytest.raises(StateBusy, match="other settings"):
+        await two.begin("others")
+    await one.close()
+    assert (await two.begin("others")).number == 2
+    await two.close()
+
+
+def test_an_address_shows_no_password_and_takes_none() -> None:
+    address = parsed("postgresql://crawler@db.internal:5433/crawls?sslmode=verify-full#docs")
+    assert str(address) == "postgresql://db.internal:5433/crawls#docs"
+    assert address.schema == "smc_docs"
+    assert parsed("postgresql://h/d", "a.example").schema != parsed("postgresql://h/d", "a_example").schema
+    for secret in ("postgresql://crawler:hunter2@db/crawls", "postgresql://db/crawls?password=hunter2"):
+        with pytest.raises(ConfigError, match="PGPASSFILE") as refused:
+            parsed(secret)
+        assert "hunter2" not in str(refused.value)
+
+
+# -- whole crawls ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def site() -> Iterator[Origin]:
+    """Pages, a space of queries that shows little, redirects and a page that fails."""
+    here = Origin("shared", "127.0.77.1")
+    here.put("/", http(page(*(f"/{n}" for n in range(40)), "/shop?n=0", "/gone", text="home")))
+    for number in range(40):
+        below = [f"/{number}/{n}" for n in range(4)]
+        here.put(f"/{number}", http(page(*below, "/", f"/{number + 1}", text=f"page {number}")))
+        for path in below:
+            here.put(
+                path, http(page("/", text=f"page {path}"), Last_Modified="Sat, 01 Nov 2025 00:00:00 GMT")
+            )
+    for number in range(60):
+        more = [f"/shop?n={number + 1}", f"/shop?n={number + 2}"]
+        here.put(f"/shop?n={number}", http(page(*more, text=f"item {number % 7}")))
+    here.put("/gone", http("", "404 Not Found"))
+    with serving(here):
+        yield here
+
+
+def command(here: Origin, state: str, folder: Path, *more: str) -> list[str]:
+    flags = ["--state", state, "-o", str(folder), "-q", "--rate", "1000", *more]
+    return [sys.executable, "-m", "crawler", "crawl", here.url(), *flags]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*.xml*")) if path.is_file()}
+
+
+@pytest.mark.slow
+def test_a_crawl_on_postgres_publishes_the_bytes_of_one_on_sqlite(site: Origin, tmp_path: Path) -> None:
+    state = new_state()
+    for turn in range(2):  # a second crawl, with dates by history
+        for name in (str(tmp_path / "state.db"), state):
+            out = tmp_path / f"{turn}-{'shared' if name == state else 'file'}"
+            done = subprocess.run(
+                command(site, name, out), capture_output=True, text=True, check=False, env=os.environ
+            )
+            assert done.returncode == 0, done.stderr
+        own, shared = files(tmp_path / f"{turn}-file"), files(tmp_path / f"{turn}-shared")
+        assert own
+        assert own == shared
+    status = subprocess.run(
+        [sys.executable, "-m", "crawler", "status", "--state", state],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert status.returncode == 0, status.stderr
+    assert "all accounted for" in status.stdout
+    assert "crawler@" not in status.stdout
