@@ -9,10 +9,14 @@ from typing import Final
 from crawler.frontier.postgres.database import Database
 
 # Set aside for their depth. The index `page_barred` finds them.
-TOO_DEEP: Final = "u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = 3 AND u.host IS NULL AND u.depth > :deepest"
+TOO_DEEP: Final = (
+    "u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = 3 AND u.host IS NULL AND u.depth > :deepest"
+)
 ANY: Final = f"SELECT EXISTS (SELECT 1 FROM known AS u WHERE {TOO_DEEP})"
 
-FIRST: Final = "INSERT INTO near SELECT id, 0 FROM url WHERE run = :run AND host IS NOT NULL AND seed IS NOT NULL"
+FIRST: Final = (
+    "INSERT INTO near SELECT id, 0 FROM url WHERE run = :run AND host IS NOT NULL AND seed IS NOT NULL"
+)
 REDIRECTED: Final = """
 INSERT INTO near
 SELECT DISTINCT t.id, n.depth FROM near AS n JOIN known AS s ON s.id = n.id
@@ -27,7 +31,9 @@ FROM near AS n JOIN known AS p ON p.id = n.id CROSS JOIN LATERAL unnest(p.links)
 WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.learned >= :since AND u.run = :run
 ON CONFLICT DO NOTHING
 """
-NEARER: Final = f"SELECT count(*) FROM known AS u JOIN near USING (id) WHERE {TOO_DEEP} AND near.depth <= :deepest"
+NEARER: Final = (
+    f"SELECT count(*) FROM known AS u JOIN near USING (id) WHERE {TOO_DEEP} AND near.depth <= :deepest"
+)
 LOWER: Final = """
 WITH lower AS (
     UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth

@@ -22,8 +22,8 @@ from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, prepare
 from crawler.frontier.postgres.database import CHUNK, Database, statement
 from crawler.frontier.postgres.discovery import Discovery
-from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.distances import Distances
+from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.leases import Leases
 from crawler.frontier.postgres.members import Members

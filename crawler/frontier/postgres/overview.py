@@ -36,7 +36,8 @@ def read_overview(address: Address) -> tuple[Run, Balance] | None:
 
 def silence(address: Address) -> float | None:
     """For how many seconds no member has shown a sign of life; None when none ever did."""
-    return _look(address, lambda db: db.one(SILENCE, {"life": LIFE})[0])
+    silent: float | None = _look(address, lambda db: db.one(SILENCE, {"life": LIFE})[0])
+    return silent
 
 
 def _look(address: Address, question: Callable[[Database], T]) -> T:

@@ -100,7 +100,9 @@ class RunTable:
             if status == "crawling":
                 self._db.do(REOPEN_UNASKED, {"run": number})
                 self._seeds.reopen()
-        self._db.do("UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = :run", {"run": number})
+        self._db.do(
+            "UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = :run", {"run": number}
+        )
         self._db.since = self._trusted_since(reading)
         self._members.join()
         return Run(number, started, resumed=True, complete=status == "complete")
