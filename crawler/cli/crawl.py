@@ -91,7 +91,7 @@ def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:
         return refused.exit
     if noted.first:
         return Exit(noted.exit)
-    return Exit.OK if ending is Ending.COMPLETE else Exit.PARTIAL
+    return Exit.OK if ending in {Ending.COMPLETE, Ending.OVER} else Exit.PARTIAL
 
 
 def _write(report: Report | None, settings: Settings) -> OutputError | None:
@@ -172,7 +172,7 @@ async def _shown(job: Job) -> AsyncIterator[None]:
 
 async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
     """Publishes a complete crawl, or a partial one if allowed. A refusal of the guard is returned, not raised."""
-    if ending is not Ending.COMPLETE and not job.settings.guard.allow_partial:
+    if ending is Ending.OVER or (ending is not Ending.COMPLETE and not job.settings.guard.allow_partial):
         return None, None
     try:
         return await job.publish(), None
@@ -215,7 +215,7 @@ async def _summarise(
 
 def _unfinished(job: Job) -> str | None:
     """Why the run is unfinished; None if it is complete."""
-    if job.ending is Ending.COMPLETE:
+    if job.ending in {Ending.COMPLETE, Ending.OVER}:
         return None
     why = job.stats.stopping or "stopped"
     scope = job.settings.scope

@@ -67,6 +67,7 @@ class Ending(Enum):
     LIMIT = "limit"  # --max-pages or --max-time
     STOPPED = "stopped"  # by a signal or `stop`
     FAILING = "failing"  # every request to the host fails
+    OVER = "over"  # another member of the same run finished it
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,6 @@ class Crawl:
         """
         if self.limits.max_time is not None:
             self._deadline = self.clock() + self.limits.max_time
-        await self.start_urls.recall()
         try:
             await self._pool()
         except BaseExceptionGroup as group:
@@ -178,6 +178,8 @@ class Crawl:
         with anyio.CancelScope(shield=True):
             await self.frontier.release(list(self._out.values()))
             await self.frontier.reopen(list(self._failed))
+        if self._ending is Ending.OVER:
+            return self._ending
         if self._ending is None:
             await duplicates.soft_404s(
                 self.frontier, self.judge, self.candidates.traps, self.starts, self._peek
@@ -223,7 +225,8 @@ class Crawl:
             with todo, back:
                 for _ in range(self.limits.concurrency * self.visitor.prefetch):
                     pool.start_soon(self._work, todo.clone(), back.clone())
-            await self._walk(give, done)
+            if await self._follow(give, done):
+                await self._walk(give, done)
             pool.cancel_scope.cancel()
 
     async def _work(
@@ -244,6 +247,34 @@ class Crawl:
         except (StartUnreachable, StartForbidden):
             await self.frontier.conclude()
             raise
+
+    async def _follow(
+        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
+    ) -> bool:
+        """Visits what the leader of the run lets out. True once this member leads; False when the crawl ends.
+
+        Taking over from a leader that died is resuming its run.
+        """
+        group: list[Returned] = []
+        knows_starts, stopped_at = False, float("inf")
+        while self._ending or not await self.frontier.lead():
+            self.stats.phase = "following"
+            await self._settle(group)
+            if not self._out and await self.frontier.is_over():
+                self._end(Ending.OVER, "another member finished the run")
+            if self._is_ending():
+                stopped_at = min(stopped_at, self.clock())
+                if not self._out or self.clock() - stopped_at > GRACE:
+                    return False
+            batch = Batch() if self._ending else await self._lease(give, None)
+            if batch.leases and not knows_starts:
+                knows_starts = True
+                await self.start_urls.recall()  # the leader has arrived by now
+            group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
+        await self._settle(group)
+        if not knows_starts:
+            await self.start_urls.recall()
+        return True
 
     async def _walk(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]

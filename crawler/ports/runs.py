@@ -25,6 +25,14 @@ class Runs(Protocol):
         """The newest run in any state; None before the first."""
         ...
 
+    async def lead(self) -> bool:
+        """Takes the lead of this run, or keeps it, unless another member has it. Only the leader walks and publishes."""
+        ...
+
+    async def is_over(self) -> bool:
+        """Whether a member has concluded this run."""
+        ...
+
     async def finish(self) -> None:
         """Marks the run as complete: every URL is settled."""
         ...

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,3 +151,24 @@ def test_a_crawl_on_postgres_publishes_the_bytes_of_one_on_sqlite(site: Origin, 
     assert status.returncode == 0, status.stderr
     assert "all accounted for" in status.stdout
     assert "crawler@" not in status.stdout
+
+
+@pytest.mark.slow
+def test_three_members_of_which_one_is_killed_publish_the_bytes_of_one(site: Origin, tmp_path: Path) -> None:
+    alone = subprocess.run(
+        command(site, str(tmp_path / "state.db"), tmp_path / "alone"), capture_output=True, check=False
+    )
+    assert alone.returncode == 0
+    state, out = new_state(), tmp_path / "shared"
+    pace = ("--rate", "60", "--concurrency", "4")
+    members = [
+        subprocess.Popen(command(site, state, out, *pace), stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    before = len(site.log)
+    while len(site.log) < before + 60 and all(member.poll() is None for member in members):
+        time.sleep(0.05)
+    members[0].kill()
+    said = [member.communicate(timeout=150)[1] for member in members]
+    assert [member.returncode for member in members[1:]] == [0, 0], said
+    assert files(out) == files(tmp_path / "alone")

@@ -197,6 +197,14 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Runs.run`."""
         return await self._call(overview.run, self._db)
 
+    async def lead(self) -> bool:
+        """See `ports.Runs.lead`."""
+        return await self._call(self._members.lead)
+
+    async def is_over(self) -> bool:
+        """See `ports.Runs.is_over`."""
+        return await self._call(self._runs.is_over)
+
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""
         await self._call(self._runs.finish)

@@ -38,6 +38,8 @@ SELECT h.id, h.gap, h.strain, h.next, h.asked, h.met, d.visits FROM host AS h CR
 WHERE d.visits > 0 ORDER BY h.next, h.id
 """
 
+REACH = "UPDATE run SET reach = :reach WHERE number = :run AND leader = :me"
+
 LOCK = "SELECT gap, strain, next, asked, met FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED"
 
 # Not a join: the planner cannot know the limit of each host, and would read the whole queue.
@@ -99,6 +101,10 @@ class Leases:
     def lease(self, limit: int, depth: int, token: int) -> Batch:
         """See `ports.Queue.lease`. `token`: of the call, made by whoever calls, the same when it is tried again."""
         now = self._db.now()
+        within = self._reach(depth)
+        if within is None:
+            return Batch(wait=PATIENCE)
+        depth = within
         token |= self._db.member << 32
         if self._db.is_retry:
             self._db.do(UNTAKE, {"token": token})
@@ -114,6 +120,19 @@ class Leases:
         if not self.is_alone:
             wait = PATIENCE if wait is None else min(wait, PATIENCE)
         return Batch(wait=wait, is_idle=not hosts)
+
+    def _reach(self, depth: int) -> int | None:
+        """How deep a visit may lie: as the leader says. None while it arrives, or before it says so."""
+        leader, reach = self._db.one(
+            "SELECT leader, reach FROM run WHERE number = :run", {"run": self._db.run}
+        )
+        if leader == self._db.member:
+            if reach != depth:
+                self._db.do(REACH, {"reach": depth, "run": self._db.run, "me": leader})
+            return depth
+        if leader is None and reach is None:
+            return depth
+        return min(depth, reach) if reach else None
 
     def _is_any_out(self, depth: int) -> bool:
         query = "SELECT EXISTS (SELECT 1 FROM visit WHERE state IN (1, 2) AND depth <= :depth)"

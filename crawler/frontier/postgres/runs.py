@@ -96,6 +96,7 @@ class RunTable:
         self._db.run = number
         if is_alone:
             self._wake()
+            self._db.do("UPDATE run SET leader = NULL, reach = NULL WHERE number = :run", {"run": number})
             self._db.do("UPDATE visit SET state = 0, token = NULL, due = NULL WHERE state = 2")
             if status == "crawling":
                 self._db.do(REOPEN_UNASKED, {"run": number})
@@ -136,6 +137,11 @@ class RunTable:
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Runs.conclude`."""
         self._end("refused" if refused else "concluded")
+
+    def is_over(self) -> bool:
+        """See `ports.Runs.is_over`."""
+        query = "SELECT status NOT IN ('crawling', 'complete') FROM run WHERE number = :run"
+        return bool(self._db.one(query, {"run": self._db.run})[0])
 
     def finish(self) -> None:
         """See `ports.Runs.finish`."""

@@ -192,6 +192,14 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Runs.run`."""
         return await self._call(overview.run, self._db)
 
+    async def lead(self) -> bool:
+        """See `ports.Runs.lead`: the lock of the file keeps others out."""
+        return True
+
+    async def is_over(self) -> bool:
+        """See `ports.Runs.is_over`: whoever concludes a run is the only member."""
+        return False
+
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""
         await self._call(self._runs.finish)
