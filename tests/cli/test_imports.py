@@ -17,7 +17,7 @@ from crawler.settings.sections import Settings, State
 pytestmark = [pytest.mark.usefixtures("unmeasured"), pytest.mark.slow]
 
 HEAVY = frozenset(
-    {"httpx", "httpcore", "h11", "lxml", "selectolax", "rich", "brotli", "zstandard", "certifi"}
+    {"httpx", "httpcore", "h11", "lxml", "selectolax", "rich", "brotli", "zstandard", "certifi", "psycopg"}
 )
 LOOP = frozenset({"asyncio", "anyio", "uvloop"})
 SELDOM = frozenset({"tomllib", "difflib", "tempfile"})  # for a settings file, an error, a read-only place
