@@ -1,4 +1,4 @@
-"""What whole crawls share."""
+"""Fixtures of whole crawls."""
 
 from typing import Final
 

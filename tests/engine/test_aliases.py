@@ -1,4 +1,4 @@
-"""Host aliases in whole crawls: `www.` and bare, http and https, asked once, and one site if they redirect here."""
+"""Host aliases in whole crawls: `www.` and bare host, http and https are one site if they redirect; each is probed once."""
 
 import socket
 import ssl
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names that end in .test are this machine."""
+    """Resolve names that end in .test to loopback."""
     real: Any = socket.getaddrinfo
 
     def resolve(host: Any, *rest: Any, **more: Any) -> Any:
@@ -46,7 +46,7 @@ class Hosts:
         self._respond = respond
 
     def get(self, target: str, _: Any = None) -> Callable[[Any], Answer]:
-        """As `Site.answers` are asked."""
+        """Called by `Site` in place of `dict.get`."""
 
         def answer(request: Any) -> Answer:
             scheme = "https" if isinstance(request.request, ssl.SSLSocket) else "http"
@@ -62,14 +62,14 @@ class Hosts:
         return answer
 
     def others(self, than: str) -> list[str]:
-        """What was asked of other origins, pages that cannot be as `?`."""
+        """Requests to origins other than `than`; probes with a random path are shown as `?`."""
         asked = (url.partition("no-such-page")[0] + "?" * ("no-such-page" in url) for url in self.asked)
         return sorted(url for url in asked if not url.startswith(than + "/"))
 
 
 @contextmanager
 def serving(respond: Respond, tmp_path: Path) -> Iterator[tuple[Hosts, dict[str, object]]]:
-    """The hosts, and the settings to crawl them with."""
+    """Serve the hosts; yields them and the settings to crawl them with."""
     hosts, site = Hosts(respond), Site()
     site.answers = hosts  # type: ignore[assignment]
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -80,7 +80,7 @@ def serving(respond: Respond, tmp_path: Path) -> Iterator[tuple[Hosts, dict[str,
 
 
 async def crawled(hosts: Hosts, chosen: dict[str, object], *starts: str, **more: object) -> Result:
-    """A crawl, to its end, by as many runs as that takes."""
+    """Crawl until complete, in as many runs as that takes."""
     given = chosen | more
     folder = given.pop("folder")
     assert isinstance(folder, Path)
@@ -105,14 +105,14 @@ HTTP = "http://site.test"
 PATHS = ("/a", "/b", "/c?d=1")
 
 
-def twin(home: str, twins: dict[str, Callable[[str], Answer]], links: tuple[str, ...]) -> Respond:
-    """A site whose start page has links, and its twins."""
+def aliased(home: str, aliases: dict[str, Callable[[str], Answer]], links: tuple[str, ...]) -> Respond:
+    """A site whose start page has these links, and its aliases."""
 
     def respond(site: str, target: str) -> Answer:
         if target == "/robots.txt":
             return Site.answer(404)
         if site != home:
-            return twins[site](target) if site in twins else Site.answer(404)
+            return aliases[site](target) if site in aliases else Site.answer(404)
         return page(*links) if target == "/" else page() if target in PATHS else Site.answer(404)
 
     return respond
@@ -133,10 +133,10 @@ def links_to(*sites: str) -> tuple[str, ...]:
     ],
 )
 @pytest.mark.parametrize("reach", ["host", "subdomains"])
-async def test_a_twin_that_redirects_page_by_page_is_asked_once(
+async def test_alias_that_redirects_every_page_is_probed_once(
     tmp_path: Path, home: str, alias: str, reach: str
 ) -> None:
-    respond = twin(home, {alias: lambda target: to(home + target)}, links_to(alias))
+    respond = aliased(home, {alias: lambda target: to(home + target)}, links_to(alias))
     with serving(respond, tmp_path) as (hosts, chosen):
         more: dict[str, object] = {"state": str(tmp_path / "s.db"), "max_pages": 1, "scope": reach}
         result = await crawled(hosts, chosen, home + "/", **more)
@@ -146,11 +146,11 @@ async def test_a_twin_that_redirects_page_by_page_is_asked_once(
 
 
 @pytest.mark.parametrize("tasks", [1, 16])
-async def test_a_twin_by_way_of_a_twin(tmp_path: Path, tasks: int) -> None:
-    """http://www -> https://www -> https://, and all of them are linked."""
+async def test_chain_of_aliases_is_resolved(tmp_path: Path, tasks: int) -> None:
+    """http://www redirects to https://www, which redirects to https://; all three are linked."""
     far, near = "http://www.site.test", "https://www.site.test"
-    twins = {far: lambda target: to(near + target), near: lambda target: to(HTTPS + target)}
-    with serving(twin(HTTPS, twins, links_to(far, near, HTTP)), tmp_path) as (hosts, chosen):
+    aliases = {far: lambda target: to(near + target), near: lambda target: to(HTTPS + target)}
+    with serving(aliased(HTTPS, aliases, links_to(far, near, HTTP)), tmp_path) as (hosts, chosen):
         result = await crawled(hosts, chosen, HTTPS + "/", concurrency=tasks)
     assert result.listed == ["/", *PATHS], (hosts.asked, result.counts)
     assert hosts.others(HTTPS) == [f"{HTTP}/", f"{HTTP}/?", f"{far}/?", f"{near}/?"]
@@ -170,37 +170,37 @@ async def test_a_twin_by_way_of_a_twin(tmp_path: Path, tasks: int) -> None:
         lambda target: to(f"https://site.test@evil.test{target}"),
     ],
 )
-async def test_a_twin_that_does_not_redirect_here_is_another_site(
+async def test_host_that_does_not_redirect_here_is_offsite(
     tmp_path: Path, answer: Callable[[str], Answer]
 ) -> None:
-    twins = {HTTP: answer, "http://www.site.test": lambda target: to(HTTP + target)}
-    with serving(twin(HTTPS, twins, links_to(HTTP)), tmp_path) as (hosts, chosen):
+    aliases = {HTTP: answer, "http://www.site.test": lambda target: to(HTTP + target)}
+    with serving(aliased(HTTPS, aliases, links_to(HTTP)), tmp_path) as (hosts, chosen):
         result = await crawled(hosts, chosen, HTTPS + "/")
     assert result.listed == ["/"]
     assert result.counts == {"listed": 1, "unlisted:offsite": 3}
     assert not [url for url in hosts.asked if url in links_to(HTTP) or "evil" in url]
 
 
-async def test_a_twin_that_redirects_its_root_only_lists_nothing_of_its_own(tmp_path: Path) -> None:
+async def test_alias_that_redirects_only_its_root_has_none_of_its_own_pages_listed(tmp_path: Path) -> None:
     def answer(target: str) -> Answer:
         return to(f"{HTTPS}/") if target == "/" else to(f"{HTTPS}/c?d=1") if target == "/a" else page()
 
     for alias in (HTTP, "https://www.site.test"):
-        with serving(twin(HTTPS, {alias: answer}, links_to(alias)), tmp_path) as (hosts, chosen):
+        with serving(aliased(HTTPS, {alias: answer}, links_to(alias)), tmp_path) as (hosts, chosen):
             result = await crawled(hosts, chosen, HTTPS + "/")
         assert result.listed == ["/", "/c?d=1"]
         assert hosts.others(HTTPS) == [f"{alias}/", f"{alias}/?", *links_to(alias)]
 
 
-async def test_a_start_that_moves_to_https_asks_its_old_origin_once(tmp_path: Path) -> None:
-    respond = twin(HTTPS, {HTTP: lambda target: to(HTTPS + target)}, links_to(HTTP))
+async def test_start_url_that_redirects_to_https_requests_http_origin_once(tmp_path: Path) -> None:
+    respond = aliased(HTTPS, {HTTP: lambda target: to(HTTPS + target)}, links_to(HTTP))
     with serving(respond, tmp_path) as (hosts, chosen):
         result = await crawled(hosts, chosen, HTTP + "/", state=str(tmp_path / "s.db"), max_pages=1)
     assert hosts.others(HTTPS) == [f"{HTTP}/", f"{HTTP}/?"]
     assert result.counts == {"listed": 4, "moved": 1}
 
 
-async def test_one_of_two_starts_moves_to_https_and_the_other_stays(tmp_path: Path) -> None:
+async def test_two_start_urls_of_which_one_redirects_to_https(tmp_path: Path) -> None:
     def respond(site: str, target: str) -> Answer:
         if target == "/robots.txt":
             return Site.answer(404)
@@ -211,7 +211,7 @@ async def test_one_of_two_starts_moves_to_https_and_the_other_stays(tmp_path: Pa
     assert result.counts == {"listed": 2, "moved": 1}
 
 
-async def test_robots_txt_of_the_twin_holds(tmp_path: Path) -> None:
+async def test_robots_txt_of_alias_is_obeyed(tmp_path: Path) -> None:
     said = b"User-agent: *\nDisallow: /\n"
 
     def respond(site: str, target: str) -> Answer:
@@ -227,8 +227,8 @@ async def test_robots_txt_of_the_twin_holds(tmp_path: Path) -> None:
     assert result.counts == {"listed": 1, "unlisted:offsite": 3}
 
 
-async def test_redirects_and_canonicals_to_the_twin_mean_what_they_say(tmp_path: Path) -> None:
-    """A page that redirects to its twin, which redirects back, is no page."""
+async def test_redirect_and_canonical_to_alias_are_not_listed(tmp_path: Path) -> None:
+    """A page that redirects to its alias, which redirects back, is not listed."""
 
     def respond(site: str, target: str) -> Answer:
         if target == "/robots.txt":
@@ -248,22 +248,22 @@ async def test_redirects_and_canonicals_to_the_twin_mean_what_they_say(tmp_path:
     assert result.counts == {"listed": 1, "moved": 3, "unlisted:canonical": 1}
 
 
-async def test_an_alias_that_fails_for_a_night_is_what_it_was(tmp_path: Path) -> None:
-    """What the last publication knew of it holds."""
-    is_ill: list[bool] = []
+async def test_alias_of_last_publication_is_kept_while_it_fails(tmp_path: Path) -> None:
+    """The alias that the last publication recorded is used."""
+    is_down: list[bool] = []
 
     def respond(site: str, target: str) -> Answer:
         if target == "/robots.txt":
             return Site.answer(404)
         if site == HTTP:
-            return Site.answer(503) if is_ill else to(HTTPS + target)
+            return Site.answer(503) if is_down else to(HTTPS + target)
         return page(*links_to(HTTP)) if target == "/" else page()
 
     with serving(respond, tmp_path) as (hosts, chosen):
         state: dict[str, object] = {"state": str(tmp_path / "s.db")}
         first = await crawled(hosts, chosen, HTTPS + "/", **state)
         await publish(hosts, chosen, HTTPS + "/", **state)
-        is_ill.append(True)
+        is_down.append(True)
         second = await crawled(hosts, chosen, HTTPS + "/", **state)
     assert second.listed == first.listed == ["/", *PATHS]
 
@@ -273,7 +273,7 @@ WWW = "https://www.site.test"
 
 
 def moving(site: str, target: str) -> Answer:
-    """A start page that links to where another one redirects to; nothing else does."""
+    """The start page of one host links to the host that another start URL redirects to; no other page does."""
     if target == "/robots.txt":
         return Site.answer(404)
     if site == ELSEWHERE:
@@ -291,7 +291,7 @@ def moving(site: str, target: str) -> Answer:
     "more", [{"concurrency": 1}, {"max_pages": 1}, {"concurrency": 16}, {"max_depth": 1}]
 )
 @pytest.mark.parametrize("first", [True, False])
-async def test_what_was_found_before_a_start_moved_belongs_as_what_is_found_later(
+async def test_links_found_before_start_url_redirected_are_in_scope(
     tmp_path: Path, more: dict[str, object], first: bool
 ) -> None:
     starts = (ELSEWHERE + "/", HTTPS + "/") if first else (HTTPS + "/", ELSEWHERE + "/")
@@ -302,7 +302,7 @@ async def test_what_was_found_before_a_start_moved_belongs_as_what_is_found_late
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_a_folder_that_a_start_moved_to_belongs(tmp_path: Path, first: bool) -> None:
+async def test_folder_that_a_start_url_redirects_to_is_in_scope(tmp_path: Path, first: bool) -> None:
     def respond(_: str, target: str) -> Answer:
         pages = {"/a/": page("/new/x"), "/b/": to("/new/"), "/new/": page(), "/new/x": page()}
         return pages.get(target, Site.answer(404))

@@ -1,4 +1,4 @@
-"""Whole crawls of little sites on loopback: what is listed, what is not and why, and that the balance holds."""
+"""Whole crawls of small sites on loopback: what is listed, what is not and why, and that the counts add up."""
 
 import gzip
 import itertools
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 def settings(origin: str, folder: Path, **chosen: object) -> Settings:
-    """Unpaced, one try, output into `folder`, state in memory: what a test wants unless it says otherwise."""
+    """Defaults of tests: unpaced, no retries, output into `folder`, state in memory; `chosen` overrides them."""
     defaults: dict[str, object] = {
         "start": (origin + "/",), "rate": 0.0, "retries": 0, "output": str(folder / "out"), "state": ":memory:",
         "concurrency": 8,
@@ -43,7 +43,7 @@ def settings(origin: str, folder: Path, **chosen: object) -> Settings:
 
 @dataclass
 class Result:
-    """What came out of a crawl."""
+    """The results of a crawl."""
 
     ending: Ending
     origin: str
@@ -55,7 +55,7 @@ class Result:
 
 
 class Seen:
-    """A sink that keeps what settled."""
+    """A sink that collects settlements."""
 
     def __init__(self) -> None:
         self.settled_: list[Settlement] = []
@@ -87,7 +87,7 @@ def serving(build: Callable[[Site], None]) -> Iterator[tuple[Site, str]]:
         yield site, origin
 
 
-async def test_a_small_site_is_listed_whole_and_in_order(tmp_path: Path) -> None:
+async def test_small_site_is_listed_completely_and_in_url_order(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/b", "/a", "/missing", "https://elsewhere.example/"])
     site.page("/a", links=["/a/deep", "/b#frag", "/b?utm_source=x"])
@@ -105,7 +105,7 @@ async def test_a_small_site_is_listed_whole_and_in_order(tmp_path: Path) -> None
     assert site.log[0].target == "/robots.txt", "robots.txt is the first request"
 
 
-async def test_a_lease_that_is_not_used_says_why_and_the_page_is_visited_all_the_same(
+async def test_released_lease_logs_its_reason_and_page_is_visited_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "crawler.crawl")
@@ -113,12 +113,12 @@ async def test_a_lease_that_is_not_used_says_why_and_the_page_is_visited_all_the
     site.page("/")
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path))
-    handed_back = [record for record in caplog.records if "not visited now" in record.message]
-    assert [vars(record)["fields"] for record in handed_back] == [{"robots.txt took its slot": 1}]
+    released = [record for record in caplog.records if "not visited now" in record.message]
+    assert [vars(record)["fields"] for record in released] == [{"robots.txt took its slot": 1}]
     assert result.listed == ["/"]
 
 
-async def test_redirects_are_visits_of_their_own(tmp_path: Path) -> None:
+async def test_redirect_targets_are_separate_visits(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/old", "/loop1", "/self", "/away"])
     site.redirect("/old", "/older", status=302)
@@ -135,7 +135,7 @@ async def test_redirects_are_visits_of_their_own(tmp_path: Path) -> None:
     assert all(site.requests(path) == 1 for path in ("/loop1", "/loop2", "/self"))
 
 
-async def test_too_many_redirects_end(tmp_path: Path) -> None:
+async def test_too_many_redirects_is_a_failure(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/r0"])
     for number in range(30):
@@ -146,7 +146,7 @@ async def test_too_many_redirects_end(tmp_path: Path) -> None:
     assert site.requests("/r11") == 0
 
 
-async def test_robots_txt_is_obeyed_and_its_sitemaps_are_seeds(tmp_path: Path) -> None:
+async def test_robots_txt_is_obeyed_and_its_sitemaps_are_read(tmp_path: Path) -> None:
     site = Site()
     site.robots("User-agent: *\nDisallow: /private\nSitemap: {origin}/map.xml\n")
     site.sitemap("/map.xml", ["/orphan", "/private/b", "https://elsewhere.example/"])
@@ -159,7 +159,7 @@ async def test_robots_txt_is_obeyed_and_its_sitemaps_are_seeds(tmp_path: Path) -
     assert site.requests("/private/a") == 0
 
 
-async def test_seed_sitemaps_can_be_switched_off(tmp_path: Path) -> None:
+async def test_seed_sitemaps_off_reads_no_sitemap(tmp_path: Path) -> None:
     site = Site()
     site.robots("Sitemap: {origin}/map.xml\n")
     site.sitemap("/map.xml", ["/orphan"])
@@ -169,7 +169,7 @@ async def test_seed_sitemaps_can_be_switched_off(tmp_path: Path) -> None:
     assert site.requests("/map.xml") == 0
 
 
-async def test_input_adds_seeds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_urls_of_input_file_are_crawled(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     site = Site()
     site.page("/")
     site.page("/orphan")
@@ -181,7 +181,7 @@ async def test_input_adds_seeds(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert "skipped a line that is not a URL" in caplog.text
 
 
-async def test_canonicals_list_one_page_of_many(tmp_path: Path) -> None:
+async def test_pages_with_same_canonical_are_listed_once(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/item?sort=up", "/item?sort=down"])
     site.page("/item", canonical="/item")
@@ -193,7 +193,7 @@ async def test_canonicals_list_one_page_of_many(tmp_path: Path) -> None:
     assert result.counts == {"listed": 2, "unlisted:canonical": 2}
 
 
-async def test_nofollow_links_are_known_and_not_visited(tmp_path: Path) -> None:
+async def test_nofollow_links_are_counted_and_not_visited(tmp_path: Path) -> None:
     site = Site()
     site.page("/", nofollow=["/avoided", "/both"], links=["/a"])
     site.page("/a", links=["/both"])
@@ -205,7 +205,7 @@ async def test_nofollow_links_are_known_and_not_visited(tmp_path: Path) -> None:
     assert result.counts == {"listed": 3, "unlisted:nofollow": 1}
 
 
-async def test_the_scope_is_kept(tmp_path: Path) -> None:
+async def test_scope_exclude_no_list_and_no_fetch(tmp_path: Path) -> None:
     site = Site()
     site.page("/docs/", links=["/docs/a", "/blog", "/docs/secret/x", "/docs/print/a", "/docs/file.pdf"])
     site.page("/docs/a")
@@ -223,7 +223,7 @@ async def test_the_scope_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-async def test_depth_does_not_depend_on_who_answers_first(tmp_path: Path, concurrency: int) -> None:
+async def test_depth_does_not_depend_on_response_order(tmp_path: Path, concurrency: int) -> None:
     site = Site()
     site.page("/", links=["/slow", "/chain1"])
     site.page("/slow", links=["/target"])
@@ -239,7 +239,7 @@ async def test_depth_does_not_depend_on_who_answers_first(tmp_path: Path, concur
 
 
 @pytest.mark.slow
-async def test_a_failure_that_passes_is_listed(tmp_path: Path) -> None:
+async def test_temporary_failure_is_retried_and_listed(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/flaky"])
     answers = iter([503, 500])
@@ -254,7 +254,7 @@ async def test_a_failure_that_passes_is_listed(tmp_path: Path) -> None:
     assert site.requests("/flaky") == 3
 
 
-async def test_a_page_limit_ends_the_crawl_and_the_next_call_goes_on(tmp_path: Path) -> None:
+async def test_max_pages_ends_crawl_and_next_run_resumes(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(20)])
     for number in range(20):
@@ -271,7 +271,7 @@ async def test_a_page_limit_ends_the_crawl_and_the_next_call_goes_on(tmp_path: P
     assert all(site.requests(f"/{n}") == 1 for n in range(20)), "nothing is fetched twice"
 
 
-async def test_a_time_limit_ends_the_crawl(tmp_path: Path) -> None:
+async def test_max_time_ends_crawl(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/a"])
     with site.serve() as origin:
@@ -280,7 +280,7 @@ async def test_a_time_limit_ends_the_crawl(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_past_a_time_limit_the_crawl_sleeps_until_pages_in_flight_end(
+async def test_after_max_time_crawl_waits_for_requests_in_flight_without_polling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, gate, looks = Site(), threading.Event(), itertools.count()
@@ -298,10 +298,10 @@ async def test_past_a_time_limit_the_crawl_sleeps_until_pages_in_flight_end(
         result = await crawl(settings(origin, tmp_path, max_time=1.0))
         gate.set()
     assert result.ending is Ending.LIMIT
-    assert next(looks) <= 20, "it looked again and again instead of waiting"
+    assert next(looks) <= 20, "the crawl polled instead of waiting"
 
 
-async def test_a_stop_drains_and_the_next_run_ends_the_work(tmp_path: Path) -> None:
+async def test_stop_drains_requests_in_flight_and_next_run_completes(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(50)])
     for number in range(50):
@@ -319,14 +319,14 @@ async def test_a_stop_drains_and_the_next_run_ends_the_work(tmp_path: Path) -> N
 
 
 async def published(chosen: Settings) -> list[str]:
-    """Crawl and publish; the paths that are listed."""
+    """Crawl and publish; returns the listed paths."""
     async with open_job(chosen) as job:
         await job.crawl()
         await job.publish()
         return [urls.target(entry.url) async for chunk in job.frontier.entries() for entry in chunk]
 
 
-async def test_settings_invalidate_what_they_must_and_nothing_else(tmp_path: Path) -> None:
+async def test_changed_settings_refetch_only_what_they_affect(tmp_path: Path) -> None:
     when = datetime(2024, 1, 1, tzinfo=UTC)
     site = Site()
     site.page("/", links=["/a", "/b"], lastmod=when)
@@ -358,9 +358,7 @@ async def test_settings_invalidate_what_they_must_and_nothing_else(tmp_path: Pat
         "<div id=root></div><script src=/app.js></script>",
     ],
 )
-async def test_a_start_page_that_suddenly_answers_something_else_replaces_no_sitemap(
-    tmp_path: Path, shell: str
-) -> None:
+async def test_start_page_that_loses_its_links_does_not_replace_sitemap(tmp_path: Path, shell: str) -> None:
     site = Site()
     site.page("/", links=[f"/{number}" for number in range(9)])
     for number in range(9):
@@ -375,7 +373,7 @@ async def test_a_start_page_that_suddenly_answers_something_else_replaces_no_sit
     assert (tmp_path / "out/sitemap.xml.gz").read_bytes() == before
 
 
-async def test_a_second_run_asks_what_changed(tmp_path: Path) -> None:
+async def test_second_run_sends_conditional_requests(tmp_path: Path) -> None:
     when = datetime(2024, 1, 1, tzinfo=UTC)
     site = Site()
     site.page("/", links=["/a", "/gone"], lastmod=when)
@@ -418,7 +416,7 @@ async def test_a_second_run_asks_what_changed(tmp_path: Path) -> None:
         (lambda site: site.redirect("/", "/"), StartUnreachable, "redirect loop"),
     ],
 )
-async def test_a_start_that_cannot_be_crawled_is_one_sentence(
+async def test_start_url_that_cannot_be_crawled_raises_one_line_error(
     tmp_path: Path, build: Callable[[Site], None], error: type[Exception], sentence: str
 ) -> None:
     with serving(build) as (_, origin), pytest.raises(error, match=sentence) as caught:
@@ -426,7 +424,7 @@ async def test_a_start_that_cannot_be_crawled_is_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-async def test_a_start_that_failed_is_asked_again_next_time(tmp_path: Path) -> None:
+async def test_failed_start_url_is_fetched_again_in_next_run(tmp_path: Path) -> None:
     site = Site()
     up = False
     site.respond("/", lambda _: site.answer(200 if up else 500, b"<p>up"))
@@ -438,7 +436,7 @@ async def test_a_start_that_failed_is_asked_again_next_time(tmp_path: Path) -> N
         assert (await crawl(chosen)).listed == ["/"]
 
 
-async def test_robots_txt_that_failed_is_asked_again_next_time(tmp_path: Path) -> None:
+async def test_failed_robots_txt_is_fetched_again_in_next_run(tmp_path: Path) -> None:
     site, up = Site(), False
     site.page("/")
     site.respond("/robots.txt", lambda _: site.answer(404 if up else 503))
@@ -450,7 +448,7 @@ async def test_robots_txt_that_failed_is_asked_again_next_time(tmp_path: Path) -
         assert (await crawl(chosen)).listed == ["/"]
 
 
-async def test_robots_txt_that_fails_when_it_is_a_day_old_leaves_what_it_said(
+async def test_expired_robots_txt_stays_in_force_if_refetch_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, up = Site(), True
@@ -469,7 +467,7 @@ async def test_robots_txt_that_fails_when_it_is_a_day_old_leaves_what_it_said(
     assert site.requests("/robots.txt") > 1
 
 
-async def test_a_night_of_error_pages_that_was_refused_gives_no_date_to_what_came_back(
+async def test_refused_run_of_error_pages_does_not_date_recovered_pages(
     tmp_path: Path,
 ) -> None:
     site, up = Site(), True
@@ -497,7 +495,7 @@ async def test_a_night_of_error_pages_that_was_refused_gives_no_date_to_what_cam
     assert set(result.dates.values()) == {None}
 
 
-async def test_ignoring_robots_is_possible(tmp_path: Path) -> None:
+async def test_ignore_robots_lists_disallowed_pages(tmp_path: Path) -> None:
     site = Site()
     site.robots("User-agent: *\nDisallow: /")
     site.page("/")
@@ -506,7 +504,7 @@ async def test_ignoring_robots_is_possible(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_same_bytes_at_any_number_of_tasks(tmp_path: Path) -> None:
+async def test_output_does_not_depend_on_concurrency(tmp_path: Path) -> None:
     site = Site()
     for number in range(60):
         site.page(
@@ -528,11 +526,11 @@ async def test_the_same_bytes_at_any_number_of_tasks(tmp_path: Path) -> None:
 
 
 def closest(turns: list[float]) -> float:
-    """Seconds between the two requests that followed each other most closely."""
+    """The shortest interval between two requests, in seconds."""
     return min(after - before for before, after in itertools.pairwise(turns))
 
 
-async def test_the_pace_is_kept(tmp_path: Path, turns: list[float]) -> None:
+async def test_rate_limit_is_kept(tmp_path: Path, turns: list[float]) -> None:
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(6)])
     for number in range(6):
@@ -543,7 +541,7 @@ async def test_the_pace_is_kept(tmp_path: Path, turns: list[float]) -> None:
     assert closest(turns) >= 0.9 / 10
 
 
-async def test_a_crawl_delay_is_kept_when_it_is_longer(tmp_path: Path, turns: list[float]) -> None:
+async def test_crawl_delay_overrides_higher_rate(tmp_path: Path, turns: list[float]) -> None:
     site = Site()
     site.robots("User-agent: *\nCrawl-delay: 0.2\n")
     site.page("/", links=["/a", "/b"])
@@ -555,7 +553,7 @@ async def test_a_crawl_delay_is_kept_when_it_is_longer(tmp_path: Path, turns: li
     assert closest(turns) >= 0.9 * 0.2
 
 
-async def test_never_more_in_flight_than_configured(tmp_path: Path) -> None:
+async def test_concurrency_limit_is_never_exceeded(tmp_path: Path) -> None:
     site = Site()
     now, most = 0, 0
 
@@ -575,7 +573,7 @@ async def test_never_more_in_flight_than_configured(tmp_path: Path) -> None:
     assert 1 < most <= 3
 
 
-async def test_an_address_that_is_not_public_is_never_contacted(tmp_path: Path) -> None:
+async def test_private_address_is_never_contacted(tmp_path: Path) -> None:
     secret = Site()
     secret.page("/")
     site = Site()
@@ -597,7 +595,7 @@ async def test_an_address_that_is_not_public_is_never_contacted(tmp_path: Path) 
     assert result.listed == ["/"]
 
 
-async def test_a_state_of_a_killed_run_is_published_without_crawling_again(tmp_path: Path) -> None:
+async def test_completed_unpublished_run_is_published_without_crawling_again(tmp_path: Path) -> None:
     site = Site()
     site.page("/")
     with site.serve() as origin:
@@ -613,7 +611,7 @@ async def test_a_state_of_a_killed_run_is_published_without_crawling_again(tmp_p
     assert manifest
 
 
-async def test_a_start_page_that_include_leaves_out_still_leads_on(tmp_path: Path) -> None:
+async def test_start_page_outside_include_is_crawled_for_links(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/blog/a", "/other"])
     site.page("/blog/a")
@@ -626,8 +624,8 @@ async def test_a_start_page_that_include_leaves_out_still_leads_on(tmp_path: Pat
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.slow
-async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Path, processes: int) -> None:
-    """Also by what was leased before it asked."""
+async def test_retry_after_pauses_host_at_once(tmp_path: Path, processes: int) -> None:
+    """Leases taken before the 429 wait too."""
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(60)])
     refusals: list[float] = []
@@ -645,14 +643,14 @@ async def test_a_host_that_asks_for_patience_is_left_alone_at_once(tmp_path: Pat
         result = await crawl(settings(origin, tmp_path, retries=1, concurrency=4, processes=processes))
     assert len(result.listed) == 61
     early = [asked for asked in site.log if 0.0 < asked.time - refusals[0] < 0.95]
-    # What was in flight may come, and what went before the refusal was read; not what waited, which is 40.
+    # Requests in flight, and those sent before the 429 was read, may still arrive; the other 40 must not.
     assert len(early) < 16
 
 
-async def test_other_ports_of_a_private_start_host_are_not_asked_unless_they_are_named(
+async def test_other_ports_of_private_start_host_need_allow_host(
     tmp_path: Path,
 ) -> None:
-    """Links, redirects, sitemaps and robots.txt of a site on the intranet do not reach the services beside it."""
+    """Links, redirects, sitemaps and robots.txt of an intranet site do not reach other services of its host."""
     beside, site = Site(), Site()
     beside.page("/secret")
     with beside.serve() as other, site.serve() as origin:

@@ -1,4 +1,4 @@
-"""Dates over many nights: what an ill, refused or abandoned night saw changes no date. And headers that tell of a build."""
+"""Dates over many runs: error pages, refused and abandoned runs change no date; Last-Modified that a build has set."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,20 +39,20 @@ Shown = Mapping[Url, str | None]  # content of each page; None: it fails
 Dates = dict[Url, int | None]  # day of each listed page's date
 
 
-class Nights:
-    """A site over many nights, without a network."""
+class ManyRuns:
+    """Many runs over one site, without a network."""
 
     def __init__(self) -> None:
         self.now = float(START)
         self.frontier = SqliteFrontier(":memory:", clock=lambda: self.now, keep_runs=1_000)
-        self.night = 0
+        self.number = 0
 
     async def run(self, shown: Shown, ending: str = "published", header: int | None = None) -> Dates:
-        """One crawl of what the site shows. `header`: Last-Modified of all pages."""
-        self.night += 1
+        """One run, a day later, over the pages `shown`. `header`: Last-Modified of all pages."""
+        self.number += 1
         self.now += DAY
-        # Settings that were changed give an unfinished run up.
-        await self.frontier.begin(f"settings {self.night if ending == 'abandoned' else ''}")
+        # Changed settings make the frontier give up an unfinished run.
+        await self.frontier.begin(f"settings {self.number if ending == 'abandoned' else ''}")
         await self.frontier.meet(SITE, RobotsFile("none", fetched=self.now), 0)
         await self.frontier.add([Visit(url) for url in PAGES])
         at = None if header is None else datetime.fromtimestamp(header, UTC)
@@ -79,127 +79,129 @@ class Nights:
 
 
 def good(**edits: int) -> Shown:
-    """Each page as it is; `p3=2` is the third page after two edits."""
+    """The content of each page; `p3=2`: page 3 after two edits."""
     return {url: f"{url} {edits.get(f'p{number}', 0)}" for number, url in enumerate(PAGES)}
 
 
-ILL: Shown = dict.fromkeys(PAGES, "down for maintenance")
+ERROR_PAGES: Shown = dict.fromkeys(PAGES, "down for maintenance")
 ENDINGS = st.sampled_from(["published", "published", "refused", "abandoned"])
 EDITS = st.sets(st.integers(0, len(PAGES) - 1))
-NIGHTS = st.lists(st.tuples(st.sampled_from(["good", "good", "ill", "failing"]), EDITS, ENDINGS), max_size=12)
+RUNS = st.lists(
+    st.tuples(st.sampled_from(["good", "good", "error pages", "failing"]), EDITS, ENDINGS), max_size=12
+)
 
 
 @limits(deadline=None, max_examples=150)
-@given(NIGHTS)
-def test_a_date_is_that_of_the_night_which_saw_the_edit_or_absent(
-    nights: Sequence[tuple[str, set[int], str]],
+@given(RUNS)
+def test_lastmod_is_date_of_run_that_saw_the_edit_or_absent(
+    runs: Sequence[tuple[str, set[int], str]],
 ) -> None:
-    anyio.run(_hold_to_what_is_true, nights)
+    anyio.run(_check_dates, runs)
 
 
-async def _hold_to_what_is_true(nights: Sequence[tuple[str, set[int], str]]) -> None:
-    site = Nights()
+async def _check_dates(runs: Sequence[tuple[str, set[int], str]]) -> None:
+    site = ManyRuns()
     versions = [0] * len(PAGES)
-    first_seen: dict[tuple[int, int], int] = {}  # the published night that saw a version first
+    first_seen: dict[tuple[int, int], int] = {}  # the published run that saw a version first
     dated: dict[tuple[int, int], int] = {}
     published: Dates = {}
-    last: list[int] | None = None  # what the last good night before saw, if that was published
-    for kind, edits, ending in nights:
+    last: list[int] | None = None  # the versions of the last good run, if it was published
+    for kind, edits, ending in runs:
         for number in edits:
             versions[number] += 1
         shown = good(**{f"p{number}": version for number, version in enumerate(versions)})
-        shown = {"good": shown, "ill": ILL, "failing": dict.fromkeys(PAGES)}[kind]
+        shown = {"good": shown, "error pages": ERROR_PAGES, "failing": dict.fromkeys(PAGES)}[kind]
         dates = await site.run(shown, ending)
         if kind == "failing":
-            assert dates.items() <= published.items(), "a page that fails for now has the date it had"
+            assert dates.items() <= published.items(), "a failing page keeps its date"
         published = dates if ending == "published" else published
         if ending != "published" or kind == "failing":
             continue
-        if kind == "ill":
-            assert set(dates.values()) <= {None}, "what an ill site says has no date"
+        if kind == "error pages":
+            assert set(dates.values()) <= {None}, "error pages have no date"
             last = None
             continue
         for number, url in enumerate(PAGES):
             version = (number, versions[number])
-            seen = first_seen.setdefault(version, site.night)
+            seen = first_seen.setdefault(version, site.number)
             assert dates[url] in {None, seen}
-            assert dated.get(version) in {None, dates[url]}, "a date that was known is not forgotten"
+            assert dated.get(version) in {None, dates[url]}, "a known date is kept"
             if dates[url] is not None:
                 dated[version] = seen
         edited = [number for number in range(len(PAGES)) if last and last[number] != versions[number]]
         if 2 * len(edited) <= len(PAGES):
-            assert all(dates[PAGES[number]] == site.night for number in edited), "few edits are dated"
+            assert all(dates[PAGES[number]] == site.number for number in edited), "few edits are dated"
         last = versions.copy()
     await site.frontier.close()
 
 
-async def test_two_ill_nights_that_were_refused_give_no_date() -> None:
-    site = Nights()
+async def test_two_refused_runs_of_error_pages_give_no_date() -> None:
+    site = ManyRuns()
     await site.run(good())
-    await site.run(ILL, "refused")
-    await site.run(ILL, "refused")
+    await site.run(ERROR_PAGES, "refused")
+    await site.run(ERROR_PAGES, "refused")
     assert set((await site.run(good())).values()) == {None}
 
 
-async def test_a_page_that_fails_after_a_refused_night_has_the_date_it_had() -> None:
-    site = Nights()
+async def test_failing_page_after_refused_run_keeps_its_date() -> None:
+    site = ManyRuns()
     await site.run(good())
     dates = await site.run(good(p1=1))
     assert dates[PAGES[1]] == 2
-    await site.run(ILL, "refused", header=START + DAY)
+    await site.run(ERROR_PAGES, "refused", header=START + DAY)
     assert await site.run(dict.fromkeys(PAGES)) == dates
 
 
-async def test_a_new_template_dates_nothing_and_the_next_edit_is_dated() -> None:
-    site = Nights()
+async def test_template_change_dates_no_page_and_next_edit_is_dated() -> None:
+    site = ManyRuns()
     await site.run(good())
     assert (await site.run(good(p1=1)))[PAGES[1]] == 2
     template = {url: f"new template of {url}" for url in PAGES}
     assert set((await site.run(template)).values()) == {None}
     assert set((await site.run(template)).values()) == {None}
     assert await site.run(template | {PAGES[3]: "edited"}) == dict.fromkeys(PAGES) | {PAGES[3]: 5}
-    assert (await site.run(good(p1=1)))[PAGES[1]] == 2, "what comes back is as old as it was"
+    assert (await site.run(good(p1=1)))[PAGES[1]] == 2, "restored content has its earlier date"
 
 
-async def test_headers_that_lied_are_not_believed_in_a_night_that_cannot_tell() -> None:
-    site = Nights()
+async def test_unreliable_last_modified_stays_ignored_in_run_without_evidence() -> None:
+    site = ManyRuns()
     hour = 3_600
     first = START + hour
     await site.run(good(), header=first)
-    dates = [await site.run(good(), header=START + night * DAY) for night in (1, 2)]
-    dates.append(await site.run(ILL, header=START + 3 * DAY))
+    dates = [await site.run(good(), header=START + day * DAY) for day in (1, 2)]
+    dates.append(await site.run(ERROR_PAGES, header=START + 3 * DAY))
     dates.append(await site.run(good(), header=START + 4 * DAY))
     assert [set(each.values()) for each in dates] == [{0}, {0}, {None}, {0}]
 
 
-async def test_what_a_refused_run_saw_of_headers_convicts_and_acquits_nobody() -> None:
-    site = Nights()
+async def test_refused_run_does_not_change_reliability_of_last_modified() -> None:
+    site = ManyRuns()
     await site.run(good(), header=START)
-    await site.run(ILL, "refused", header=START + 2 * DAY)
+    await site.run(ERROR_PAGES, "refused", header=START + 2 * DAY)
     assert set((await site.run(good(), header=START + 3 * DAY)).values()) == {0}, (
-        "moved, and the content did not"
+        "the header changed and the content did not"
     )
 
 
 @pytest.mark.parametrize(
     ("known", "changed", "mass"), [(0, 0, False), (10, 5, False), (10, 6, True), (1, 1, True)]
 )
-def test_a_mass_change(known: int, changed: int, mass: bool) -> None:
+def test_mass_change_threshold(known: int, changed: int, mass: bool) -> None:
     assert (mass_change(Evidence(SITE, 0, 0, 0, 0, known, changed)) is not None) is mass
 
 
 @pytest.mark.parametrize(
-    ("dated", "compared", "slid", "stands"),
+    ("dated", "compared", "slid", "unreliable"),
     [(10, 0, 0, True), (10, 4, 0, True), (10, 5, 0, False), (10, 10, 6, True), (0, 0, 0, False)],
 )
-def test_a_conviction_stands_until_most_pages_speak_against_it(
-    dated: int, compared: int, slid: int, stands: bool
+def test_origin_stays_unreliable_until_most_pages_contradict_it(
+    dated: int, compared: int, slid: int, unreliable: bool
 ) -> None:
-    assert (why_unreliable(Evidence(SITE, dated, 0, compared, slid), "before") is not None) is stands
+    assert (why_unreliable(Evidence(SITE, dated, 0, compared, slid), "before") is not None) is unreliable
 
 
 @pytest.mark.parametrize(
-    ("dated", "within", "stating", "older", "lies", "noted"),
+    ("dated", "within", "stating", "older", "unreliable", "noted"),
     [
         (51, 51, 51, 50, True, False),
         (100, 90, 3, 3, True, False),
@@ -213,16 +215,18 @@ def test_a_conviction_stands_until_most_pages_speak_against_it(
         (5, 5, 0, 0, False, True),
     ],
 )
-def test_what_is_a_build(dated: int, within: int, stating: int, older: int, lies: bool, noted: bool) -> None:
+def test_dates_within_one_window_are_a_build(
+    dated: int, within: int, stating: int, older: int, unreliable: bool, noted: bool
+) -> None:
     found = Build(SITE, dated, 0, 600, within, stating, older)
-    assert (builds.why_unreliable(found) is not None) is lies
+    assert (builds.why_unreliable(found) is not None) is unreliable
     assert (builds.note(found) is not None) is noted
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=60))
-def test_the_window_with_the_most_dates_is_found(moments: list[int]) -> None:
+def test_window_with_most_dates_is_found(moments: list[int]) -> None:
     async def found() -> Build | None:
-        site = Nights()
+        site = ManyRuns()
         await site.frontier.begin("")
         await site.frontier.meet(SITE, RobotsFile("none", fetched=site.now), 0)
         await site.frontier.add([Visit(Url(f"{SITE}/{number}")) for number in range(len(moments))])
@@ -245,7 +249,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, builds.WINDOW)), max_size=40))
-def test_builds_are_remembered_up_to_a_bound(spans: list[tuple[int, int]]) -> None:
+def test_number_of_remembered_builds_is_bounded(spans: list[tuple[int, int]]) -> None:
     known: dict[str, list[tuple[int, int]]] = {}
     for first, length in spans:
         known = builds.remembered(known, [Build(SITE, 9, first, first + length, 9, 9, 9)])
@@ -264,7 +268,7 @@ NAMES = [f"/{number}" for number in range(8)]
 
 
 def built(site: Site, stated: Mapping[str, str], at: datetime = BUILT, **texts: str) -> None:
-    """All files are written within a minute; some pages state a date."""
+    """A site whose files were all written within a minute; some pages state a date."""
     for number, name in enumerate(["/", *NAMES]):
         head = f'<meta property="article:modified_time" content="{stated[name]}">' if name in stated else ""
         text = texts.get(f"p{name[1:]}", "")
@@ -280,7 +284,7 @@ async def notes(folder: Path) -> str:
         await frontier.close()
 
 
-async def test_after_a_build_pages_take_the_date_they_state(tmp_path: Path) -> None:
+async def test_after_a_build_dates_stated_in_pages_are_used(tmp_path: Path) -> None:
     site = Site()
     stated = {name: f"2025-03-0{1 + number}" for number, name in enumerate(NAMES)}
     built(site, stated)
@@ -293,7 +297,7 @@ async def test_after_a_build_pages_take_the_date_they_state(tmp_path: Path) -> N
         assert await crawl(origin, tmp_path) == expected, "built once more"
 
 
-async def test_where_no_page_states_a_date_the_header_stands_and_that_is_said(tmp_path: Path) -> None:
+async def test_build_without_stated_dates_keeps_last_modified_and_is_reported(tmp_path: Path) -> None:
     site = Site()
     built(site, {})
     with site.serve() as origin:
@@ -302,9 +306,7 @@ async def test_where_no_page_states_a_date_the_header_stands_and_that_is_said(tm
 
 
 @pytest.mark.parametrize("state", ["2026-11-20", "2026-11-20T11:58:00Z", "2026-11-19T20:00:00Z"])
-async def test_pages_that_were_truly_edited_within_minutes_keep_the_header(
-    tmp_path: Path, state: str
-) -> None:
+async def test_pages_edited_at_the_same_time_keep_last_modified(tmp_path: Path, state: str) -> None:
     site = Site()
     built(site, dict.fromkeys(NAMES, state))
     with site.serve() as origin:
@@ -312,7 +314,7 @@ async def test_pages_that_were_truly_edited_within_minutes_keep_the_header(
     assert "build" not in await notes(tmp_path)
 
 
-async def test_a_page_that_was_not_built_again_has_the_date_of_no_build(tmp_path: Path) -> None:
+async def test_page_not_rebuilt_does_not_take_the_build_date(tmp_path: Path) -> None:
     site = Site()
     stated = dict.fromkeys(NAMES[:4], "2025-03-01")
     built(site, stated)

@@ -1,4 +1,4 @@
-"""A hostile web cannot stop, bloat, fool or aim the crawler: whole crawls of the sites in `tests/hostile`."""
+"""Whole crawls of the hostile sites in `tests/hostile`: they neither stop, bloat nor mislead the crawler, nor aim it at others."""
 
 import gzip
 import re
@@ -61,7 +61,7 @@ async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
 
 
 def judge(here: Origin, result: Result) -> list[str]:
-    """What is not as the manifest says."""
+    """The differences from the expectations of the site."""
     wrong: list[str] = []
     asked = here.counts()
     listed = {
@@ -80,11 +80,11 @@ def judge(here: Origin, result: Result) -> list[str]:
         count = sum(number for path, number in asked.items() if within(path))
         if count > most:
             wrong.append(f"{name}: {count} requests, more than {most}")
-    foreseen = [within for _, within, _ in here.spaces]
+    expected = [within for _, within, _ in here.spaces]
     wrong += [
-        f"{path[:80]} is listed, which nobody foresaw"
+        f"{path[:80]} is listed unexpectedly"
         for path in listed
-        if path not in here.expect and not any(within(path) for within in foreseen)
+        if path not in here.expect and not any(within(path) for within in expected)
     ]
     if here.log and here.log[0].path != "/robots.txt":
         wrong.append("robots.txt was not the first request")
@@ -107,12 +107,12 @@ def web(*origins: Origin) -> Iterator[None]:
 
 
 def place(origin: Origin) -> str:
-    """Where a canary is: the port is known only when all are served, so it is written in late."""
+    """The address of a canary; the port is filled in by `aimed` once all are served."""
     return f"{origin.address}:PORT"
 
 
 def aimed(here: Origin) -> None:
-    """Write the port into answers that name other origins."""
+    """Fill in the port in responses that name other origins."""
     for path, answer in here.answers.items():
         if isinstance(answer, bytes) and b"PORT" in answer:
             head, _, body = answer.replace(b"PORT", str(here.port).encode()).partition(b"\r\n\r\n")
@@ -139,7 +139,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def test_crawler_traps_are_cut_off_and_named(tmp_path: Path) -> None:
+async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
     here = sites.spaces()
     result = await check(here, tmp_path)
     kinds = {trap.kind for trap in result.traps}
@@ -148,7 +148,7 @@ async def test_crawler_traps_are_cut_off_and_named(tmp_path: Path) -> None:
     assert not re.search(r"(/[^/]+)(?:.*\1(?=/|$)){5}", deepest)
 
 
-async def test_a_trap_is_crawled_when_asked(tmp_path: Path) -> None:
+async def test_allow_trap_crawls_the_trap(tmp_path: Path) -> None:
     here = sites.spaces()
     with web(here):
         result = await crawl(here, tmp_path, allow_trap=("path",), include=("re:^/a/",), max_pages=60)
@@ -156,12 +156,12 @@ async def test_a_trap_is_crawled_when_asked(tmp_path: Path) -> None:
     assert result.ending is Ending.LIMIT
 
 
-async def test_session_ids_are_taken_out_and_named(tmp_path: Path) -> None:
+async def test_known_session_ids_are_stripped_and_reported(tmp_path: Path) -> None:
     result = await check(sites.sessions(), tmp_path)
     assert {trap.pattern for trap in result.traps} >= {"phpsessid=…", "jsessionid=…", "sid=…"}
 
 
-async def test_session_ids_of_any_name_end(tmp_path: Path) -> None:
+async def test_session_ids_of_unknown_name_are_bounded(tmp_path: Path) -> None:
     here = sites.nameless_sessions()
     result = await check(here, tmp_path)
     assert [trap.pattern for trap in result.traps] == [here.url("/shop?basket=…")]
@@ -169,20 +169,20 @@ async def test_session_ids_of_any_name_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_facets_end(tmp_path: Path) -> None:
+async def test_facets_are_bounded(tmp_path: Path) -> None:
     result = await check(sites.facets(), tmp_path)
     assert [trap.kind for trap in result.traps] == ["query"]
 
 
-async def test_an_error_page_that_answers_200_is_found_out(tmp_path: Path) -> None:
+async def test_soft_404_pages_are_unlisted(tmp_path: Path) -> None:
     result = await check(sites.soft_404(), tmp_path)
     assert [trap.kind for trap in result.traps] == ["soft-404"]
     assert result.balance.outcomes["unlisted:soft-404"] == 30
 
 
 @pytest.mark.parametrize("kind", ["shell", "honest", "forbidden"])
-async def test_pages_that_are_alike_without_a_witness_stay_listed(kind: str, tmp_path: Path) -> None:
-    """A shell that scripts fill, a site that knows its 404, and one that lets nobody ask."""
+async def test_identical_pages_stay_listed_without_a_soft_404_probe(kind: str, tmp_path: Path) -> None:
+    """A page filled in by scripts, a site with a real 404 status, and one whose robots.txt forbids the probe."""
     here = Origin(kind, "127.0.31.1")
     said = "the same on every page"
     shell = http(f"<title>{said}</title><p>{said}</p>")
@@ -202,37 +202,37 @@ async def test_pages_that_are_alike_without_a_witness_stay_listed(kind: str, tmp
     assert len(probes) == (1 if kind == "honest" else 0)
 
 
-async def test_redirects_go_nowhere_they_should_not(tmp_path: Path) -> None:
+async def test_redirects_to_offsite_and_private_addresses_are_not_followed(tmp_path: Path) -> None:
     await check(sites.redirects(place(OFFSITE), place(SECRET)), tmp_path)
 
 
-async def test_what_may_be_listed(tmp_path: Path) -> None:
+async def test_noindex_canonical_and_robots_tags_decide_listing(tmp_path: Path) -> None:
     await check(sites.indexing(place(OFFSITE)), tmp_path)
 
 
-async def test_statuses(tmp_path: Path) -> None:
+async def test_status_codes(tmp_path: Path) -> None:
     await check(sites.statuses(), tmp_path)
 
 
-async def test_codings_and_bombs(tmp_path: Path) -> None:
+async def test_content_codings_and_decompression_bombs(tmp_path: Path) -> None:
     await check(sites.codings(), tmp_path)
 
 
-async def test_framing(tmp_path: Path) -> None:
+async def test_message_framing(tmp_path: Path) -> None:
     await check(sites.framing(), tmp_path)
 
 
-async def test_slow_answers_are_let_go(tmp_path: Path) -> None:
+async def test_slow_responses_time_out(tmp_path: Path) -> None:
     result = await check(sites.slow(), tmp_path, timeout=3.0, total_timeout=5.0, retries=1)
     assert result.balance.outcomes["failed:timeout"] == 4
     assert result.balance.outcomes["failed:too-large"] == 1
 
 
-async def test_large_pages_and_markup_that_stalls(tmp_path: Path) -> None:
-    """How long the event loop stands still meanwhile: `benchmarks/stall.py`."""
+async def test_large_pages_and_pathological_html_are_bounded(tmp_path: Path) -> None:
+    """`benchmarks/stall.py` measures how long the event loop is blocked."""
     result = await check(sites.large(), tmp_path / "all", max_body=5_000_000, exclude=("/l/*",))
     assert result.balance.outcomes["failed:parse"] >= 2
-    # By itself: each page that stalls shortens the time that the next ones have, which a busy machine may need.
+    # In a crawl of its own: each page that stalls the parser shortens the timeout of the next ones.
     stalling = ("/l/*", "/nested", "/attributes", "/mutated", "/options", "/endless", "/hundred")
     with web(here := sites.large()):
         aimed(here)
@@ -240,11 +240,11 @@ async def test_large_pages_and_markup_that_stalls(tmp_path: Path) -> None:
     assert any(trap.kind == "links" for trap in result.traps)
 
 
-async def test_markup(tmp_path: Path) -> None:
+async def test_hostile_markup(tmp_path: Path) -> None:
     await check(sites.markup(place(OFFSITE)), tmp_path)
 
 
-async def test_dates(tmp_path: Path) -> None:
+async def test_hostile_dates(tmp_path: Path) -> None:
     await check(sites.dates(), tmp_path)
 
 
@@ -266,7 +266,7 @@ RULES = b"User-agent: *\nDisallow: /private/\n"
         ("503", "503 x", b"", False),
     ],
 )
-async def test_what_the_status_of_robots_txt_means(
+async def test_status_of_robots_txt_decides_access(
     name: str, status: str, body: bytes, allowed: bool, tmp_path: Path
 ) -> None:
     here = sites.robots(20, http(body, status, Content_Type="text/plain"), allowed=allowed, name=name)
@@ -291,14 +291,14 @@ async def test_what_the_status_of_robots_txt_means(
         b"User-agent: sitemap\nDisallow: /\nUser-agent: *\nDisallow: /%70rivate/ # x\nUnknown: x\n",
     ],
 )
-async def test_rules_hold_in_every_form(body: bytes, tmp_path: Path) -> None:
+async def test_robots_txt_rules_apply_in_every_encoding_and_size(body: bytes, tmp_path: Path) -> None:
     here = sites.robots(21, http(body, Content_Type="text/x"), allowed=True, name="forms")
     here.expect["/private/x"].asked = False
     await check(here, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["closed", "silent", "endless", "cut"])
-async def test_a_robots_txt_that_never_comes_allows_nothing(kind: str, tmp_path: Path) -> None:
+async def test_unreachable_robots_txt_disallows_all(kind: str, tmp_path: Path) -> None:
     answers = {
         "closed": lambda talk: talk.reset(),
         "silent": lambda talk: talk.hold(),
@@ -312,7 +312,9 @@ async def test_a_robots_txt_that_never_comes_allows_nothing(kind: str, tmp_path:
 
 
 @pytest.mark.parametrize(("hops", "secret"), [(5, False), (1, True)])
-async def test_robots_txt_may_move_but_not_everywhere(hops: int, secret: bool, tmp_path: Path) -> None:
+async def test_robots_txt_redirects_are_followed_except_to_private_addresses(
+    hops: int, secret: bool, tmp_path: Path
+) -> None:
     here = sites.robots(23, b"", allowed=None, name="moving")
     for hop in range(hops):
         here.put(f"/hop{hop}", http("", "302 x", Location=f"/hop{hop + 1}"))
@@ -326,13 +328,15 @@ async def test_robots_txt_may_move_but_not_everywhere(hops: int, secret: bool, t
         assert judge(here, result) == []
 
 
-async def test_sitemaps_are_read_and_bounded(tmp_path: Path) -> None:
+async def test_hostile_sitemaps_are_bounded(tmp_path: Path) -> None:
     here = sites.sitemaps(place(OFFSITE), place(SECRET))
     await check(here, tmp_path)
     assert sum(path.startswith("/deep/") for path in here.counts()) < 20
 
 
-async def test_texts_of_the_site_act_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_control_characters_of_a_site_never_reach_log_or_output(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     here = sites.shouting()
     with web(here):
         result = await crawl(here, tmp_path)
@@ -343,7 +347,7 @@ async def test_texts_of_the_site_act_nowhere(tmp_path: Path, caplog: pytest.LogC
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", shown.replace("\n", ""))
 
 
-async def test_politeness_is_kept(tmp_path: Path, turns: list[float]) -> None:
+async def test_rate_and_concurrency_limits_are_kept(tmp_path: Path, turns: list[float]) -> None:
     here = sites.indexing(place(OFFSITE))
     with web(here):
         await crawl(here, tmp_path, rate=5.0, concurrency=3, max_pages=12)
@@ -353,7 +357,7 @@ async def test_politeness_is_kept(tmp_path: Path, turns: list[float]) -> None:
     assert closest(turns) >= 0.9 / 5
 
 
-async def test_no_more_is_in_flight_than_was_asked_for(tmp_path: Path) -> None:
+async def test_requests_in_flight_reach_and_never_exceed_concurrency(tmp_path: Path) -> None:
     here = Origin("busy", "127.0.30.1")
 
     def late(talk: Talk) -> None:
@@ -366,7 +370,7 @@ async def test_no_more_is_in_flight_than_was_asked_for(tmp_path: Path) -> None:
     assert max(asked.in_flight for asked in here.log) == 3
 
 
-async def test_a_host_that_falls_over_ends_the_run_which_can_go_on(tmp_path: Path) -> None:
+async def test_failing_host_ends_run_which_can_be_resumed(tmp_path: Path) -> None:
     here = sites.failing()
     with web(here):
         first = await crawl(here, tmp_path, state=str(tmp_path / "state.db"), retries=0)
@@ -378,7 +382,7 @@ async def test_a_host_that_falls_over_ends_the_run_which_can_go_on(tmp_path: Pat
         assert judge(here, second) == []
 
 
-def test_the_servers_threads_end() -> None:
+def test_server_threads_are_joined() -> None:
     before = threading.active_count()
     with serving(Origin("x", "127.0.98.1")):
         pass

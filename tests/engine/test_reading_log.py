@@ -1,4 +1,4 @@
-"""A page that kills whoever reads it is given up; one that was only in hand when somebody killed the crawl is not."""
+"""A page that kills the process that parses it is given up; one that was only in flight when the crawl was killed is not."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.frontier.test_nothing_lost import ROOT, process, words
 
 pytestmark = pytest.mark.slow
 
-# The process is gone as soon as the markup of that page is looked at.
+# Kills the process as soon as it parses that page.
 POISONED = """
 import os, signal, sys
 from crawler.rules.judge import Judge
@@ -48,25 +48,25 @@ def outcomes(folder: Path, origin: str) -> dict[str, str]:
     return {url.removeprefix(origin): outcome for url, outcome in rows}
 
 
-def test_a_page_that_three_processes_died_on_is_given_up(tmp_path: Path) -> None:
+def test_page_that_kills_three_processes_is_given_up(tmp_path: Path) -> None:
     with small_site().serve() as origin:
         codes = [process(POISONED, *words(origin, tmp_path)).returncode for _ in range(4)]
     assert codes == [-signal.SIGKILL] * 3 + [0]
     said = outcomes(tmp_path, origin)
     assert said.pop("/poison") == "failed:crashed"
     assert said == {"/": "listed", "/a": "listed", "/b": "listed"}
-    assert not (tmp_path / "s.db.reading").exists(), "a run that ends by itself leaves none behind"
+    assert not (tmp_path / "s.db.reading").exists(), "a run that ends normally removes the log"
 
 
 class Held(BaseHTTPRequestHandler):
-    """A site that keeps whoever asks for /held waiting, until it is let go."""
+    """A server that holds back the response to /held until `released` is set."""
 
-    asked, let_go = Event(), Event()
+    requested, released = Event(), Event()
 
     def do_GET(self) -> None:
         if self.path == "/held":
-            self.asked.set()
-            self.let_go.wait(60)
+            self.requested.set()
+            self.released.wait(60)
         body = (
             b""
             if self.path == "/robots.txt"
@@ -83,20 +83,20 @@ class Held(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def test_a_page_that_was_only_in_hand_is_listed_however_often_the_crawl_is_killed(tmp_path: Path) -> None:
-    """Whoever kills the crawl does so while the server still holds the answer."""
+def test_page_in_flight_during_kills_is_still_listed(tmp_path: Path) -> None:
+    """The crawl is killed while the server holds back the response."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Held)
     Thread(target=server.serve_forever, daemon=True).start()
     command = words(f"http://127.0.0.1:{server.server_port}", tmp_path)
     for _ in range(4):
-        Held.asked.clear()
+        Held.requested.clear()
         running = subprocess.Popen(
             [sys.executable, "-m", "crawler", *command], cwd=ROOT, stderr=subprocess.DEVNULL
         )
-        assert Held.asked.wait(60)
+        assert Held.requested.wait(60)
         running.kill()
         running.wait()
-    Held.let_go.set()
+    Held.released.set()
     last = process("import sys; from crawler.__main__ import main; main(sys.argv[1:])", *command)
     server.shutdown()
     server.server_close()
@@ -104,7 +104,7 @@ def test_a_page_that_was_only_in_hand_is_listed_however_often_the_crawl_is_kille
     assert set(outcomes(tmp_path, "").values()) == {"listed"}
 
 
-def test_what_was_being_read_is_known_to_the_next_process_once(tmp_path: Path) -> None:
+def test_next_process_learns_once_which_pages_were_being_parsed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     first = ReadingLog(path)
     long = Url("http://x.example/" + "a" * 8_000)
@@ -124,7 +124,7 @@ def test_what_was_being_read_is_known_to_the_next_process_once(tmp_path: Path) -
     assert second.died() == []
 
 
-def test_the_log_may_be_damaged_or_impossible(tmp_path: Path) -> None:
+def test_corrupt_or_unwritable_reading_log_is_tolerated(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(os.urandom(3 * SLOT))
     ReadingLog(path).died()
@@ -133,5 +133,5 @@ def test_the_log_may_be_damaged_or_impossible(tmp_path: Path) -> None:
         assert nowhere.died() == []
 
 
-def test_deaths_add_up() -> None:
+def test_deaths_are_summed_per_url() -> None:
     assert counted({"a": 2}, [Url("a"), Url("b")]) == {"a": 3, "b": 1}

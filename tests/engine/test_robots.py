@@ -39,34 +39,34 @@ def for_us(*rules: str) -> str:
     "agents",
     ["sitemap-crawler", "SITEMAP-CRAWLER", "Sitemap-Crawler/2.1", "sitemap-crawler bot", "sitemap-crawler2"],
 )
-def test_our_name_is_found_whatever_its_case_and_version(agents: str) -> None:
+def test_user_agent_matches_regardless_of_case_and_version(agents: str) -> None:
     assert not allowed(f"User-agent: *\nAllow: /\nUser-agent: {agents}\nDisallow: /", "/x")
 
 
 @pytest.mark.parametrize("agents", ["sitemap", "sitemap-crawler-x", "crawler", "*bot", "", "2"])
-def test_a_token_that_only_resembles_ours_is_anothers(agents: str) -> None:
+def test_similar_product_token_does_not_match(agents: str) -> None:
     assert allowed(f"User-agent: {agents}\nDisallow: /", "/x")
 
 
-def test_groups_of_one_agent_merge_wherever_they_stand() -> None:
+def test_groups_of_same_user_agent_are_merged() -> None:
     text = f"User-agent: {US}\nDisallow: /a\nUser-agent: *\nDisallow: /b\nUser-agent: {US}\nDisallow: /c"
     assert [allowed(text, path) for path in ("/a", "/b", "/c")] == [False, True, False]
 
 
-def test_an_own_group_without_rules_allows_all() -> None:
+def test_own_group_without_rules_allows_all() -> None:
     assert allowed(f"User-agent: *\nDisallow: /\n\nUser-agent: {US}\n", "/x")
 
 
 @pytest.mark.parametrize("line", ["Sitemap: http://a/b", "Crawl-delay: 1", "Noindex: /x", "junk", "", "# c"])
-def test_only_a_rule_ends_a_row_of_agents(line: str) -> None:
+def test_only_a_rule_ends_consecutive_user_agent_lines(line: str) -> None:
     assert not allowed(f"User-agent: {US}\n{line}\nUser-agent: other\nDisallow: /", "/x")
 
 
-def test_an_empty_disallow_ends_a_row_of_agents_and_allows_all() -> None:
+def test_empty_disallow_ends_user_agent_lines_and_allows_all() -> None:
     assert allowed(f"User-agent: {US}\nDisallow:\nUser-agent: other\nDisallow: /", "/x")
 
 
-def test_rules_before_any_agent_are_nobodys() -> None:
+def test_rules_before_first_user_agent_are_ignored() -> None:
     assert allowed("Disallow: /\nUser-agent: *\nDisallow: /x", "/y")
 
 
@@ -75,12 +75,12 @@ def test_rules_before_any_agent_are_nobodys() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\xef\xbb"])
-def test_rules_hold_with_every_line_end_and_byte_order_mark(end: str, start: bytes) -> None:
+def test_line_endings_and_byte_order_marks(end: str, start: bytes) -> None:
     assert not allowed(start + end.join(["User-agent: *", "Disallow: /x"]).encode(), "/x")
 
 
 @pytest.mark.parametrize("junk", [b"\0\0: \0", b"\xff\xfe\x80: \xff", b": /", b"\0", b"<html>", b"a" * 9_999])
-def test_junk_lines_are_passed_over(junk: bytes) -> None:
+def test_junk_lines_are_ignored(junk: bytes) -> None:
     assert not allowed(b"\n".join([junk, b"User-agent: *", junk, b"Disallow: /x", junk]), "/x")
 
 
@@ -95,22 +95,22 @@ def test_junk_lines_are_passed_over(junk: bytes) -> None:
         "Disallow: /x#y",
     ],
 )
-def test_spelling_mistakes_and_blanks_do_not_open_a_door(rule: str) -> None:
+def test_misspelt_disallow_still_disallows(rule: str) -> None:
     assert not allowed(for_us(rule), "/x")
 
 
 @pytest.mark.parametrize("name", ["useragent:", "User Agent:", "user-agent", "USER-AGENT :"])
-def test_spellings_of_user_agent(name: str) -> None:
+def test_misspelt_user_agent_is_recognised(name: str) -> None:
     assert not allowed(f"{name} *\nDisallow: /x", "/x")
 
 
-def test_a_colon_may_be_missing_where_the_whole_group_has_none() -> None:
+def test_missing_colons_are_accepted_if_whole_group_has_none() -> None:
     assert not allowed("user-agent *\ndisallow /x", "/x")
     assert allowed("User-agent: *\nDisallow /x", "/x")
     assert allowed("user-agent *\ndisallow /x and /y", "/x")
 
 
-def test_rules_within_500_kib_hold_and_a_line_cut_there_is_dropped() -> None:
+def test_only_complete_lines_within_500_kib_count() -> None:
     start = b"User-agent: *\nDisallow: /x\n#"
     inside = start + b"c" * (LIMIT - len(start) - 12) + b"\nAllow: /x/y"
     assert len(inside) == LIMIT
@@ -159,7 +159,7 @@ def test_rules_within_500_kib_hold_and_a_line_cut_there_is_dropped() -> None:
         ("/?q=", "/?q=1", True),
     ],
 )
-def test_matching(pattern: str, path: str, matches: bool) -> None:
+def test_path_matching(pattern: str, path: str, matches: bool) -> None:
     assert allowed(for_us(f"Disallow: {pattern}"), path) is not matches
 
 
@@ -176,14 +176,14 @@ def test_matching(pattern: str, path: str, matches: bool) -> None:
         (["Disallow: /x"], ""),
     ],
 )
-def test_the_longest_rule_decides_and_is_named(rules: list[str], line: str) -> None:
+def test_longest_rule_wins_and_is_reported(rules: list[str], line: str) -> None:
     decision = parse(for_us(*rules).encode(), US).permit("/a/b/c")
     assert decision.line == line
     assert decision.group == "line 1: User-agent: *"
     assert decision.allowed is ("Disallow" not in line)
 
 
-def test_a_decision_names_the_group_of_its_line() -> None:
+def test_decision_reports_group_of_its_rule() -> None:
     text = f"User-agent: other\nUser-agent: {US}/2\nDisallow: /a\n\nUser-agent: {US}\nDisallow: /b".encode()
     rules = parse(text, US)
     both = "line 1: User-agent: other, line 2: User-agent: sitemap-crawler/2"
@@ -205,7 +205,7 @@ def test_robots_txt_itself_is_always_allowed() -> None:
     [("5", 5.0), (".3", 0.3), ("1.5", 1.5), ("0", 0.0), ("86400", 86_400.0)]
     + [(bad, None) for bad in ("", "soon", "-1", "1_0", "inf", "nan", "1e9", "9" * 400, "10 s")],
 )
-def test_crawl_delay_is_seconds_or_nothing(value: str, delay: float | None) -> None:
+def test_crawl_delay_is_parsed_as_seconds_or_ignored(value: str, delay: float | None) -> None:
     assert parse(for_us(f"Crawl-delay: {value}").encode(), US).delay == delay
 
 
@@ -219,7 +219,7 @@ def test_crawl_delay_is_seconds_or_nothing(value: str, delay: float | None) -> N
         ("Crawl-delay: 9\nUser-agent: *", None),
     ],
 )
-def test_crawl_delay_holds_for_the_agents_above_it(text: str, delay: float | None) -> None:
+def test_crawl_delay_applies_to_user_agents_above_it(text: str, delay: float | None) -> None:
     assert parse(text.encode(), US).delay == delay
 
 
@@ -234,24 +234,26 @@ LINES = st.builds(
 
 
 @given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=40))
-def test_nothing_raises_on_bytes(text: bytes, agent: str, path: str) -> None:
+def test_parser_accepts_any_bytes(text: bytes, agent: str, path: str) -> None:
     parse(text, agent).permit(path)
 
 
 @given(st.lists(LINES), st.text(st.characters(), max_size=20) | PATHS)
-def test_nothing_raises_on_lines(lines: list[str], path: str) -> None:
+def test_parser_accepts_any_lines(lines: list[str], path: str) -> None:
     parse("\n".join(["User-agent: *", *lines]).encode(), US).permit(path + "\ud800")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), PATHS), max_size=6), PATHS, PATHS)
-def test_one_more_allow_only_ever_allows(rules: list[tuple[str, str]], more: str, path: str) -> None:
+def test_adding_an_allow_rule_never_disallows_a_path(
+    rules: list[tuple[str, str]], more: str, path: str
+) -> None:
     lines = [": ".join(rule) for rule in rules]
     if allowed(for_us(*lines), "/" + path):
         assert allowed(for_us(*lines, f"Allow: /{more}"), "/" + path)
 
 
 @given(st.text("ab*$", max_size=8), st.text("ab", max_size=12))
-def test_matching_is_that_of_the_obvious_regular_expression(pattern: str, path: str) -> None:
+def test_matching_equals_regular_expression(pattern: str, path: str) -> None:
     anchored = pattern.endswith("$")
     literals = (pattern[:-1] if anchored else pattern).split("*")
     obvious = "/" + ".*".join(map(re.escape, literals)) + ("$" if anchored else "")
@@ -262,7 +264,7 @@ def test_matching_is_that_of_the_obvious_regular_expression(pattern: str, path: 
 
 
 def rules_within(lines: list[str]) -> list[Rule]:
-    """All rules of a group, to be asked one by one."""
+    """All rules of a group, for a linear search."""
     records = list(_records("\n".join(lines).encode()))
     return list(rules_of(Group(rules=[record for record in records if record.value]), ""))
 
@@ -271,7 +273,7 @@ def rules_within(lines: list[str]) -> list[Rule]:
     st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), st.text("ab*$/", max_size=6)), max_size=40),
     st.text("ab/", max_size=12),
 )
-def test_the_index_finds_what_asking_each_rule_finds(rules: list[tuple[str, str]], path: str) -> None:
+def test_rule_index_agrees_with_linear_search(rules: list[tuple[str, str]], path: str) -> None:
     ours = rules_within([f"{name}: {value}" for name, value in rules])
     text = ("/" + path).encode()
     matching = [rule for rule in ours if rule.matches(text)]
@@ -293,8 +295,8 @@ SAME = "/" + "a" * 8_000
         (lambda n: f"*{'b' * (n % 90)}{n}*x*y", LONG),
     ],
 )
-def test_a_question_costs_as_much_with_many_rules_as_with_few(rule: Callable[[int], str], path: str) -> None:
-    """22,000 rules that begin with `*` and a link of 7,000 characters held the loop for 7.5 s."""
+def test_lookup_cost_does_not_grow_with_number_of_rules(rule: Callable[[int], str], path: str) -> None:
+    """22,000 rules that begin with `*` and a link of 7,000 characters once blocked the event loop for 7.5 s."""
 
     def steps(count: int) -> int:
         index = parse(for_us(*(f"Disallow: {rule(number)}" for number in range(count))).encode(), US).index
@@ -324,18 +326,18 @@ def test_a_question_costs_as_much_with_many_rules_as_with_few(rule: Callable[[in
     ],
     ids=[
         "nested",
-        "nested, more",
-        "nested heads",
-        "nested tails",
-        "stars",
-        "many",
+        "nested, then a star",
+        "nested prefixes",
+        "nested suffixes",
+        "literals between stars",
+        "many stars",
         "only stars",
-        "many reached",
+        "many prefixes match",
         "tree",
     ],
 )
 @pytest.mark.parametrize("path", [LONG, SAME, "/" + "ab" * 4_000, "/" + ("a" * 899 + "c") * 8])
-def test_hostile_rules_take_bounded_work_and_are_answered_exactly(lines: list[str], path: str) -> None:
+def test_hostile_rules_take_bounded_work_and_match_exactly(lines: list[str], path: str) -> None:
     ours = rules_within([f"Disallow: {line}" for line in lines])
     index = RuleIndex(ours)
     found = index.deciding(path.encode())
@@ -346,8 +348,8 @@ def test_hostile_rules_take_bounded_work_and_are_answered_exactly(lines: list[st
         )
 
 
-def test_rules_that_no_bounded_work_can_decide_forbid_and_say_so() -> None:
-    """Thousands of rules that all get half way, and then look for what makes a search slowest."""
+def test_rules_exceeding_work_limit_disallow_and_say_so() -> None:
+    """Thousands of rules that all match half way, and then search for the slowest possible literal."""
     slow = "a" * 50 + "b" + "a" * 20
     lines = [f"Disallow: *{LONG[at : at + 8]}*{at}{slow}" for at in range(4_000)]
     rules = parse(for_us(*lines).encode(), US)
@@ -358,8 +360,8 @@ def test_rules_that_no_bounded_work_can_decide_forbid_and_say_so() -> None:
     assert rules.permit("/short").allowed
 
 
-async def test_a_large_file_is_read_in_another_thread_once() -> None:
-    """500 KiB of rules take a second to read: the event loop goes on meanwhile."""
+async def test_large_robots_txt_is_parsed_once_in_a_thread() -> None:
+    """Parsing 500 KiB of rules takes a second, which must not block the event loop."""
     threads: list[int] = []
 
     def noted(*given: Any) -> Any:
@@ -382,16 +384,16 @@ async def test_a_large_file_is_read_in_another_thread_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["a", "a:", "Allow:*a", "User-agent: *\nAllow: /\n", "Crawl-delay: 1"])
-def test_hostile_files_take_memory_in_proportion(line: str) -> None:
+def test_memory_of_hostile_robots_txt_is_bounded(line: str) -> None:
     text = ("User-agent: *\n" + f"{line}\n" * (LIMIT // len(line))).encode()
     assert parse(text, US).weight < 64 * 1024 * 1024
 
 
-# -- asking --------------------------------------------------------------------------------------------
+# -- fetching --------------------------------------------------------------------------------------------
 
 
 class Web:
-    """A fetcher and a pacer in one: what was asked and booked, in order."""
+    """A fetcher and a pacer in one; `log` has the requests, booked slots and waits in order."""
 
     def __init__(self, answer: Callable[[str], Reply]) -> None:
         self.answer = answer
@@ -420,8 +422,8 @@ def moved(to: str) -> Response:
     return Response(302, Headers([("location", to)]))
 
 
-def nobody(url: str) -> Reply:
-    raise AssertionError(f"asked for {url}")
+def no_request(url: str) -> Reply:
+    raise AssertionError(f"requested {url}")
 
 
 FORBID = b"User-agent: *\nDisallow: /private"
@@ -444,20 +446,20 @@ FORBID = b"User-agent: *\nDisallow: /private"
         (Response(200, body=b"\x1f\x8b" + b"\xff" * 99), "down"),
     ],
 )
-async def test_what_cannot_be_read_never_reads_as_all_allowed(reply: Reply, status: str) -> None:
+async def test_unreadable_robots_txt_never_allows_all(reply: Reply, status: str) -> None:
     file = await Web(lambda _: reply).robots().ask(SITE)
     assert (file.status, file.fetched) == (status, 7.0)
     assert file.text == (FORBID if status == "rules" else b"")
     assert file.detail or status == "rules"
 
 
-async def test_an_empty_answer_allows_all() -> None:
+async def test_empty_robots_txt_allows_all() -> None:
     robots = Web(lambda _: Response(204)).robots()
     await robots.learn(SITE, await robots.ask(SITE))
     assert robots.permit(Url(f"{SITE}/x")).allowed
 
 
-async def test_a_gzip_bomb_and_a_long_file_are_cut() -> None:
+async def test_gzip_bomb_and_long_robots_txt_are_truncated() -> None:
     bomb = gzip.compress(FORBID + b"\n" + b"#" * 50_000_000)
     for body in (bomb, FORBID + b"\n" + b"#" * 3_000_000):
         file = await Web(lambda _, body=body: Response(200, body=body)).robots().ask(SITE)  # type: ignore[misc]
@@ -465,7 +467,7 @@ async def test_a_gzip_bomb_and_a_long_file_are_cut() -> None:
         assert not allowed(file.text, "/private")
 
 
-async def test_redirects_lead_to_other_hosts_and_every_hop_has_a_slot() -> None:
+async def test_robots_txt_redirect_to_other_host_books_a_slot_for_each_hop() -> None:
     pages: dict[str, Reply] = {
         f"{SITE}/robots.txt": moved("/r"),
         f"{SITE}/r": moved("//other.test/robots.txt"),
@@ -481,7 +483,7 @@ async def test_redirects_lead_to_other_hosts_and_every_hop_has_a_slot() -> None:
 
 
 @pytest.mark.parametrize(("hops", "status"), [(5, "rules"), (6, "none")])
-async def test_five_redirects_are_followed_and_no_more(hops: int, status: str) -> None:
+async def test_at_most_five_robots_txt_redirects_are_followed(hops: int, status: str) -> None:
     chain: list[Reply] = [*(moved(f"/{n}") for n in range(hops)), Response(200, body=FORBID)]
     answers = iter(chain)
     web = Web(lambda _: next(answers))
@@ -489,22 +491,22 @@ async def test_five_redirects_are_followed_and_no_more(hops: int, status: str) -
     assert sum(entry.startswith("https") for entry in web.log) == 6
 
 
-async def test_a_loop_ends_at_once() -> None:
+async def test_robots_txt_redirect_loop_ends_at_once() -> None:
     web = Web(lambda _: moved("/robots.txt"))
     assert (await web.robots().ask(SITE)).status == "none"
     assert web.log == [f"{SITE}/robots.txt"]
 
 
-# -- answering -----------------------------------------------------------------------------------------
+# -- deciding -----------------------------------------------------------------------------------------
 
 
 async def learned(file: RobotsFile, **options: Any) -> Robots:
-    robots = Web(nobody).robots(**options)
+    robots = Web(no_request).robots(**options)
     await robots.learn(SITE, file)
     return robots
 
 
-async def test_a_permit_names_its_reason_and_line() -> None:
+async def test_permit_has_reason_and_rule_line() -> None:
     robots = await learned(RobotsFile("rules", FORBID))
     no, yes = robots.permit(Url(f"{SITE}/private/x")), robots.permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS, "line 2: Disallow: /private")
@@ -512,14 +514,14 @@ async def test_a_permit_names_its_reason_and_line() -> None:
     assert robots.decide(Url(f"{SITE}/private")).group == "line 1: User-agent: *"
 
 
-async def test_none_allows_all_and_down_forbids_all() -> None:
+async def test_missing_robots_txt_allows_all_and_failing_one_disallows_all() -> None:
     assert (await learned(RobotsFile("none"))).permit(Url(f"{SITE}/x")).allowed
     no = (await learned(RobotsFile("down", detail="HTTP 503"))).permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS_DOWN, "HTTP 503")
     assert not (await learned(RobotsFile("down"))).decide(Url(f"{SITE}/x")).allowed
 
 
-async def test_an_origin_that_was_never_asked_permits_nothing() -> None:
+async def test_unknown_origin_is_disallowed() -> None:
     robots = await learned(RobotsFile("none"))
     assert (robots.knows(SITE), robots.knows("https://other.test")) == (True, False)
     assert not robots.permit(Url("https://other.test/")).allowed
@@ -527,7 +529,7 @@ async def test_an_origin_that_was_never_asked_permits_nothing() -> None:
     assert robots.sitemaps("https://other.test") == []
 
 
-async def test_ignoring_permits_all_and_still_reads_sitemaps_and_delay() -> None:
+async def test_ignore_robots_still_reads_sitemaps_and_crawl_delay() -> None:
     text = b"Sitemap: /s.xml\nUser-agent: *\nDisallow: /\nCrawl-delay: 2"
     robots = await learned(RobotsFile("rules", text), ignore=True)
     assert robots.permit(Url(f"{SITE}/x")).allowed
@@ -537,7 +539,7 @@ async def test_ignoring_permits_all_and_still_reads_sitemaps_and_delay() -> None
     assert (await learned(RobotsFile("down"), ignore=True)).permit(Url(f"{SITE}/x")).allowed
 
 
-async def test_sitemaps_are_joined_and_only_http() -> None:
+async def test_sitemap_urls_are_resolved_and_limited_to_http() -> None:
     named = [
         "https://a.test/s.xml?utm_source=x",
         "/s.xml",
@@ -550,7 +552,7 @@ async def test_sitemaps_are_joined_and_only_http() -> None:
     assert robots.sitemaps(SITE) == ["https://a.test/s.xml?utm_source=x", f"{SITE}/s.xml"]
 
 
-async def test_the_origin_used_longest_ago_is_forgotten_first() -> None:
+async def test_least_recently_used_origin_is_evicted_first() -> None:
     robots = await learned(RobotsFile("none"), max_origins=2)
     await robots.learn("https://b.test", RobotsFile("none"))
     robots.permit(Url(f"{SITE}/x"))
@@ -558,7 +560,7 @@ async def test_the_origin_used_longest_ago_is_forgotten_first() -> None:
     assert [robots.knows(site) for site in (SITE, "https://b.test", "https://c.test")] == [True, False, True]
 
 
-async def test_large_files_are_forgotten_before_memory_is_full() -> None:
+async def test_large_robots_files_are_evicted_before_memory_limit() -> None:
     large = RobotsFile("rules", for_us(*(f"Disallow: /{n}" for n in range(1_000))).encode())
     robots = await learned(large, max_memory=1_400_000)
     for name in "abc":
@@ -569,6 +571,6 @@ async def test_large_files_are_forgotten_before_memory_is_full() -> None:
     assert robots.knows("https://b.test")
 
 
-async def test_the_newest_origin_is_kept_however_large() -> None:
+async def test_newest_origin_is_kept_whatever_its_size() -> None:
     robots = await learned(RobotsFile("rules", FORBID), max_memory=1)
     assert robots.knows(SITE)

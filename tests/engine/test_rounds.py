@@ -1,4 +1,4 @@
-"""Crawler traps in whole crawls: what is asked for and listed is a function of the site, whatever arrives first."""
+"""Crawler traps in whole crawls: requests and listing depend on the site alone, not on the order of responses."""
 
 import re
 import subprocess
@@ -34,7 +34,7 @@ def anyio_backend() -> str:
 
 
 def html(said: str, *links: str, head: str = "") -> Answer:
-    """A page that says something and leads somewhere."""
+    """A page with this text and these links."""
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)
     return Site.answer(200, f"<title>{said}</title>{head}<main><p>{said}</p>{anchors}</main>".encode())
 
@@ -43,7 +43,7 @@ Page = Callable[[str, dict[str, str]], Answer]
 
 
 class Pages(dict[str, Any]):
-    """The answers of a `Site` by path: a function from path and query, and the fixed delay that each target has."""
+    """The responses of a `Site` by path, each a function of path and query; each target has a fixed delay."""
 
     def __init__(self, pages: dict[str, Page], delay: float) -> None:
         super().__init__(pages)
@@ -61,7 +61,7 @@ class Pages(dict[str, Any]):
 
 @contextmanager
 def served(pages: dict[str, Page], *, delay: float = 0.0) -> Iterator[tuple[Site, str]]:
-    """A site; `delay`: seconds that its slowest page takes."""
+    """Serve a site; `delay`: seconds that its slowest page takes."""
     site = Site(answers=Pages(pages, delay))
     with site.serve() as origin:
         yield site, origin
@@ -75,7 +75,7 @@ def start(*links: str) -> Page:
 
 
 def calendar(path: str, _: dict[str, str]) -> Answer:
-    """A month that leads to the next, the one before, and the days; one has an event."""
+    """A month that links to the next and the previous one; one month has an event."""
     year, month = (int(part) for part in path.split("/")[2:4])
     after, before = divmod(year * 12 + month, 12), divmod(year * 12 + month - 2, 12)
     links = [f"/cal/{y}/{m + 1:02}" for y, m in (after, before) if 2010 <= y < 2029]
@@ -84,7 +84,7 @@ def calendar(path: str, _: dict[str, str]) -> Answer:
 
 
 def facets(_: str, query: dict[str, str]) -> Answer:
-    """120 URLs with 5 texts that lead to each other."""
+    """120 URLs with 5 distinct texts that link to each other."""
     number = int(query["n"])
     return html(
         f"text {'z' * (number * 7 % 5)}",
@@ -93,7 +93,7 @@ def facets(_: str, query: dict[str, str]) -> Answer:
 
 
 def topic(_: str, query: dict[str, str]) -> Answer:
-    """A forum: each topic has its own content and leads to some others."""
+    """A forum: each topic has its own content and links to some others."""
     number = int(query["t"])
     words = blake2b(str(number).encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
     return html(words, *(f"/topic?t={n}" for n in (number + 1, number + 7, number * 2) if n < 100))
@@ -115,7 +115,7 @@ MIXED: dict[str, Page] = {
 
 
 class Result:
-    """What a crawl listed, asked for, and told of traps."""
+    """What a crawl listed, and the traps that it found."""
 
     ending: Ending
     listed: list[str]
@@ -140,16 +140,16 @@ async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
 
 
 def asked(site: Site, since: int = 0) -> list[str]:
-    """What was asked for, without robots.txt and what is asked to find soft 404s."""
+    """The requested targets, without robots.txt and soft 404 probes."""
     targets = [one.target for one in site.log[since:]]
     return sorted(target for target in targets if target != "/robots.txt" and "no-such-page" not in target)
 
 
-# -- the order of arrival -----------------------------------------------------------------------------------
+# -- the order of responses -----------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_neither_tasks_nor_delays_change_what_is_asked_for_and_listed(tmp_path: Path) -> None:
+async def test_concurrency_and_delays_change_neither_requests_nor_listing(tmp_path: Path) -> None:
     seen = set()
     for delay, tasks in [(0.0, 1), (0.0, 16), (0.03, 4), (0.03, 16), (0.03, 64)]:
         with served(MIXED, delay=delay) as (site, origin):
@@ -165,7 +165,7 @@ async def test_neither_tasks_nor_delays_change_what_is_asked_for_and_listed(tmp_
 
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("tasks", [1, 16])
-async def test_a_crawl_in_portions_lists_what_one_at_a_time_lists(tmp_path: Path, tasks: int) -> None:
+async def test_resumed_crawl_lists_what_uninterrupted_crawl_lists(tmp_path: Path, tasks: int) -> None:
     with served(MIXED, delay=0.002) as (site, origin):
         whole = await crawl(origin, tmp_path, concurrency=1)
         once = asked(site)
@@ -194,7 +194,7 @@ def command(origin: str, folder: Path, *more: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str, dict[str, bytes]]]:
-    """A site that is served, where, and the sitemaps of a crawl that nothing interrupts."""
+    """A served site, its origin, and the sitemaps of an uninterrupted crawl."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     with served(MIXED, delay=0.004) as (site, origin):
         assert subprocess.run(command(origin, folder), cwd=ROOT, check=False).returncode == 0
@@ -202,12 +202,12 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Si
 
 
 @pytest.mark.parametrize(("tasks", "processes"), [("1", "1"), ("4", "2"), ("16", "1"), ("16", "2")])
-def test_a_kill_changes_nothing(
+def test_killed_and_resumed_crawl_writes_same_sitemap(
     tmp_path: Path, uninterrupted: tuple[Site, str, dict[str, bytes]], tasks: str, processes: str
 ) -> None:
     site, origin, expected = uninterrupted
     words = command(origin, tmp_path, "--concurrency", tasks, "--processes", processes)
-    # By what the site saw and not by the clock.
+    # Kill after a number of requests, not after some time.
     for enough in (14, 60, 120):
         begun = len(site.log)
         running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
@@ -219,8 +219,8 @@ def test_a_kill_changes_nothing(
     assert sitemaps(tmp_path) == expected
 
 
-async def test_a_depth_limit_is_exact_where_redirects_and_patterns_meet(tmp_path: Path) -> None:
-    """What lies within the limit is told by the shortest way, whichever answers first."""
+async def test_max_depth_is_exact_with_redirects_and_trap_patterns(tmp_path: Path) -> None:
+    """The shortest path decides which pages are within the limit, whichever response comes first."""
     pages: dict[str, Page] = {
         "/": start("/far", "/hop", "/q?a=1"),
         "/far": lambda *_: html("far", "/x"),
@@ -239,7 +239,7 @@ async def test_a_depth_limit_is_exact_where_redirects_and_patterns_meet(tmp_path
 
 
 def late(path: str, *links: str) -> dict[str, Page]:
-    """A chain of pages at whose end there are links: found late, however slow or quick others are."""
+    """A chain of pages whose last one has these links, which are therefore found late."""
     steps = [f"{path}/{step}" for step in range(6)]
     pages = {here: start(there) for here, there in pairwise(steps)}
     return {**pages, steps[-1]: start(*links)}
@@ -256,17 +256,17 @@ CHAIN: dict[str, Page] = {f"/r{step}": moved(f"/r{step + 1}") for step in range(
     ("linked", "ends"),
     [
         ((), False),
-        (("/r3",), False),  # from there it is one too many still
+        (("/r3",), False),  # one redirect too many from there
         (("/r4",), True),
         (("/r2", "/r5"), True),
         (("/r2", "/r3", "/r4"), True),
     ],
 )
 @pytest.mark.parametrize("seeded", [False, True])
-async def test_a_chain_of_redirects_counts_from_the_nearest_link(
+async def test_redirect_chain_is_counted_from_nearest_link(
     tmp_path: Path, linked: tuple[str, ...], ends: bool, seeded: bool
 ) -> None:
-    """Its end is found by more redirects than are followed, and by fewer from a link into its middle, or a sitemap."""
+    """The end of the chain is beyond the limit from its start, and within it from a link or sitemap entry in its middle."""
     pages: dict[str, Page] = {**CHAIN, "/r7": start("/behind"), "/behind": start("/")}
     for path in linked:
         pages |= late(f"/to{path}", path)
@@ -288,10 +288,8 @@ async def test_a_chain_of_redirects_counts_from_the_nearest_link(
     assert ("/behind" in result.listed) is ends
 
 
-async def test_the_deepest_page_is_told_by_the_shortest_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A slow way of few links and a quick one of many to pages that are too deep by the second only."""
+async def test_depth_trap_uses_shortest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow path of few links and a fast path of many lead to the same pages; only the second makes them too deep."""
     for module in (trap_patterns, traps):
         monkeypatch.setattr(module, "DEEPEST", 8)
 
@@ -321,11 +319,11 @@ async def test_the_deepest_page_is_told_by_the_shortest_way(
     assert "/deep/7" not in result.listed
 
 
-# -- what others leave on a site ----------------------------------------------------------------------------
+# -- spam links ----------------------------------------------------------------------------
 
 
 def product(*, canonical: bool) -> Page:
-    """A product by its id; what else is in the query changes nothing. Ids that are none show the same."""
+    """A product by its id; other parameters change nothing. Invalid ids show one and the same page."""
 
     def answer(_: str, query: dict[str, str]) -> Answer:
         number = int(query["id"]) if query.get("id", "").isdecimal() else 0
@@ -338,20 +336,22 @@ def product(*, canonical: bool) -> Page:
 
 
 OWN = [f"/product?id={number}" for number in range(1, 201)]
-LEFT = {
+SPAM = {
     "another parameter": [f"/product?id=1&x={number}" for number in range(300)],
     "many parameters": [f"/product?id=1&{'xyz'[n % 3]}{chr(97 + n // 3 % 26)}={n}" for n in range(700)],
-    "names before its own": [f"/product?{chr(97 + n % 8)}{chr(97 + n // 8 % 26)}=1" for n in range(208)],
-    "ids that are none": [f"/product?id=0{number:05}x" for number in range(1_000)],
+    "names that sort before the id": [
+        f"/product?{chr(97 + n % 8)}{chr(97 + n // 8 % 26)}=1" for n in range(208)
+    ],
+    "invalid ids": [f"/product?id=0{number:05}x" for number in range(1_000)],
 }
 
 
 @pytest.mark.parametrize("canonical", [True, False])
-@pytest.mark.parametrize("left", LEFT)
-async def test_links_in_a_comment_unlist_nothing(tmp_path: Path, left: str, canonical: bool) -> None:
+@pytest.mark.parametrize("spam", SPAM)
+async def test_spam_links_do_not_unlist_own_pages(tmp_path: Path, spam: str, canonical: bool) -> None:
     pages = {
         "/": start("/post", *(f"/list/{page}" for page in range(10))),
-        "/post": lambda *_: html("a post with a comment", *LEFT[left]),
+        "/post": lambda *_: html("a post with a comment", *SPAM[spam]),
         "/list/*": lambda path, _: html(f"list {'i' * int(path[6:])}", *OWN[int(path[6:]) :: 10]),
         "/product": product(canonical=canonical),
     }
@@ -361,8 +361,8 @@ async def test_links_in_a_comment_unlist_nothing(tmp_path: Path, left: str, cano
     assert len(asked(site)) < 2_000
 
 
-async def test_what_the_site_vouches_for_is_looked_at_in_a_closed_pattern(tmp_path: Path) -> None:
-    """30,000 links in comments, and a few pages of the site: named by a sitemap, as canonical, by the last publication."""
+async def test_sitemap_canonical_and_published_urls_are_fetched_in_closed_pattern(tmp_path: Path) -> None:
+    """30,000 spam links in comments; a few real pages are named by a sitemap, as canonical, or in the last publication."""
     fakes = [f"/product?id=0{number:05}x" for number in range(30_000)]
     comments: list[str] = []
     home: list[str] = []
@@ -389,7 +389,7 @@ async def test_what_the_site_vouches_for_is_looked_at_in_a_closed_pattern(tmp_pa
 
 
 async def published(origin: str, folder: Path, **chosen: object) -> Result:
-    """A crawl that was published."""
+    """Crawl and publish."""
     result = Result()
     async with open_job(settings(origin, folder, **chosen)) as job:
         result.ending = await job.crawl()
@@ -402,8 +402,8 @@ async def published(origin: str, folder: Path, **chosen: object) -> Result:
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_a_second_night_lists_what_the_first_did(tmp_path: Path) -> None:
-    """Of a site that did not change, with and without conditional requests, and with runs that were given up between."""
+async def test_second_run_of_unchanged_site_lists_the_same(tmp_path: Path) -> None:
+    """With and without conditional requests, and with an abandoned run in between."""
 
     def stamped(page: Page) -> Page:
         def answer(path: str, query: dict[str, str]) -> Answer:
@@ -428,7 +428,7 @@ async def test_a_second_night_lists_what_the_first_did(tmp_path: Path) -> None:
         assert set(again.traps) == set(once.traps)
 
 
-# -- traps end ------------------------------------------------------------------------------------------------
+# -- traps are bounded ------------------------------------------------------------------------------------------------
 
 
 def number_in(query: dict[str, str]) -> int:
@@ -436,24 +436,24 @@ def number_in(query: dict[str, str]) -> int:
 
 
 TRAPS: dict[str, tuple[dict[str, Page], int]] = {
-    "pages that say the same": ({"/t": lambda _, q: html("same", *(f"/t?n={number_in(q) * 2 + k}" for k in (1, 2)))}, 155),
-    "a chain": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}")}, 155),
-    "two that lead to each other": (
+    "identical pages": ({"/t": lambda _, q: html("same", *(f"/t?n={number_in(q) * 2 + k}" for k in (1, 2)))}, 155),
+    "a chain of identical pages": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}")}, 155),
+    "two patterns that link to each other": (
         {
             "/t": lambda _, q: html("one", f"/u?m={number_in(q) + 1}"),
             "/u": lambda _, q: html("two", f"/t?n={number_in(q) + 1}"),
         },
         320,
     ),
-    "names without end": (
+    "endless parameter names": (
         {"/t": lambda _, q: html("same", *(f"/t?{'abcdefghij'[int(d)]}{next(iter(q))}=1" for d in "0123456789"))},
         650,
     ),
-    "links to itself elsewhere": (
+    "share links to another site": (
         {"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"https://share.example/?u={number_in(q)}")},
         155,
     ),
-    "a form for each": (
+    "a form for each page": (
         {
             "/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"/form/{number_in(q)}"),
             "/form/*": lambda *_: html("a form"),
@@ -461,18 +461,18 @@ TRAPS: dict[str, tuple[dict[str, Page], int]] = {
         310,
     ),
     "dead links": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"/gone/{number_in(q)}")}, 310),
-    "a copy of a copy": (
+    "canonicals to further copies": (
         {
             "/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", head=f'<link rel=canonical href="/t?c={number_in(q)}">'),
         },
         400,
     ),
-    "copies of what is not there": (
+    "canonicals to missing pages": (
         {"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", head=f'<link rel=canonical href="/u?c={number_in(q)}">')},
         310,
     ),
-    "a value that grows": ({"/t": lambda _, q: html(f"new {'i' * len(q['n'])}", f"/t?n={q['n']}x")}, 50),
-    "months and days": (
+    "a growing value": ({"/t": lambda _, q: html(f"new {'i' * len(q['n'])}", f"/t?n={q['n']}x")}, 50),
+    "a calendar of months and days": (
         {
             "/t": start("/m?month=2020-01"),
             "/m": lambda _, q: html("no events", f"/m?month={_next(q['month'])}", f"/d?date={q['month']}-05"),
@@ -489,7 +489,7 @@ def _next(month: str) -> str:
 
 
 @pytest.mark.parametrize("name", TRAPS)
-async def test_a_trap_ends(tmp_path: Path, name: str) -> None:
+async def test_trap_is_bounded(tmp_path: Path, name: str) -> None:
     pages, most = TRAPS[name]
     with served({"/": start("/t?n=1", "/real"), "/real": start("/t?n=2"), **pages}) as (site, origin):
         result = await crawl(origin, tmp_path, max_pages=2_000)
@@ -499,8 +499,8 @@ async def test_a_trap_ends(tmp_path: Path, name: str) -> None:
         assert {"/", "/real"} <= set(result.listed)
 
 
-async def test_a_list_of_lists_is_gone_through(tmp_path: Path) -> None:
-    """Pages of a list that are not listed, to items that wait in a pattern of their own."""
+async def test_noindex_listing_pages_are_followed_to_all_items(tmp_path: Path) -> None:
+    """The pages of the list are noindex; the items they link to are held in a pattern of their own."""
     pages: dict[str, Page] = {
         "/": start("/list?page=0"),
         "/list": lambda _, q: html(
@@ -519,8 +519,8 @@ def topic_of(_: str, query: dict[str, str]) -> Answer:
     return topic("", {"t": str(1_000 + number_in(query))})
 
 
-async def test_a_start_in_a_pattern_is_crawled(tmp_path: Path) -> None:
-    """And so is where it redirects to."""
+async def test_start_url_in_trap_pattern_is_crawled(tmp_path: Path) -> None:
+    """So is the target of its redirect."""
     pages: dict[str, Page] = {
         "/": lambda *_: Site.answer(302, b"", [("Location", "/?lang=en")]),
         "/page": lambda _, q: html(f"page {'i' * number_in(q)}"),
@@ -536,9 +536,7 @@ async def test_a_start_in_a_pattern_is_crawled(tmp_path: Path) -> None:
     assert result.listed == ["/?lang=en", "/page?n=1", "/page?n=2"]
 
 
-def test_explain_tells_the_pattern_and_the_page_that_shows_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_shows_pattern_and_duplicate_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with served(MIXED) as (_, origin):
         assert subprocess.run(command(origin, tmp_path), cwd=ROOT, check=False).returncode == 0
     told = ""

@@ -1,4 +1,4 @@
-"""Whole crawls that begin with more than links: sitemaps, lists of URLs, both; what is asked, listed and said."""
+"""Whole crawls with seeds other than start URLs: sitemaps and lists of URLs."""
 
 import gzip
 import signal
@@ -31,7 +31,7 @@ def index(site: Site, target: str, locs: list[str]) -> None:
 
 
 def site_of_sitemaps(count: int = 8, pages: int = 5) -> Site:
-    """Pages that sitemaps name, some of them twice; half of them are linked in a chain from the start page."""
+    """Pages named in sitemaps, some of them twice; half of them are also linked in a chain from the start page."""
     site = Site()
     names = [f"/{number}-{page}" for number in range(count) for page in range(pages)]
     site.page("/", links=names[:1])
@@ -45,7 +45,7 @@ def site_of_sitemaps(count: int = 8, pages: int = 5) -> Site:
 
 
 def asked(site: Site, word: str) -> list[int]:
-    """When it was asked for what has `word` in its path, counted in requests."""
+    """The positions in the request log of targets that contain `word`."""
     return [place for place, request in enumerate(site.log) if word in request.target]
 
 
@@ -60,10 +60,10 @@ async def test_pages_are_visited_while_sitemaps_are_read(tmp_path: Path, rate: f
     assert min(pages) < maps[5]
 
 
-async def test_where_slots_are_rare_pages_and_sitemaps_take_turns(
+async def test_pages_and_sitemaps_alternate_when_slots_are_scarce(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.frontier.pace.HORIZON", 0.001)  # as far ahead as leases book slots
+    monkeypatch.setattr("crawler.frontier.pace.HORIZON", 0.001)  # how far ahead leases book slots, in seconds
     site = site_of_sitemaps(6, 1)
     site.page("/", links=[f"/p{number}" for number in range(12)])
     for number in range(12):
@@ -75,7 +75,7 @@ async def test_where_slots_are_rare_pages_and_sitemaps_take_turns(
     assert all(later - earlier >= 2 for earlier, later in pairwise(maps)), [r.target for r in site.log]
 
 
-async def test_a_run_in_portions_reads_each_sitemap_once_and_lists_the_same(tmp_path: Path) -> None:
+async def test_resumed_run_reads_each_sitemap_once_and_lists_the_same(tmp_path: Path) -> None:
     site = site_of_sitemaps()
     with site.serve() as origin:
         calm = await crawl(settings(origin, tmp_path))
@@ -94,9 +94,7 @@ async def test_a_run_in_portions_reads_each_sitemap_once_and_lists_the_same(tmp_
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-async def test_with_a_depth_limit_it_makes_no_difference_when_sitemaps_are_read(
-    tmp_path: Path, depth: int
-) -> None:
+async def test_max_depth_does_not_depend_on_when_sitemaps_are_read(tmp_path: Path, depth: int) -> None:
     site = Site()
     site.page("/", links=["/a"])
     for page, link in ("ab", "bc", "cd", "de"):
@@ -116,7 +114,7 @@ async def test_with_a_depth_limit_it_makes_no_difference_when_sitemaps_are_read(
     )
 
 
-def test_death_at_every_moment_of_a_sitemap_loses_nothing(tmp_path: Path) -> None:
+def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path) -> None:
     site = site_of_sitemaps(4, 4)
     with site.serve() as origin:
         log = tmp_path / "log"
@@ -142,11 +140,11 @@ def test_death_at_every_moment_of_a_sitemap_loses_nothing(tmp_path: Path) -> Non
 
 
 def paths(site: Site) -> list[str]:
-    """What was asked for, without robots.txt, in the order of its text."""
+    """The requested targets without robots.txt, sorted."""
     return sorted({request.target for request in site.log} - {"/robots.txt"})
 
 
-async def test_list_only_asks_for_what_is_named_and_where_that_redirects(tmp_path: Path) -> None:
+async def test_list_only_fetches_named_urls_and_their_redirect_targets(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/a", "/linked"])
     site.page("/a", links=["/b", "/linked"])
@@ -163,7 +161,7 @@ async def test_list_only_asks_for_what_is_named_and_where_that_redirects(tmp_pat
     assert paths(site) == ["/", "/a", "/b", "/map.xml", "/new", "/old"]
 
 
-async def test_a_list_alone_starts_a_crawl_of_each_host_that_it_names(tmp_path: Path) -> None:
+async def test_input_list_without_start_url_crawls_each_host_it_names(tmp_path: Path) -> None:
     sites = Site(), Site()
     for site in sites:
         site.page("/b", links=["/c"])
@@ -182,23 +180,23 @@ async def test_a_list_alone_starts_a_crawl_of_each_host_that_it_names(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("content", "chosen", "said"),
+    ("content", "chosen", "sentence"),
     [
         ("# nothing\nmailto:x\n", {}, "no line in"),
         ("http://a.example/x/\n", {"scope": "path"}, "--scope path needs a start URL"),
         ("".join(f"http://{n}.example/\n" for n in range(1_001)), {}, "more than 1,000 hosts"),
     ],
 )
-async def test_a_list_that_starts_nothing_is_one_sentence(
-    tmp_path: Path, content: str, chosen: dict[str, object], said: str
+async def test_input_list_without_usable_url_is_a_config_error(
+    tmp_path: Path, content: str, chosen: dict[str, object], sentence: str
 ) -> None:
     (tmp_path / "list.txt").write_text(content)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=sentence):
         async with open_job(settings("", tmp_path, start=(), input=(str(tmp_path / "list.txt"),), **chosen)):
             pass
 
 
-async def test_a_sitemap_may_be_a_file(tmp_path: Path) -> None:
+async def test_seed_sitemap_may_be_a_local_file(tmp_path: Path) -> None:
     site = Site()
     for name in ("/", "/a", "/b"):
         site.page(name)
@@ -212,7 +210,7 @@ async def test_a_sitemap_may_be_a_file(tmp_path: Path) -> None:
     assert result.listed == ["/", "/a", "/b"]
 
 
-async def test_a_sitemap_outside_the_start_folder_is_read_and_its_entries_are_filtered(
+async def test_sitemap_outside_start_folder_is_read_and_filtered(
     tmp_path: Path,
 ) -> None:
     site = Site()
@@ -228,7 +226,7 @@ async def test_a_sitemap_outside_the_start_folder_is_read_and_its_entries_are_fi
 
 
 @pytest.mark.parametrize("start", [True, False])
-def test_a_pipe_is_read_to_its_end_and_a_signal_does_not_wait_for_it(tmp_path: Path, start: bool) -> None:
+def test_input_from_pipe_is_read_to_end_and_interrupted_by_signal(tmp_path: Path, start: bool) -> None:
     site = Site()
     for name in ("/", "/a"):
         site.page(name)
