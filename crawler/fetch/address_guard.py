@@ -40,11 +40,11 @@ class AddressRefused(httpx.ConnectError):
 
 
 class NoAddress(httpx.ConnectError):
-    """The name does not resolve. `passing`: the failure of the name server may be temporary."""
+    """The name does not resolve. `transient`: the name server failed, which may be temporary."""
 
-    def __init__(self, text: str, *, passing: bool) -> None:
+    def __init__(self, text: str, *, transient: bool) -> None:
         super().__init__(text)
-        self.passing = passing
+        self.transient = transient
 
 
 def is_public(address: Address) -> bool:
@@ -205,7 +205,7 @@ async def _addresses(host: str, port: int) -> list[Address]:
     try:
         infos = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
-        raise NoAddress(f"{host}: {error.strerror}", passing=error.errno == socket.EAI_AGAIN) from error
+        raise NoAddress(f"{host}: {error.strerror}", transient=error.errno == socket.EAI_AGAIN) from error
     except UnicodeError as error:
-        raise NoAddress(f"{host}: not a valid host name", passing=False) from error
+        raise NoAddress(f"{host}: not a valid host name", transient=False) from error
     return list(dict.fromkeys(ip_address(str(info[4][0]).partition("%")[0]) for info in infos))

@@ -208,7 +208,7 @@ def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
             return Broken(Cause.TLS, _tls(chain) or text, transient=False)
         chain = chain.__cause__ or chain.__context__
     if isinstance(error, NoAddress):
-        transient = error.passing
+        transient = error.transient
     return Broken(cause, text, transient=transient)
 
 

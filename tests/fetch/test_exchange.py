@@ -1,5 +1,7 @@
-"""One exchange: bounded in bytes and time, and every failure of the network a value. respx for the protocol, sockets for
-the wire."""
+"""One exchange: bounded in bytes and time; every network failure is returned as a value.
+
+The protocol is tested with respx, the wire with sockets.
+"""
 
 import gzip
 import socket
@@ -56,7 +58,7 @@ async def ask(
 
 
 def routed(router: respx.MockRouter) -> httpx.AsyncBaseTransport:
-    """respx in the place of the network: any transport of httpx can stand there."""
+    """respx as the transport, instead of the network."""
     return httpx.MockTransport(router.async_handler)
 
 
@@ -73,7 +75,7 @@ async def mocked(answer: httpx.Response | Exception, request: Request | None = N
 # -- the protocol ----------------------------------------------------------------------------------------
 
 
-async def test_an_answer_comes_with_its_fields_apart() -> None:
+async def test_repeated_response_headers_stay_separate() -> None:
     headers = [("Content-Type", "text/html"), ("Link", "<a>; rel=next"), ("link", "<b>; rel=prev")]
     reply = await mocked(httpx.Response(200, headers=headers, content=b"<p>hello"))
     assert isinstance(reply, Response)
@@ -81,7 +83,7 @@ async def test_an_answer_comes_with_its_fields_apart() -> None:
     assert reply.headers.all("link") == ["<a>; rel=next", "<b>; rel=prev"]
 
 
-async def test_validators_are_sent_exactly_as_they_came() -> None:
+async def test_validators_are_sent_back_unchanged() -> None:
     router = respx.MockRouter()
     route = router.get(URL).respond(304)
     known = Validators('W/"a b"', "Sunday, 06-Nov-94 08:49:37 GMT")
@@ -91,13 +93,13 @@ async def test_validators_are_sent_exactly_as_they_came() -> None:
     assert sent["if-modified-since"] == "Sunday, 06-Nov-94 08:49:37 GMT"
 
 
-async def test_redirects_are_answers() -> None:
+async def test_redirects_are_returned_and_not_followed() -> None:
     reply = await mocked(httpx.Response(301, headers={"Location": "/x"}))
     assert isinstance(reply, Response)
     assert (reply.status, reply.headers.get("location")) == (301, "/x")
 
 
-async def test_cookies_are_not_kept() -> None:
+async def test_cookies_are_not_stored() -> None:
     router = respx.MockRouter()
     route = router.get(URL).respond(200, headers={"Set-Cookie": "a=b"})
     async with fetcher_of(routed(router)) as fetcher:
@@ -116,7 +118,7 @@ async def test_cookies_are_not_kept() -> None:
         ("identity", b"hello"),
     ],
 )
-async def test_codings_are_decoded(coding: str, body: bytes) -> None:
+async def test_content_codings_are_decoded(coding: str, body: bytes) -> None:
     stream = httpx.ByteStream(body)
     reply = await mocked(httpx.Response(200, headers={"Content-Encoding": coding}, stream=stream))
     assert isinstance(reply, Response)
@@ -134,7 +136,9 @@ async def test_codings_are_decoded(coding: str, body: bytes) -> None:
         (", ".join(["gzip"] * 9), b"x", Cause.CODING),
     ],
 )
-async def test_a_body_that_cannot_be_had_is_a_value(coding: str, body: bytes, cause: Cause) -> None:
+async def test_undecodable_or_large_body_is_reported_as_broken(
+    coding: str, body: bytes, cause: Cause
+) -> None:
     answer = httpx.Response(200, headers={"Content-Encoding": coding}, stream=httpx.ByteStream(body))
     transport = httpx.MockTransport(lambda _: answer)  # not respx, which would decode the body itself
     reply = await ask(transport=transport, max_body=1_000)
@@ -142,13 +146,13 @@ async def test_a_body_that_cannot_be_had_is_a_value(coding: str, body: bytes, ca
     assert reply.cause is cause
 
 
-async def test_a_request_may_have_a_limit_of_its_own() -> None:
+async def test_request_limit_overrides_max_body() -> None:
     reply = await mocked(httpx.Response(200, content=b"x" * 20), Request(URL, limit=10))
     assert isinstance(reply, Broken)
     assert reply.cause is Cause.TOO_LARGE
 
 
-async def test_a_body_nobody_wants_is_not_read() -> None:
+async def test_unwanted_body_is_not_read() -> None:
     class Endless(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             raise AssertionError("the body was read")
@@ -174,11 +178,11 @@ async def test_a_body_nobody_wants_is_not_read() -> None:
         (httpx.ProxyError("x"), Cause.CONNECT, True),
     ],
 )
-async def test_every_failure_of_httpx_has_a_cause(error: Exception, cause: Cause, transient: bool) -> None:
+async def test_httpx_exceptions_map_to_causes(error: Exception, cause: Cause, transient: bool) -> None:
     assert await mocked(error) == Broken(cause, "x", transient=transient)
 
 
-def test_httpx_has_no_failure_that_nobody_mapped() -> None:
+def test_all_httpx_exceptions_are_mapped() -> None:
     mapped = tuple(kind for kind, _, _ in CAUSES)
     ours = {
         "HTTPStatusError",
@@ -193,10 +197,10 @@ def test_httpx_has_no_failure_that_nobody_mapped() -> None:
         for name, kind in vars(httpx).items()
         if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, mapped)
     }
-    assert known <= ours, "a new exception of httpx wants a line in CAUSES (or here, if we cannot meet it)"
+    assert known <= ours, "a new exception of httpx needs a line in CAUSES (or here, if it cannot occur)"
 
 
-async def test_a_bug_is_not_hidden_as_a_failure_of_the_network() -> None:
+async def test_programming_error_is_not_reported_as_network_failure() -> None:
     with pytest.raises(ZeroDivisionError):
         await mocked(ZeroDivisionError())
 
@@ -208,7 +212,7 @@ async def test_a_bug_is_not_hidden_as_a_failure_of_the_network() -> None:
         ({"ca_file": "/nowhere.pem"}, "--ca-file: /nowhere.pem contains no readable certificates"),
     ],
 )
-async def test_settings_that_cannot_be_used_are_one_sentence(chosen: dict[str, Any], sentence: str) -> None:
+async def test_unusable_http_settings_raise_config_error(chosen: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         await ask(**chosen)
 
@@ -218,7 +222,7 @@ async def test_settings_that_cannot_be_used_are_one_sentence(chosen: dict[str, A
 
 @contextmanager
 def wire(serve: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """A server of raw bytes: `serve` is given each connection."""
+    """A server of raw bytes; `serve` handles each connection."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def loop() -> None:
@@ -262,14 +266,14 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
     "answer",
     [
         OK + b"Content-Length: 5\r\n\r\nhello",
-        OK + b"\r\nhello",  # ended by the connection
+        OK + b"\r\nhello",  # ended by closing the connection
         b"HTTP/1.0 200 OK\r\n\r\nhello",
         OK + b"Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhe\r\n3\r\nllo\r\n0\r\nTrailer: x\r\n\r\n",
         b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
         b"HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello",
     ],
 )
-async def test_every_framing_of_an_answer_is_read(answer: bytes) -> None:
+async def test_all_message_framings_are_read(answer: bytes) -> None:
     with wire(says(answer)) as url:
         reply = await ask(url)
     assert isinstance(reply, Response)
@@ -289,7 +293,7 @@ async def test_every_framing_of_an_answer_is_read(answer: bytes) -> None:
         b"HTTP/1.1 200 OK\r\nNo colon here\r\n\r\nhello",
     ],
 )
-async def test_a_broken_answer_is_worth_another_try_and_never_a_page(answer: bytes) -> None:
+async def test_malformed_response_is_transient_failure(answer: bytes) -> None:
     with wire(says(answer)) as url:
         reply = await ask(url)
     assert isinstance(reply, Broken)
@@ -298,7 +302,7 @@ async def test_a_broken_answer_is_worth_another_try_and_never_a_page(answer: byt
 
 
 @pytest.mark.slow
-async def test_a_bomb_stops_at_the_limit() -> None:
+async def test_decompression_bomb_stops_at_limit() -> None:
     body = gzip.compress(bytes(200_000_000), 9, mtime=0)
     answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     with wire(says(answer)) as url:
@@ -308,7 +312,7 @@ async def test_a_bomb_stops_at_the_limit() -> None:
 
 
 @pytest.mark.parametrize("chosen", [{"timeout": 0.1}, {"total_timeout": 0.1}])
-async def test_silence_and_slowness_end(chosen: dict[str, Any]) -> None:
+async def test_silent_server_times_out(chosen: dict[str, Any]) -> None:
     gone = threading.Event()
 
     def drip(connection: socket.socket) -> None:
@@ -323,7 +327,7 @@ async def test_silence_and_slowness_end(chosen: dict[str, Any]) -> None:
     assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
 
 
-async def test_an_answer_that_only_drips_is_let_go_long_before_the_total_time() -> None:
+async def test_dripping_response_times_out_before_total_timeout() -> None:
     gone = threading.Event()
 
     def drip(connection: socket.socket) -> None:
@@ -340,7 +344,7 @@ async def test_an_answer_that_only_drips_is_let_go_long_before_the_total_time() 
     assert "bytes in" in reply.detail
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
+async def test_body_with_too_large_content_length_is_not_read() -> None:
     with wire(says(OK + b"Content-Length: 9223372036854775807\r\n\r\n")) as url:
         reply = await ask(url)
     assert isinstance(reply, Broken)
@@ -348,7 +352,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("coded", [False, True])
-async def test_a_body_may_be_cut_where_it_is_too_large(coded: bool) -> None:
+async def test_too_large_body_is_truncated_if_requested(coded: bool) -> None:
     body = b"User-agent: *\n" + bytes(20_000_000)
     sent = gzip.compress(body, mtime=0) if coded else body
     more = b"Content-Encoding: gzip\r\n" if coded else b""
@@ -359,7 +363,7 @@ async def test_a_body_may_be_cut_where_it_is_too_large(coded: bool) -> None:
     assert 900_000 < len(reply.body) <= 1_000_000
 
 
-async def test_a_bomb_is_not_cut_but_refused() -> None:
+async def test_decompression_bomb_is_refused_even_if_truncation_is_requested() -> None:
     sent = gzip.compress(b"", mtime=0) * 5_000
     with wire(says(whole(sent, b"Content-Encoding: gzip\r\n"))) as url:
         reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
@@ -367,10 +371,10 @@ async def test_a_bomb_is_not_cut_but_refused() -> None:
     assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
 
 
-async def test_total_time_and_others_have_their_turn_while_a_body_is_decoded(
+async def test_decoding_yields_to_event_loop_and_obeys_total_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A step without end stands for one that takes seconds: if nobody else had a turn, this would never end."""
+    """An endless decoding step stands for one that takes seconds: if it never yielded, this test would hang."""
     monkeypatch.setattr(content_coding.Inflater, "steps", lambda *_: repeat(b""))
     beats = 0
 
@@ -403,21 +407,21 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
         b"1;e=" + b"e" * 200_000 + b"\r\nx\r\n0\r\n\r\n",
         b"0;" + b"e;" * 100_000 + b"\r\n\r\n",
     ],
-    ids=["many fields", "a long value", "a long name", "an extension", "its value", "extensions"],
+    ids=["many fields", "a long value", "a long name", "an extension", "an extension value", "extensions"],
 )
-async def test_what_is_no_body_is_bounded(rest: bytes) -> None:
+async def test_chunk_extensions_and_trailers_are_bounded(rest: bytes) -> None:
     with wire(says(CHUNKED + rest)) as url:
         reply = await ask(url)
     assert isinstance(reply, Broken)
     assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
 
 
-async def test_a_trailer_of_60_kilobytes_is_read_over() -> None:
+async def test_trailer_of_60_kilobytes_is_skipped() -> None:
     with wire(says(CHUNKED + b"0\r\n" + b"X: yyyyyy\r\n" * 4_500 + b"\r\n")) as url:
         assert cast("Response", await ask(url)).body == b"hello"
 
 
-async def test_a_refused_connection_is_a_value() -> None:
+async def test_refused_connection_is_reported_as_broken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     reply = await ask(f"http://127.0.0.1:{port}/")
@@ -425,7 +429,7 @@ async def test_a_refused_connection_is_a_value() -> None:
     assert (reply.cause, reply.transient) == (Cause.CONNECT, True)
 
 
-async def test_the_path_is_asked_for_exactly_as_the_url_standard_spells_it() -> None:
+async def test_request_target_is_sent_as_serialised_by_url_standard() -> None:
     seen: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:
@@ -438,13 +442,13 @@ async def test_the_path_is_asked_for_exactly_as_the_url_standard_spells_it() -> 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "[::ffff:127.0.0.2]", "[::1]", "169.254.169.254", "10.0.0.1"])
-async def test_an_address_that_is_not_public_is_refused_before_a_packet_leaves(host: str) -> None:
+async def test_private_address_is_refused_before_connecting(host: str) -> None:
     reply = await ask(f"http://{host}:9/")
     assert isinstance(reply, Broken)
     assert (reply.cause, reply.transient) == (Cause.ADDRESS, False)
 
 
-async def test_certificates_are_checked_and_can_be_given_or_waived() -> None:
+async def test_certificate_verification_with_ca_file_and_insecure() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
@@ -458,7 +462,7 @@ async def test_certificates_are_checked_and_can_be_given_or_waived() -> None:
                 assert (reply.cause, reply.transient) == (Cause.TLS, False)
 
 
-async def test_a_certificate_for_another_name_is_refused() -> None:
+async def test_certificate_for_another_name_is_refused() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("other.example").configure_cert(context)
@@ -472,7 +476,7 @@ async def test_a_certificate_for_another_name_is_refused() -> None:
 
 
 def talks(*answers: bytes | None) -> tuple[Callable[[socket.socket], None], list[list[bytes]]]:
-    """A server that answers requests in turn (None: closes instead), and the request lines of each connection."""
+    """A server that gives these answers in order (None: closes the connection), and the request lines of each connection."""
     left = list(answers)
     seen: list[list[bytes]] = []
 
@@ -503,7 +507,7 @@ async def bodies(url: str, count: int, pause: float = 0.0, **chosen: Any) -> lis
     return found
 
 
-async def test_a_connection_is_used_again() -> None:
+async def test_connection_is_reused() -> None:
     serve, seen = talks(whole(b"a"), whole(b"b"), whole(b"c"))
     with wire(serve) as url:
         assert await bodies(url, 3) == [b"a", b"b", b"c"]
@@ -520,8 +524,8 @@ async def test_a_connection_is_used_again() -> None:
         b"0" * 100_000,
     ],
 )
-async def test_bytes_after_a_whole_body_belong_to_no_answer(surplus: bytes) -> None:
-    """RFC 9112 9.2. The connection is dropped, and the next request gets its own answer."""
+async def test_surplus_bytes_after_body_are_discarded_with_connection(surplus: bytes) -> None:
+    """RFC 9112 9.2: the connection is closed, and the next request gets its own response."""
     serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
     with wire(serve) as url:
         assert await bodies(url, 1, 0.01) == [b"a"]
@@ -531,8 +535,8 @@ async def test_bytes_after_a_whole_body_belong_to_no_answer(surplus: bytes) -> N
     assert len(seen) == 2
 
 
-async def test_an_answer_with_bytes_behind_it_on_a_used_connection_is_in_doubt() -> None:
-    """The first may have been followed by a forged one, which now stands before the true one."""
+async def test_surplus_bytes_on_reused_connection_are_a_protocol_failure() -> None:
+    """A forged response may have followed the first one, and would now be read before the genuine one."""
     serve, seen = talks(whole(b"a"), whole(b"forged") + whole(b"b"))
     with wire(serve) as url:
         first, second = await bodies(url, 2)
@@ -542,7 +546,7 @@ async def test_an_answer_with_bytes_behind_it_on_a_used_connection_is_in_doubt()
     assert len(seen) == 1
 
 
-async def test_bytes_that_come_while_nothing_was_asked_belong_to_no_answer() -> None:
+async def test_bytes_received_on_idle_connection_are_discarded_with_it() -> None:
     asked, sent = threading.Event(), threading.Event()
     seen: list[bytes] = []
 
@@ -564,7 +568,7 @@ async def test_bytes_that_come_while_nothing_was_asked_belong_to_no_answer() -> 
     assert [reply.body for reply in (first, second) if isinstance(reply, Response)] == [b"a", b"b"]
 
 
-async def test_a_connection_that_was_closed_while_idle_costs_no_try() -> None:
+async def test_connection_closed_while_idle_costs_no_retry() -> None:
     serve, seen = talks(whole(b"a"), None, whole(b"b"))
     with wire(serve) as url:
         assert await bodies(url, 2) == [b"a", b"b"]
@@ -572,13 +576,13 @@ async def test_a_connection_that_was_closed_while_idle_costs_no_try() -> None:
 
 
 def reset(connection: socket.socket) -> None:
-    """End it with RST: what was sent may be lost, and nothing more is taken."""
+    """Close with RST: sent data may be lost, and no more is accepted."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
 def in_turn(*steps: Callable[[socket.socket], None]) -> tuple[Callable[[socket.socket], None], list[int]]:
-    """A server whose connections take one step after the other; how many steps each connection took."""
+    """A server whose connections perform these steps in order, and the number of steps of each connection."""
     left, taken = list(steps), []
 
     def serve(connection: socket.socket) -> None:
@@ -596,12 +600,12 @@ def sends(answer: bytes) -> Callable[[socket.socket], None]:
     return lambda connection: connection.sendall(answer)
 
 
-def ends(connection: socket.socket) -> None:
+def closes(connection: socket.socket) -> None:
     connection.close()
 
 
-def ends_tls(connection: socket.socket) -> None:
-    """With close_notify. The server does not wait for ours."""
+def closes_tls(connection: socket.socket) -> None:
+    """Close with close_notify, without waiting for that of the client."""
     assert isinstance(connection, ssl.SSLSocket)
     connection.setblocking(False)
     with suppress(OSError):
@@ -610,20 +614,20 @@ def ends_tls(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [ends, reset, sends(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")]
+    "end", [closes, reset, sends(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")]
 )
-async def test_a_kept_connection_that_ends_on_reuse_costs_no_try(
+async def test_connection_closed_on_reuse_costs_no_retry(
     end: Callable[[socket.socket], None],
 ) -> None:
-    """However it ends: the request goes out again on a fresh connection, and nothing counts as a failure."""
+    """Whichever way it closes, the request is sent again on a fresh connection, and nothing counts as a failure."""
     serve, taken = in_turn(sends(whole(b"a")), end, sends(whole(b"b")))
     with wire(serve) as url:
         assert await bodies(url, 2) == [b"a", b"b"]
     assert taken == [2, 1]
 
 
-@pytest.mark.parametrize("end", [ends, reset, ends_tls])
-async def test_a_kept_tls_connection_that_ends_on_reuse_costs_no_try(
+@pytest.mark.parametrize("end", [closes, reset, closes_tls])
+async def test_tls_connection_closed_on_reuse_costs_no_retry(
     end: Callable[[socket.socket], None],
 ) -> None:
     authority = trustme.CA()
@@ -636,7 +640,7 @@ async def test_a_kept_tls_connection_that_ends_on_reuse_costs_no_try(
 
 
 class CutWire:
-    """A connection that ends in RST behind some bytes."""
+    """A connection that is reset after some bytes."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = list(pieces)
@@ -657,10 +661,10 @@ class CutWire:
         ((OK + b"\r\nas long as the connection",), False),
     ],
 )
-async def test_a_reset_is_early_only_before_the_first_byte_of_an_answer(
+async def test_reset_counts_as_closed_early_only_before_first_byte(
     pieces: tuple[bytes, ...], early: bool
 ) -> None:
-    """Behind it, the answer is truncated: a failure, which may pass."""
+    """After the first byte the response is truncated, which is a transient failure."""
     answer = Answer(cast("Wire", CutWire(*pieces)), 10_000, lambda *_: None)
 
     async def whole_answer() -> None:
@@ -673,7 +677,7 @@ async def test_a_reset_is_early_only_before_the_first_byte_of_an_answer(
     assert isinstance(caught.value, ClosedEarly) is early
 
 
-async def test_a_fresh_connection_that_is_reset_is_a_failure() -> None:
+async def test_reset_of_fresh_connection_is_a_failure() -> None:
     serve, taken = in_turn(reset)
     with wire(serve) as url:
         (only,) = await bodies(url, 1)
@@ -685,14 +689,14 @@ async def test_a_fresh_connection_that_is_reset_is_a_failure() -> None:
 @pytest.mark.parametrize(
     "more", [b"Connection: close\r\n", b"Keep-Alive: timeout=5\r\nconnection: Close\r\n"]
 )
-async def test_a_server_that_closes_is_taken_at_its_word(more: bytes) -> None:
+async def test_connection_close_header_is_obeyed(more: bytes) -> None:
     serve, seen = talks(whole(b"a", more), whole(b"b"))
     with wire(serve) as url:
         assert await bodies(url, 2) == [b"a", b"b"]
     assert len(seen) == 2
 
 
-async def test_a_short_body_that_nobody_wants_does_not_cost_the_connection() -> None:
+async def test_connection_is_kept_after_short_unwanted_body() -> None:
     serve, seen = talks(whole(b"x" * 40_000), whole(b"b"))
     with wire(serve) as url:
         async with fetcher_of() as fetcher:
@@ -710,14 +714,14 @@ async def test_a_short_body_that_nobody_wants_does_not_cost_the_connection() -> 
         b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50_000,
     ],
 )
-async def test_a_head_without_end_is_let_go(head: bytes) -> None:
+async def test_endless_response_head_is_a_protocol_failure(head: bytes) -> None:
     with wire(says(head)) as url:
         reply = await ask(url)
     assert isinstance(reply, Broken)
     assert (reply.cause, reply.transient) == (Cause.PROTOCOL, False)
 
 
-async def test_a_body_is_counted_on_the_wire_too() -> None:
+async def test_bytes_on_the_wire_are_limited() -> None:
     empty = gzip.compress(b"", mtime=0)
     body = empty * (2_000_000 // len(empty))
     answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
@@ -729,7 +733,7 @@ async def test_a_body_is_counted_on_the_wire_too() -> None:
         assert reply.cause is Cause.TOO_LARGE
 
 
-async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
+async def test_number_of_idle_connections_is_limited() -> None:
     guard, answers = AddressGuard(allowed=["127.0.0.1"]), [says(whole(b"a")) for _ in range(3)]
     pool = Pool(guard, ssl.create_default_context, 2)
     with wire(answers[0]) as one, wire(answers[1]) as two, wire(answers[2]) as three:
@@ -743,7 +747,7 @@ async def test_no_more_connections_stay_idle_than_were_asked_for() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_a_proxy_is_gone_through(scheme: str) -> None:
+async def test_requests_go_through_http_proxy(scheme: str) -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("site.example").configure_cert(context)
@@ -777,7 +781,7 @@ async def test_a_proxy_is_gone_through(scheme: str) -> None:
     assert len(asked) == (1 if scheme == "http" else 2)
 
 
-async def test_a_proxy_that_is_not_there_is_named() -> None:
+async def test_unreachable_proxy_is_named_in_detail() -> None:
     with wire(says(b"")) as url:
         pass
     reply = await ask("http://site.example/", proxy=url)
@@ -785,7 +789,7 @@ async def test_a_proxy_that_is_not_there_is_named() -> None:
     assert (reply.cause, reply.detail) == (Cause.CONNECT, "the proxy: Connection refused")
 
 
-async def test_tls_to_a_server_that_speaks_none_says_so() -> None:
+async def test_tls_to_plain_http_server_is_reported() -> None:
     with wire(says(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as url:
         reply = await ask(url.replace("http://", "https://"))
     assert isinstance(reply, Broken)
@@ -798,7 +802,7 @@ async def test_tls_to_a_server_that_speaks_none_says_so() -> None:
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", b"nonsense\r\n\r\n", b""]
 )
-async def test_a_proxy_that_refuses_is_a_value(answer: bytes) -> None:
+async def test_refusing_proxy_is_reported_as_broken(answer: bytes) -> None:
     with wire(says(answer)) as url:
         reply = await ask("https://site.example/", proxy=url)
     assert isinstance(reply, Broken)

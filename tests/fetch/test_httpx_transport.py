@@ -1,4 +1,4 @@
-"""httpx's own transport, for HTTP/2 and for SOCKS and https proxies: no byte of one answer becomes another."""
+"""httpx's own transport, for HTTP/2 and for SOCKS and https proxies: no byte of one response is read as another's."""
 
 import socket
 import ssl
@@ -28,7 +28,7 @@ FORGED = whole(b"forged")
 
 @pytest.fixture
 def contexts() -> Iterator[tuple[ssl.SSLContext, str]]:
-    """For a server on localhost, and the file of the authority that it stands on."""
+    """The TLS context of a server on localhost, and the file of its certificate authority."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
@@ -62,7 +62,7 @@ def after(
 
 
 def socks5(connection: socket.socket) -> None:
-    """The server's side of RFC 1928, without a login; it serves what is asked for itself."""
+    """The server's side of the SOCKS5 handshake (RFC 1928), without a login; the proxy then answers requests itself."""
     connection.recv(64)
     connection.sendall(b"\x05\x00")
     connection.recv(512)
@@ -70,19 +70,19 @@ def socks5(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("surplus", [FORGED, b"x", b"HTTP/1.1 200 OK\r\n"])
-async def test_bytes_after_a_body_belong_to_no_answer_of_a_transport_handed_in(surplus: bytes) -> None:
+async def test_custom_transport_discards_surplus_bytes_after_body(surplus: bytes) -> None:
     serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
     with wire(serve) as url:
         assert await bodies([url, url], httpx.AsyncHTTPTransport()) == [b"a", b"b"]
-    assert [len(lines) for lines in seen] == [1, 1], "one request a connection"
+    assert [len(lines) for lines in seen] == [1, 1], "one request per connection"
 
 
 @pytest.mark.parametrize(
     "url", ["http://10.0.0.1/", "http://[::1]/", "http://app.localhost/", "http://a.example:22/"]
 )
-async def test_a_transport_handed_in_is_not_asked_for_addresses_that_are_not_public(url: str) -> None:
+async def test_custom_transport_gets_no_request_for_private_address(url: str) -> None:
     def respond(_: httpx.Request) -> httpx.Response:
-        raise AssertionError("it was asked")
+        raise AssertionError("the transport got a request")
 
     settings = Http()
     async with HttpFetcher(
@@ -93,7 +93,7 @@ async def test_a_transport_handed_in_is_not_asked_for_addresses_that_are_not_pub
     assert (reply.cause, reply.transient) == (Cause.ADDRESS, False)
 
 
-async def test_bytes_after_a_body_belong_to_no_answer_through_socks() -> None:
+async def test_socks_proxy_discards_surplus_bytes_after_body() -> None:
     pytest.importorskip("socksio")
     serve, seen = talks(whole(b"a") + FORGED, whole(b"b"))
     with wire(after(socks5, serve)) as url:
@@ -102,7 +102,7 @@ async def test_bytes_after_a_body_belong_to_no_answer_through_socks() -> None:
     assert [len(lines) for lines in seen] == [1, 1]
 
 
-async def test_bytes_after_a_body_belong_to_no_answer_through_an_https_proxy(
+async def test_https_proxy_discards_surplus_bytes_after_body(
     contexts: tuple[ssl.SSLContext, str],
 ) -> None:
     context, pem = contexts
@@ -115,8 +115,8 @@ async def test_bytes_after_a_body_belong_to_no_answer_through_an_https_proxy(
     assert [len(lines) for lines in seen] == [1, 1]
 
 
-async def test_many_requests_that_wait_for_one_connection_are_not_given_a_used_one() -> None:
-    """The moment between an answer's end and its connection's: another request of the pool waits just for that."""
+async def test_waiting_requests_never_get_a_used_connection() -> None:
+    """Between the end of a response and the closing of its connection, another request of the pool may be given it."""
     serve, seen = talks(*[whole(b"a") + FORGED] * 6)
     limits = httpx.Limits(max_connections=1)
     settings = Http()
@@ -144,7 +144,7 @@ async def test_many_requests_that_wait_for_one_connection_are_not_given_a_used_o
 @pytest.mark.parametrize(
     "url", ["http://10.0.0.1/", "http://localhost/", "http://[::1]/", "http://site.example:22/"]
 )
-async def test_no_proxy_is_asked_for_addresses_and_ports_that_we_would_not_ask(proxy: str, url: str) -> None:
+async def test_proxy_gets_no_request_for_private_address_or_bad_port(proxy: str, url: str) -> None:
     if proxy.startswith("socks"):
         pytest.importorskip("socksio")
     (reply,) = await bodies([url], proxy=proxy)
@@ -155,10 +155,10 @@ async def test_no_proxy_is_asked_for_addresses_and_ports_that_we_would_not_ask(p
 # -- HTTP/2 ----------------------------------------------------------------------------------------------
 
 
-async def test_where_alpn_says_http_1_our_own_connections_serve(
+async def test_alpn_http_1_uses_own_connection_pool(
     contexts: tuple[ssl.SSLContext, str],
 ) -> None:
-    """The first handshake tells, and no request goes over its connection."""
+    """The first handshake decides; no request is sent over its connection."""
     pytest.importorskip("h2")
     context, pem = contexts
     serve, seen = talks(whole(b"a") + FORGED, whole(b"b"))
@@ -171,7 +171,7 @@ async def test_where_alpn_says_http_1_our_own_connections_serve(
     assert [len(lines) for lines in seen] == [0, 3]
 
 
-async def test_through_socks_alpn_decides_as_well(contexts: tuple[ssl.SSLContext, str]) -> None:
+async def test_alpn_http_1_through_socks_proxy(contexts: tuple[ssl.SSLContext, str]) -> None:
     pytest.importorskip("h2")
     pytest.importorskip("socksio")
     context, pem = contexts
@@ -189,14 +189,14 @@ async def test_through_socks_alpn_decides_as_well(contexts: tuple[ssl.SSLContext
     assert [len(lines) for lines in seen] == [0, 1, 1]
 
 
-async def test_a_transport_that_speaks_http_2_is_not_taken_from_outside() -> None:
-    """Whether its connections are safe to use again depends on what each server chose."""
+async def test_custom_http_2_transport_is_refused() -> None:
+    """Whether its connections are safe to reuse depends on the protocol that each server chose."""
     pytest.importorskip("h2")
     with pytest.raises(ConfigError, match="http2"):
         await bodies([], httpx.AsyncHTTPTransport(http2=True))
 
 
-async def test_without_tls_our_own_connections_serve_from_the_first_request_on() -> None:
+async def test_plain_http_uses_own_connection_pool() -> None:
     pytest.importorskip("h2")
     serve, seen = talks(whole(b"a"), whole(b"b"))
     with wire(serve) as url:
@@ -205,9 +205,9 @@ async def test_without_tls_our_own_connections_serve_from_the_first_request_on()
 
 
 def speaks_http2(
-    bodies_: list[bytes], *, leaves_after: int
+    bodies_: list[bytes], *, goaway_after: int
 ) -> tuple[Callable[[socket.socket], None], list[int]]:
-    """A server that answers each stream in turn, and says GOAWAY after some of them."""
+    """A server that answers each stream in order, and sends GOAWAY after some of them."""
     import h2.config  # noqa: PLC0415 - an extra
     import h2.connection  # noqa: PLC0415
     import h2.events  # noqa: PLC0415
@@ -225,10 +225,10 @@ def speaks_http2(
                     seen[-1] += 1
                     speaker.send_headers(event.stream_id, [(":status", "200"), ("content-type", "text/html")])
                     speaker.send_data(event.stream_id, left.pop(0), end_stream=True)
-                    if seen[-1] == leaves_after:
+                    if seen[-1] == goaway_after:
                         speaker.close_connection(last_stream_id=event.stream_id)
             connection.sendall(speaker.data_to_send())
-            if seen[-1] == leaves_after:
+            if seen[-1] == goaway_after:
                 while connection.recv(65536):
                     pass
                 return
@@ -236,15 +236,15 @@ def speaks_http2(
     return serve, seen
 
 
-@pytest.mark.parametrize(("leaves_after", "connections"), [(9, [3]), (1, [1, 1, 1])])
-async def test_http_2_shares_a_connection_until_the_server_leaves(
-    contexts: tuple[ssl.SSLContext, str], leaves_after: int, connections: list[int]
+@pytest.mark.parametrize(("goaway_after", "connections"), [(9, [3]), (1, [1, 1, 1])])
+async def test_http_2_connection_is_shared_until_goaway(
+    contexts: tuple[ssl.SSLContext, str], goaway_after: int, connections: list[int]
 ) -> None:
-    """GOAWAY ends the connection; what comes after it goes out on a fresh one, and is no failure."""
+    """Requests after GOAWAY are sent on a fresh connection, which is not a failure."""
     pytest.importorskip("h2")
     context, pem = contexts
     context.set_alpn_protocols(["h2"])
-    serve, seen = speaks_http2([b"a", b"b", b"c"], leaves_after=leaves_after)
+    serve, seen = speaks_http2([b"a", b"b", b"c"], goaway_after=goaway_after)
     with wire(serve, context) as url:
         assert await bodies([url] * 3, http2=True, ca_file=pem) == [b"a", b"b", b"c"]
     assert seen == connections

@@ -1,4 +1,4 @@
-"""A late request does not bring the next one closer."""
+"""Requests to an origin keep their interval, even when some are late."""
 
 from itertools import pairwise
 
@@ -11,19 +11,19 @@ from crawler.fetch.politeness import Politeness
 
 
 class World:
-    """A clock that a busy machine makes late."""
+    """A clock whose sleeps end late, as on a busy machine."""
 
     def __init__(self, lateness: list[float]) -> None:
         self.now = 1_000.0
         self.lateness = iter(lateness)
 
     async def sleep(self, seconds: float) -> None:
-        assert seconds <= 5, "the clock is looked at now and then"
+        assert seconds <= 5, "the clock is read again every few seconds"
         self.now += seconds + next(self.lateness, 0.0)
 
 
 @given(st.lists(st.floats(0, 3), max_size=30))
-def test_requests_are_as_far_apart_as_their_slots_however_late_they_are(lateness: list[float]) -> None:
+def test_late_requests_keep_the_interval_of_their_slots(lateness: list[float]) -> None:
     world = World(lateness)
     turns = Politeness(lambda: world.now, world.sleep)
     taken = []
@@ -39,7 +39,7 @@ def test_requests_are_as_far_apart_as_their_slots_however_late_they_are(lateness
 
 
 @pytest.mark.anyio
-async def test_what_was_lost_is_made_up_for() -> None:
+async def test_lost_time_is_caught_up() -> None:
     world = World([5.0])
     turns = Politeness(lambda: world.now, world.sleep)
     for number in range(1, 400):
@@ -48,7 +48,7 @@ async def test_what_was_lost_is_made_up_for() -> None:
 
 
 @pytest.mark.anyio
-async def test_other_origins_and_unpaced_ones_do_not_wait() -> None:
+async def test_other_and_unpaced_origins_do_not_wait() -> None:
     world = World([])
     turns = Politeness(lambda: world.now, world.sleep)
     await turns("https://a.example", 1_001.0)
@@ -60,8 +60,8 @@ async def test_other_origins_and_unpaced_ones_do_not_wait() -> None:
 
 
 @pytest.mark.anyio
-async def test_slots_farther_apart_than_the_pace_hold_nobody_up() -> None:
-    """An unpaced site: slots are the moments of the leases, and mean nothing."""
+async def test_slots_of_unpaced_origin_add_no_delay() -> None:
+    """On an unpaced site, slots are merely the times of the leases."""
     world = World([10.0])
     turns = Politeness(lambda: world.now, world.sleep)
     turns.pace("https://a.example", 0.0)
@@ -71,8 +71,8 @@ async def test_slots_farther_apart_than_the_pace_hold_nobody_up() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_slot_that_was_booked_long_ago_is_no_reason_to_hurry() -> None:
-    """A task that was held up elsewhere comes with an old slot, right after another request."""
+async def test_old_slot_keeps_interval_to_last_request() -> None:
+    """A task that was delayed elsewhere arrives with an old slot, right after another request."""
     world = World([])
     turns = Politeness(lambda: world.now, world.sleep)
     turns.pace("https://a.example", 1.0)
@@ -82,7 +82,7 @@ async def test_a_slot_that_was_booked_long_ago_is_no_reason_to_hurry() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_host_that_asks_for_patience_gets_no_request_before() -> None:
+async def test_paused_host_gets_no_request() -> None:
     world = World([])
     turns = Politeness(lambda: world.now, world.sleep)
     turns.slow("https://a.example", 1_012.0)
@@ -96,7 +96,7 @@ async def test_a_host_that_asks_for_patience_gets_no_request_before() -> None:
 
 
 @pytest.mark.anyio
-async def test_patience_ends_when_the_clock_goes_back() -> None:
+async def test_pause_ends_when_clock_goes_back() -> None:
     world = World([])
     turns = Politeness(lambda: world.now, world.sleep)
     turns.slow("https://a.example", 1_030.0)
@@ -107,7 +107,7 @@ async def test_patience_ends_when_the_clock_goes_back() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_later_answer_does_not_cut_a_pause_short() -> None:
+async def test_later_response_does_not_shorten_pause() -> None:
     world = World([])
     turns = Politeness(lambda: world.now, world.sleep)
     turns.slow("https://a.example", 1_010.0)

@@ -1,4 +1,4 @@
-"""A socket that can be read wakes whoever waits, and nobody else for long."""
+"""A readable socket wakes the task that waits for it, and does not keep the event loop busy otherwise."""
 
 import asyncio
 import socket
@@ -24,27 +24,27 @@ def pair() -> Iterator[Pair]:
 
 
 async def received(ours: socket.socket, ready: Readiness) -> bytes:
-    """As every reader of a socket that does not block."""
+    """Read from a non-blocking socket once it is ready."""
     while True:
         await ready.wait()
         with suppress(BlockingIOError):
             return ours.recv(9)
 
 
-async def test_it_waits_for_each_answer(pair: Pair) -> None:
+async def test_wait_returns_when_data_arrives(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())
     for number in range(5):
         with anyio.move_on_after(0.01) as waited:
             await received(ours, ready)
-        assert waited.cancelled_caught, "nothing has come"
+        assert waited.cancelled_caught, "nothing was sent yet"
         theirs.send(bytes([number]))
         with anyio.fail_after(120):
             assert await received(ours, ready) == bytes([number])
     ready.close()
 
 
-async def test_the_end_is_something_to_read(pair: Pair) -> None:
+async def test_wait_returns_at_end_of_stream(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())
     theirs.close()
@@ -54,13 +54,13 @@ async def test_the_end_is_something_to_read(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_socket_that_nobody_reads_does_not_keep_the_loop_busy(pair: Pair) -> None:
+async def test_unread_data_does_not_keep_event_loop_busy(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())
-    theirs.send(b"unasked")
+    theirs.send(b"unsolicited")
     for _ in range(10):
         await anyio.lowlevel.checkpoint()
-    assert not asyncio.get_running_loop().remove_reader(ours.fileno()), "the loop was to forget it"
+    assert not asyncio.get_running_loop().remove_reader(ours.fileno()), "the reader should be unregistered"
     with anyio.fail_after(120):
-        assert await received(ours, ready) == b"unasked", "it is told again when somebody waits"
+        assert await received(ours, ready) == b"unsolicited", "a later wait still reports the data"
     ready.close()

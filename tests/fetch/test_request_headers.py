@@ -1,4 +1,4 @@
-"""Who we say we are, and to whom."""
+"""Which headers and credentials are sent to which host."""
 
 import base64
 from pathlib import Path
@@ -16,7 +16,7 @@ def identity(environ: dict[str, str] | None = None, **chosen: object) -> Identit
     return Identity(Http(**chosen), ["https://example.com"], environ or {})  # type: ignore[arg-type]
 
 
-def test_everybody_is_told_the_user_agent() -> None:
+def test_user_agent_is_sent_to_all_hosts() -> None:
     who = identity(user_agent="me/1 (+https://me.example)")
     for url in (HOME, AWAY):
         headers = who.headers(url)
@@ -24,20 +24,20 @@ def test_everybody_is_told_the_user_agent() -> None:
         assert headers["accept-encoding"] == CODINGS
 
 
-def test_headers_and_credentials_go_to_the_start_hosts_only() -> None:
+def test_headers_and_credentials_are_sent_to_start_origins_only() -> None:
     who = identity({"SECRET": "user:pass"}, header=("X-Key: k:v",), auth_env="SECRET")
     expected = "Basic " + base64.b64encode(b"user:pass").decode()
     assert who.headers(HOME)["authorization"] == expected
     assert who.headers(HOME)["x-key"] == "k:v"
-    for robots_first in (AWAY, "http://example.com/a", "https://example.com.evil.net/"):
-        assert not {"authorization", "x-key"} & set(who.headers(robots_first))
+    for elsewhere in (AWAY, "http://example.com/a", "https://example.com.evil.net/"):
+        assert not {"authorization", "x-key"} & set(who.headers(elsewhere))
 
 
-def test_a_token_without_colon_is_a_bearer_token() -> None:
+def test_auth_value_without_colon_is_bearer_token() -> None:
     assert identity({"T": " abc\n"}, auth_env="T").headers(HOME)["authorization"] == "Bearer abc"
 
 
-def test_cookies_come_from_the_file_and_only_to_their_host(tmp_path: Path) -> None:
+def test_cookies_from_file_are_sent_to_their_host_only(tmp_path: Path) -> None:
     file = tmp_path / "cookies.txt"
     file.write_text(
         "# Netscape HTTP Cookie File\nexample.com\tFALSE\t/\tFALSE\t4000000000\tsid\t42\n"
@@ -65,7 +65,7 @@ def test_cookies_come_from_the_file_and_only_to_their_host(tmp_path: Path) -> No
         ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere cannot be read as a Netscape cookie file"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence_without_the_secret(
+def test_unusable_header_settings_raise_config_error_without_secret(
     chosen: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(ConfigError, match=sentence) as caught:

@@ -1,4 +1,4 @@
-"""Asking again: which failures, how often, and how long in between. Waiting is a list of seconds here."""
+"""Retries: of which failures, how often, and after which backoff. Sleeping only records the seconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class World:
     now: float = 1_800_000_000.0
     pauses: list[float] = field(default_factory=list)
     slows: list[float] = field(default_factory=list)
-    strains: list[float] = field(default_factory=list)
+    throttles: list[float] = field(default_factory=list)
     slots: int = 0
     asked: list[Request] = field(default_factory=list)
 
@@ -62,39 +62,39 @@ class World:
     async def ask(self, retries: int = 3, total: float = 60.0) -> Reply:
         door = Retrying(
             self, self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
-            turn=self.turn, throttled=self.strains.append,
+            turn=self.turn, throttled=self.throttles.append,
         )  # fmt: skip
         return await door.fetch(Request(URL))
 
 
-async def test_a_good_answer_is_asked_for_once_and_takes_no_further_slot() -> None:
+async def test_successful_response_is_not_retried() -> None:
     world = World([OK])
     assert await world.ask() is OK
     assert (len(world.asked), world.slots, world.pauses) == (1, 0, [])
 
 
 @pytest.mark.parametrize("bad", [GONE, status(429), status(500), status(502), status(503), status(504)])
-async def test_what_may_pass_is_asked_again_until_it_did(bad: Reply) -> None:
+async def test_transient_failure_is_retried_until_success(bad: Reply) -> None:
     world = World([bad, bad, OK])
     assert await world.ask() is OK
     assert len(world.asked) == 3
 
 
 @pytest.mark.parametrize("final", [NEVER, status(404), status(403), status(501), status(301), status(304)])
-async def test_what_will_not_pass_is_asked_once(final: Reply) -> None:
+async def test_permanent_failure_is_not_retried(final: Reply) -> None:
     world = World([final, OK])
     assert await world.ask() is final
     assert len(world.asked) == 1
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-async def test_the_tries_are_counted(retries: int) -> None:
+async def test_number_of_retries_is_limited(retries: int) -> None:
     world = World([GONE])
     assert await world.ask(retries) is GONE
     assert len(world.asked) == 1 + retries
 
 
-async def test_waits_grow_with_jitter_and_every_try_takes_a_slot() -> None:
+async def test_backoff_grows_with_jitter_and_each_retry_books_a_slot() -> None:
     world = World([GONE], gap=0.2)
     await world.ask()
     backoffs, slots = world.pauses[::2], world.pauses[1::2]
@@ -104,13 +104,13 @@ async def test_waits_grow_with_jitter_and_every_try_takes_a_slot() -> None:
     assert world.slots == 3
 
 
-async def test_a_short_retry_after_is_obeyed_here() -> None:
+async def test_short_retry_after_is_waited_for() -> None:
     world = World([status(503, retry_after="4"), OK])
     assert await world.ask() is OK
     assert 4 <= world.pauses[0] <= 4.5
 
 
-async def test_a_retry_after_as_a_date_is_obeyed_too() -> None:
+async def test_retry_after_as_date_is_waited_for() -> None:
     world = World([OK])
     date = datetime.fromtimestamp(world.now + 3, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
     world.replies = [status(429, retry_after=date), OK]
@@ -118,7 +118,7 @@ async def test_a_retry_after_as_a_date_is_obeyed_too() -> None:
     assert 3 <= world.pauses[0] <= 3.5
 
 
-async def test_a_long_retry_after_is_left_to_the_judge() -> None:
+async def test_long_retry_after_is_left_to_judge() -> None:
     reply = status(503, retry_after="120")
     world = World([reply])
     assert await world.ask() is reply
@@ -126,32 +126,32 @@ async def test_a_long_retry_after_is_left_to_the_judge() -> None:
 
 
 @pytest.mark.parametrize(("value", "pause"), [("2", 2.0), ("3600", 30.0), ("1" + "0" * 20, 0.0)])
-async def test_an_overloaded_host_is_slowed_for_everybody_but_not_for_ever(value: str, pause: float) -> None:
+async def test_overloaded_host_is_paused_for_bounded_time(value: str, pause: float) -> None:
     world = World([status(503, retry_after=value)])
     await world.ask(retries=0)
     assert world.slows == pytest.approx([pause])
-    assert len(world.strains) == 1, "and whoever watches is told"
+    assert len(world.throttles) == 1, "the throttling is reported"
 
 
-async def test_a_500_is_no_sign_of_strain() -> None:
+async def test_status_500_does_not_throttle_host() -> None:
     world = World([status(500)])
     await world.ask()
-    assert world.slows == world.strains == []
+    assert world.slows == world.throttles == []
 
 
-async def test_all_tries_share_the_total_time() -> None:
+async def test_all_attempts_share_total_timeout() -> None:
     world = World([GONE], seconds=25.0)
     await world.ask(retries=9)
     assert [request.seconds for request in world.asked] == pytest.approx([60, 35, 10])
 
 
-async def test_waiting_for_a_slot_costs_no_time_of_the_page() -> None:
+async def test_waiting_for_slot_does_not_count_towards_total_timeout() -> None:
     world = World([GONE], seconds=1.0, gap=100.0)
     await world.ask()
     assert [request.seconds for request in world.asked] == pytest.approx([60, 59, 58, 57])
 
 
-async def test_a_host_that_is_silent_twice_is_silent() -> None:
+async def test_second_timeout_is_not_retried() -> None:
     world = World([Broken(Cause.TIMEOUT, transient=True)], seconds=20.0)
     await world.ask(retries=9)
     assert len(world.asked) == 2

@@ -1,4 +1,4 @@
-"""Our connections as a transport of httpx, under httpx's own client; and the requests that we hand to any transport."""
+"""The connection pool as an httpx transport under httpx's own client, and the requests given to any transport."""
 
 import copy
 import pickle
@@ -35,7 +35,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def test_the_client_of_httpx_can_stand_on_our_connections() -> None:
+async def test_httpx_client_works_over_pool_transport() -> None:
     serve, seen = talks(whole(b"a"), whole(b"b"))
     with wire(serve) as url:
         async with client() as asking:
@@ -57,14 +57,14 @@ async def test_the_client_of_httpx_can_stand_on_our_connections() -> None:
         (whole(b"x" * 400_000), httpx.ReadError),  # more than the wire limit
     ],
 )
-async def test_what_goes_wrong_is_an_exception_of_httpx(answer: bytes, error: type[Exception]) -> None:
+async def test_wire_failures_raise_httpx_exceptions(answer: bytes, error: type[Exception]) -> None:
     with wire(says(answer)) as url:
         async with client() as asking:
             with pytest.raises(error):
                 await asking.get(url, extensions={WIRE_LIMIT: 400_000})
 
 
-async def test_no_connection_is_an_exception_of_httpx() -> None:
+async def test_connection_failures_raise_httpx_transport_error() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("localhost").configure_cert(context)
     with wire(says(OK), context) as url:
@@ -74,7 +74,7 @@ async def test_no_connection_is_an_exception_of_httpx() -> None:
                     await asking.get(refused)
 
 
-async def test_progress_hears_of_all_bytes() -> None:
+async def test_progress_extension_counts_all_bytes() -> None:
     moved: list[int] = []
     answer = whole(b"x" * 5_000)
     with wire(says(answer)) as url:
@@ -83,7 +83,7 @@ async def test_progress_hears_of_all_bytes() -> None:
     assert sum(moved) == len(answer)
 
 
-async def test_a_line_break_cannot_be_smuggled_into_a_request() -> None:
+async def test_line_break_in_header_is_refused() -> None:
     serve, seen = talks(whole(b"a"))
     with wire(serve) as url:
         async with client() as asking:
@@ -99,7 +99,7 @@ def built(url: str, conditions: dict[str, str] | None = None) -> httpx.Request:
     return RequestBuilder(Identity(Http(), [])).build(Url(url), conditions or {}, 10, nobody)
 
 
-def test_a_request_holds_what_goes_out() -> None:
+def test_built_request_has_all_headers_sent() -> None:
     request = built("http://a.example:8080/b?c", {"if-none-match": '"é"'})
     assert (request.method, request.content if request.read() else b"") == ("GET", b"")
     assert request.headers.raw[0] == (b"host", b"a.example:8080")
@@ -108,7 +108,7 @@ def test_a_request_holds_what_goes_out() -> None:
     assert (request.url.host, request.url.port, request.url.path) == ("a.example", 8080, "/b")
 
 
-def test_requests_share_no_headers() -> None:
+def test_requests_do_not_share_headers() -> None:
     builder = RequestBuilder(Identity(Http(), []))
     first, second = (builder.build(Url("http://a.example/"), {}, 10, nobody) for _ in range(2))
     first.headers["x"] = "y"
@@ -116,7 +116,7 @@ def test_requests_share_no_headers() -> None:
 
 
 @given(st.text(max_size=30), st.sampled_from(["http://a.example", "https://[::1]:8443", "http://1.2.3.4"]))
-def test_a_url_is_what_httpx_reads_in_it_but_for_the_spelling_of_its_target(text: str, site: str) -> None:
+def test_exact_url_equals_httpx_url_except_for_target(text: str, site: str) -> None:
     url = Normaliser(strip=())(text, site + "/")
     if url is None:
         return
@@ -132,7 +132,7 @@ def test_a_url_is_what_httpx_reads_in_it_but_for_the_spelling_of_its_target(text
     assert exact == known
 
 
-def test_a_url_can_be_copied_and_has_nothing_that_it_has_not() -> None:
+def test_exact_url_can_be_copied_and_pickled() -> None:
     exact = ExactUrl(Url("http://a.example/b"))
     assert copy.copy(exact) == copy.deepcopy(exact) == pickle.loads(pickle.dumps(exact)) == exact
     assert not hasattr(exact, "nonsense")
