@@ -57,10 +57,10 @@ async def test_wait_returns_at_end_of_stream(pair: Pair) -> None:
 async def test_unread_data_does_not_keep_event_loop_busy(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())
-    theirs.send(b"unsolicited")
+    theirs.send(b"unasked")
     for _ in range(10):
         await anyio.lowlevel.checkpoint()
     assert not asyncio.get_running_loop().remove_reader(ours.fileno()), "the reader should be unregistered"
     with anyio.fail_after(120):
-        assert await received(ours, ready) == b"unsolicited", "a later wait still reports the data"
+        assert await received(ours, ready) == b"unasked", "a later wait still reports the data"
     ready.close()
