@@ -14,7 +14,7 @@ to do) and the exit code of the command line::
 """
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class Exit(IntEnum):
@@ -32,6 +32,10 @@ class Exit(IntEnum):
     BUSY = 9
     INTERRUPTED = 130
     TERMINATED = 143
+
+
+SUCCESS: Final = frozenset({Exit.OK, Exit.FINDINGS})
+"""The exit codes of a crawl that was complete and published, or had nothing to publish."""
 
 
 class CrawlerError(Exception):

@@ -22,7 +22,7 @@ from crawler.app.state import far_of, is_file, open_frontier, state_path
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, Sparing, counted
 from crawler.engine.robots import Robots
-from crawler.errors import CrawlerError, Exit, FrontierError, PublishRefused, first_of
+from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
 from crawler.fetch.routes import Transport
@@ -179,18 +179,26 @@ class Job:
                     sum(file.size for file in published.files),
                     base=base.base,
                     folder=_absolute(self.settings.output.output),
+                    files_changed=await self._files_changed(published),
                 )
             )
         if over:
             await self.frontier.conclude()
         return published
 
+    async def _files_changed(self, published: Published) -> float | None:
+        if any(not file.unchanged for file in published.files):
+            return time.time()
+        last = await self.frontier.last_publication()
+        return last.files_changed if last else None
+
     async def end(self, code: Exit) -> None:
         """Records in the state that this session ended, and how. A second call only changes the exit code."""
         stats = self.stats
         did = (0.0, 0, 0) if self._is_ended else (round(stats.elapsed, 1), stats.exchanges, stats.bytes)
         self._is_ended = True
-        await self.frontier.end_session(SessionEnd(int(code), *did, self._refused))
+        succeeded = time.time() if code in SUCCESS else self.run.succeeded
+        await self.frontier.end_session(SessionEnd(int(code), *did, self._refused, succeeded))
 
     async def _end_as_it_is(self) -> None:
         if not self._is_ended:

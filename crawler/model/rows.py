@@ -56,6 +56,9 @@ class PublicationRow(NamedTuple):
     changed: int | None = None
     base: str | None = None  # base URL of the published sitemaps
     folder: str | None = None  # absolute; "" for standard output
+    files_changed: float | None = (
+        None  # seconds since the epoch: when this or an earlier publication last changed a file
+    )
 
 
 class RunRow(NamedTuple):
@@ -73,6 +76,7 @@ class RunRow(NamedTuple):
     outcomes: Mapping[str, int] | None = None  # URLs by code
     publication: PublicationRow | None = None
     refused: str | None = None  # why the guard kept the published sitemap
+    succeeded: float | None = None  # when a session of this or an earlier run last ended with success
 
     @property
     def complete(self) -> bool:

@@ -12,6 +12,9 @@ class Run:
     started: float  # seconds since the epoch
     resumed: bool = False
     complete: bool = False  # completely crawled, but not published
+    succeeded: float | None = (
+        None  # seconds since the epoch: when a session of any run last ended with success
+    )
 
 
 class SessionEnd(NamedTuple):
@@ -22,3 +25,6 @@ class SessionEnd(NamedTuple):
     requests: int = 0  # pages requested
     bytes: int = 0  # of the pages that were read, decoded
     refused: str | None = None  # why the guard kept the published sitemap
+    succeeded: float | None = (
+        None  # when a session of any run last ended with success: this one, or an earlier one
+    )

@@ -21,6 +21,8 @@ from crawler.model.note import UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.robots import RobotsFile
+from crawler.model.rows import PublicationRow
+from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import Settlement, Verdict
@@ -1000,3 +1002,22 @@ async def test_told_traps_are_kept_once(bench: Bench) -> None:
     await bench.frontier.tell([trap, trap])
     await bench.frontier.tell([trap])
     assert await bench.frontier.traps() == [trap]
+
+
+async def test_the_last_success_outlives_the_runs_that_failed_since(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.mark_published(PublicationRow(1, 1, 99, files_changed=5.0))
+    await bench.frontier.conclude()
+    await bench.frontier.end_session(SessionEnd(0, succeeded=7.0))
+    for _ in range(15):  # more than are kept
+        run = await bench.frontier.begin("settings")
+        assert run.succeeded == 7.0
+        await bench.frontier.finish()
+        await bench.frontier.conclude(refused=True)
+        await bench.frontier.end_session(SessionEnd(6, refused="too few", succeeded=run.succeeded))
+    rows = await bench.frontier.run_rows()
+    assert len(rows) == 10
+    assert {row.succeeded for row in rows} == {7.0}
+    last = await bench.frontier.last_publication()
+    assert last
+    assert last.files_changed == 5.0

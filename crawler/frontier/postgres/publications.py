@@ -22,7 +22,7 @@ WHERE u.id = page.id AND u.run = :run AND page.outcome IN (k.failed, k.kept)
 AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = page.id)
 """
 
-_TYPES = {"files": "integer", "base": "text", "folder": "text"}
+_TYPES = {"files": "integer", "base": "text", "folder": "text", "files_changed": "double precision"}
 PUBLISH = f"""
 INSERT INTO publication (run, fingerprint, at, {", ".join(PublicationRow._fields)})
 SELECT number, fingerprint, :now::double precision,

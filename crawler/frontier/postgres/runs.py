@@ -4,7 +4,7 @@ Who begins while others are at work joins them; who begins alone finds what the 
 """
 
 import json
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from crawler.errors import StateBusy
 from crawler.frontier.postgres.database import Database
@@ -29,7 +29,7 @@ UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM
 """
 
 END = """
-UPDATE run SET ended = :now, exit = :exit, refused = :refused::text, outcomes = :outcomes,
+UPDATE run SET ended = :now, exit = :exit, refused = :refused::text, outcomes = :outcomes, succeeded = :succeeded::double precision,
     seconds = coalesce(seconds, 0) + :seconds::double precision, requests = coalesce(requests, 0) + :requests::bigint,
     bytes = coalesce(bytes, 0) + :bytes::bigint
 WHERE number = :run
@@ -47,7 +47,8 @@ INSERT INTO word (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run,
 """
 
 BEGIN = """
-INSERT INTO run (number, fingerprint, reading, started, status) VALUES (:number, :fingerprint, :reading, :started, 'crawling')
+INSERT INTO run (number, fingerprint, reading, started, status, succeeded)
+VALUES (:number, :fingerprint, :reading, :started, 'crawling', :succeeded::double precision)
 """
 
 FIRST = """
@@ -81,18 +82,20 @@ class RunTable:
         self._members.bury()
         others = self._members.alive()
         last = self._db.one_or_none(
-            "SELECT number, started, status, fingerprint, reading FROM run ORDER BY number DESC LIMIT 1"
+            "SELECT number, started, status, fingerprint, reading, succeeded FROM run ORDER BY number DESC LIMIT 1"
         )
         if last and last[2] in ("crawling", "complete"):
-            if last[3:] == (fingerprint, reading) or (last[3] == fingerprint and not others):
-                return self._resume(last[0], last[1], last[2], reading, is_alone=not others)
+            if last[3:5] == (fingerprint, reading) or (last[3] == fingerprint and not others):
+                return self._resume(last, reading, is_alone=not others)
             if others:
                 raise StateBusy(
                     "A crawl with other settings is at work on this state: wait for it, or use another --state."
                 )
-        return self._open(last[0] + 1 if last else 1, fingerprint, reading)
+        number, succeeded = (last[0] + 1, last[5]) if last else (1, None)
+        return self._open(number, fingerprint, reading, succeeded)
 
-    def _resume(self, number: int, started: float, status: str, reading: str, *, is_alone: bool) -> Run:
+    def _resume(self, last: tuple[Any, ...], reading: str, *, is_alone: bool) -> Run:
+        number, started, status, *_, succeeded = last
         self._db.run = number
         if is_alone:
             self._wake()
@@ -106,20 +109,19 @@ class RunTable:
         )
         self._db.since = self._trusted_since(reading)
         self._members.join()
-        return Run(number, started, resumed=True, complete=status == "complete")
+        return Run(number, started, resumed=True, complete=status == "complete", succeeded=succeeded)
 
-    def _open(self, number: int, fingerprint: str, reading: str) -> Run:
+    def _open(self, number: int, fingerprint: str, reading: str, succeeded: float | None) -> Run:
         self._wake()
         self._db.do("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
         self._db.do("DELETE FROM visit")
         self._db.run, started = number, self._db.now()
         self._prune(number - self._keep_runs)
-        self._db.do(
-            BEGIN, {"number": number, "fingerprint": fingerprint, "reading": reading, "started": started}
-        )
+        row = {"number": number, "fingerprint": fingerprint, "reading": reading, "started": started}
+        self._db.do(BEGIN, row | {"succeeded": succeeded})
         self._db.since = self._trusted_since(reading)
         self._members.join()
-        return Run(number, started)
+        return Run(number, started, succeeded=succeeded)
 
     def _wake(self) -> None:
         """Nobody else is at work: what hosts are waiting for is over."""

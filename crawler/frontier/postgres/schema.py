@@ -9,7 +9,7 @@ from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -37,7 +37,8 @@ CREATE TABLE run (
     requests bigint,
     bytes bigint,
     outcomes text,                              -- JSON object: URLs by code
-    refused text
+    refused text,
+    succeeded double precision                  -- when a session of this run, or of one before, last ended with exit 0 or 8
 ) WITH (fillfactor = 50);
 CREATE TABLE member (                           -- one process at work, or what is left of it
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -167,7 +168,8 @@ CREATE TABLE publication (
     removed bigint,
     changed bigint,
     base text,
-    folder text
+    folder text,
+    files_changed double precision
 );
 CREATE UNLOGGED TABLE near (id bigint PRIMARY KEY, depth integer NOT NULL); -- see `distances`
 CREATE INDEX near_level ON near (depth);

@@ -29,7 +29,8 @@ _IDS: Final = "SELECT url, id FROM url WHERE fp = ANY (:fps::uuid[])"
 _RUN_ROWS: Final = f"""
 SELECT r.number, r.started, r.status, (SELECT coalesce(sum(discovered), 0)::bigint FROM member WHERE run = r.number),
     coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
-    r.seconds, r.requests, r.bytes, r.outcomes, r.refused, p.{", p.".join(PublicationRow._fields)}
+    r.seconds, r.requests, r.bytes, r.outcomes, r.refused, r.succeeded,
+    p.{", p.".join(PublicationRow._fields)}
 FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number)
 ORDER BY r.number
 """
@@ -56,14 +57,14 @@ def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
 
 
 def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
-    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, refused = row[:11]
-    publication = PublicationRow(*row[11:])
+    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, *told = row[:12]
+    publication = PublicationRow(*row[12:])
     if ended is None and not is_at_work and status in {"crawling", "abandoned"}:
         status = "interrupted"
     counts = json.loads(outcomes) if outcomes else None
     known = None if publication.urls is None else publication
     return RunRow(
-        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, refused
+        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, *told
     )
 
 

@@ -84,4 +84,10 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE publication ADD COLUMN base TEXT; ALTER TABLE publication ADD COLUMN folder TEXT;
     """
     + RUNS_VIEW,
+    13: """
+        ALTER TABLE run ADD COLUMN succeeded REAL;
+        UPDATE run SET succeeded = (SELECT max(r.ended) FROM run AS r WHERE r.number <= run.number AND r.exit IN (0, 8));
+        ALTER TABLE publication ADD COLUMN files_changed REAL;
+        UPDATE publication SET files_changed = at;
+    """,
 }

@@ -18,7 +18,7 @@ WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND
 """
 
 END = """
-UPDATE run SET ended = :now, exit = :exit, refused = :refused, outcomes = :outcomes,
+UPDATE run SET ended = :now, exit = :exit, refused = :refused, outcomes = :outcomes, succeeded = :succeeded,
     seconds = coalesce(seconds, 0) + :seconds, requests = coalesce(requests, 0) + :requests, bytes = coalesce(bytes, 0) + :bytes
 WHERE number = :run
 """
@@ -44,7 +44,7 @@ class RunTable:
         # A failed robots.txt is not read again by the same process, but by the next one.
         self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
         last = self._db.one_or_none(
-            "SELECT number, started, status, fingerprint FROM run ORDER BY number DESC LIMIT 1"
+            "SELECT number, started, status, fingerprint, succeeded FROM run ORDER BY number DESC LIMIT 1"
         )
         if last and last[3] == fingerprint and last[2] in ("crawling", "complete"):
             # We hold the lock, so no other process is working: the holders of old leases are dead.
@@ -56,19 +56,19 @@ class RunTable:
                 "UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = ?", (last[0],)
             )
             self._db.since = self._trusted_since(reading)
-            return Run(last[0], last[1], resumed=True, complete=last[2] == "complete")
+            return Run(last[0], last[1], resumed=True, complete=last[2] == "complete", succeeded=last[4])
         if last:
             self._db.do("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
             self._db.do("UPDATE url SET state = 3, token = NULL, due = NULL WHERE state < 3")
-        self._db.run = (last[0] if last else 0) + 1
+        self._db.run, succeeded = (last[0] + 1, last[4]) if last else (1, None)
         self._prune(self._db.run - self._keep_runs)
         started = self._db.now()
         self._db.do(
-            "INSERT INTO run (number, fingerprint, reading, started, status) VALUES (?, ?, ?, ?, 'crawling')",
-            (self._db.run, fingerprint, reading, started),
+            "INSERT INTO run (number, fingerprint, reading, started, status, succeeded) VALUES (?, ?, ?, ?, 'crawling', ?)",
+            (self._db.run, fingerprint, reading, started, succeeded),
         )
         self._db.since = self._trusted_since(reading)
-        return Run(self._db.run, started)
+        return Run(self._db.run, started, succeeded=succeeded)
 
     def _prune(self, last: int) -> None:
         """Delete runs up to `last`, and URLs that no later run found."""

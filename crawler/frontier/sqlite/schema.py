@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 13
+VERSION = 14
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -90,7 +90,8 @@ CREATE TABLE run (
     requests INTEGER,                      -- pages asked for
     bytes INTEGER,                         -- of the pages that were read, decoded
     outcomes TEXT,                         -- JSON object: URLs by code
-    refused TEXT                           -- why the guard kept the published sitemap
+    refused TEXT,                          -- why the guard kept the published sitemap
+    succeeded REAL                         -- when a session of this run, or of one before, last ended with exit 0 or 8
 );
 CREATE TABLE word (
     run INTEGER NOT NULL,
@@ -189,7 +190,8 @@ CREATE TABLE publication (
     removed INTEGER,
     changed INTEGER,                       -- URLs with another date
     base TEXT,                             -- of the published URLs
-    folder TEXT                            -- '' for standard output
+    folder TEXT,                           -- '' for standard output
+    files_changed REAL                     -- when this publication, or one before, last changed a file
 );
 CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
