@@ -1,4 +1,4 @@
-"""Every fact of the model has a column, and survives the way through the state and between processes."""
+"""Every fact of the model has a column, and survives storage in the state and transfer between processes."""
 
 import json
 import sqlite3
@@ -31,7 +31,7 @@ URL: Final = Url("http://a.example/")
 
 
 def samples(hint: Any, number: int) -> Iterator[Any]:
-    """Values of a type, those of each field other than those of the next."""
+    """Sample values of a type, different for each field."""
     moment = datetime(2024, 2, 29, 12, tzinfo=UTC) + timedelta(days=number)
     by_type: dict[Any, list[Any]] = {
         int: [200 + number],
@@ -61,17 +61,17 @@ ALL_FACTS: Final = list(all_facts())
 
 
 @pytest.mark.parametrize("facts", ALL_FACTS)
-def test_facts_are_read_as_they_were_written(facts: Facts) -> None:
+def test_facts_round_trip_through_serialisation(facts: Facts) -> None:
     assert facts_of(json.loads(json.dumps(plain_facts(facts)))) == facts
 
 
 @pytest.mark.parametrize("facts", ALL_FACTS)
-def test_facts_come_home_from_a_worker(facts: Facts) -> None:
+def test_facts_round_trip_through_worker_messages(facts: Facts) -> None:
     seen = Seen(Verdict(Listed(facts.lastmod), facts))
     assert messages.read(json.loads(json.dumps(messages.written(seen))), Lease(1, 1, Visit(URL))) == seen
 
 
-async def test_facts_come_back_from_the_state(tmp_path: Path) -> None:
+async def test_facts_round_trip_through_state(tmp_path: Path) -> None:
     some = {Url(f"http://a.example/{number}"): facts for number, facts in enumerate(ALL_FACTS)}
     frontier = SqliteFrontier(str(tmp_path / "s.db"))
     for run in (1, 2):

@@ -1,4 +1,4 @@
-"""The contract of every frontier. A new backend joins by one line in `BACKENDS`."""
+"""The contract of every frontier; add a new backend by one line in `BACKENDS`."""
 
 import random
 import subprocess
@@ -43,7 +43,7 @@ DAY = 86_400.0
 
 
 class Clock:
-    """Time that a test moves."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
@@ -61,7 +61,7 @@ class Bench:
     reopen: Callable[[], Frontier]
 
     async def ready(self, *urls: str, gap: float = 0.0, site: str = SITE) -> None:
-        """Begin, add, and have met robots.txt."""
+        """Begin a run, record robots.txt of `site`, and add these URLs."""
         await self.frontier.begin("settings")
         await self.frontier.meet(site, RobotsFile("none", fetched=self.clock()), gap)
         self.clock.now += gap
@@ -110,14 +110,14 @@ def page(path: str, depth: int = 1, **more: object) -> Visit:
     return Visit(Url(SITE + path), depth, ROOT, **more)  # type: ignore[arg-type]
 
 
-async def test_a_url_is_new_once(bench: Bench) -> None:
+async def test_url_is_added_once(bench: Bench) -> None:
     await bench.ready()
     assert await bench.frontier.add([page("/a"), page("/a"), page("/b")]) == 2
     assert await bench.frontier.add([page("/b"), page("/c")]) == 1
     assert (await bench.frontier.balance()).discovered == 4
 
 
-async def test_a_visit_is_leased_to_one_taker_only(bench: Bench) -> None:
+async def test_visit_is_leased_once_at_a_time(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(5)))
     first, second = await bench.leases(3), await bench.leases(3)
     assert len({lease.id for lease in [*first, *second]}) == 5
@@ -126,14 +126,14 @@ async def test_a_visit_is_leased_to_one_taker_only(bench: Bench) -> None:
     assert not batch.finished
 
 
-async def test_leases_come_in_order_of_depth(bench: Bench) -> None:
+async def test_leases_are_ordered_by_depth(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/deep", 3), page("/near", 1), page("/middle", 2)])
     order = [lease.visit.url.removeprefix(SITE) for lease in await bench.leases()]
     assert order == ["/", "/near", "/middle", "/deep"]
 
 
-async def test_a_depth_limit_holds_back_what_lies_deeper(bench: Bench) -> None:
+async def test_depth_limit_of_lease_holds_back_deeper_visits(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/deep", 3)])
     [root] = await bench.leases(depth=0)
@@ -142,7 +142,7 @@ async def test_a_depth_limit_holds_back_what_lies_deeper(bench: Bench) -> None:
     assert [lease.visit.depth for lease in await bench.leases(depth=3)] == [3]
 
 
-async def test_a_stranger_is_met_by_one_visit_first(bench: Bench) -> None:
+async def test_unknown_origin_gets_one_robots_first_lease(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add([page("/a"), page("/b")])
     [probe] = await bench.leases()
@@ -153,10 +153,10 @@ async def test_a_stranger_is_met_by_one_visit_first(bench: Bench) -> None:
     both = await bench.leases()
     assert len(both) == 2
     assert not any(lease.robots_first for lease in both)
-    assert both[0].attempt == 1, "meeting a host is no attempt at the page"
+    assert both[0].attempt == 1, "reading robots.txt is no attempt at the page"
 
 
-async def test_robots_is_remembered_for_a_day(bench: Bench) -> None:
+async def test_robots_txt_is_kept_for_a_day(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *\n\xff", "why", bench.clock())
     await bench.frontier.meet(SITE, file, 0.0)
@@ -168,7 +168,7 @@ async def test_robots_is_remembered_for_a_day(bench: Bench) -> None:
     assert [lease.robots_first for lease in await bench.leases()] == [True]
 
 
-async def test_robots_that_this_run_read_can_be_had_when_it_is_old(bench: Bench) -> None:
+async def test_stale_robots_txt_read_by_this_run_is_available(bench: Bench) -> None:
     bench.clock.now += 10
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
@@ -180,10 +180,10 @@ async def test_robots_that_this_run_read_can_be_had_when_it_is_old(bench: Bench)
     await bench.frontier.conclude()
     bench.clock.now += 10
     await bench.frontier.begin("settings")
-    assert await bench.frontier.robots(SITE, stale=True) is None, "it was old when this run began"
+    assert await bench.frontier.robots(SITE, stale=True) is None, "it had expired before this run began"
 
 
-async def test_robots_that_a_run_began_with_can_be_had_when_it_is_old(bench: Bench) -> None:
+async def test_robots_txt_that_expires_during_run_is_available_as_stale(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
     await bench.frontier.meet(SITE, file, 0.0)
@@ -197,9 +197,7 @@ async def test_robots_that_a_run_began_with_can_be_had_when_it_is_old(bench: Ben
 
 
 @pytest.mark.parametrize("status", ["down", "unreachable"])
-async def test_robots_that_failed_is_asked_for_again_when_the_crawl_goes_on(
-    bench: Bench, status: str
-) -> None:
+async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, status: str) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.meet(SITE, RobotsFile(status, fetched=bench.clock()), 0.0)
     await bench.frontier.add([page("/a"), page("/b")])
@@ -215,7 +213,7 @@ async def test_robots_that_failed_is_asked_for_again_when_the_crawl_goes_on(
     assert (balance.discovered, balance.open) == (2, 1)
 
 
-async def test_slots_of_a_host_are_a_gap_apart(bench: Bench) -> None:
+async def test_slots_of_a_host_are_one_delay_apart(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(20)), gap=0.5)
     moments = [lease.at - bench.clock.now for lease in await bench.leases(20)]
     assert moments == pytest.approx([0, 0.5, 1.0, 1.5, 2.0]), "no slot is booked past the horizon"
@@ -227,7 +225,7 @@ async def test_slots_of_a_host_are_a_gap_apart(bench: Bench) -> None:
     assert [lease.at - bench.clock.now for lease in await bench.leases(20)] == pytest.approx([2.0])
 
 
-async def test_another_host_does_not_wait_for_a_slow_one(bench: Bench) -> None:
+async def test_other_host_does_not_wait_for_slow_host(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=10.0)
     other = "http://b.example"
     await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
@@ -236,17 +234,17 @@ async def test_another_host_does_not_wait_for_a_slow_one(bench: Bench) -> None:
     assert hosts.count(other) >= 5
 
 
-async def test_a_host_that_shows_strain_is_left_alone_and_asked_slower(bench: Bench) -> None:
+async def test_overloaded_host_is_paused_and_its_delay_doubled(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=0.5)
     await bench.frontier.slow(SITE, bench.clock.now + 30)
     assert await bench.leases() == []
     first = await bench.frontier.slot(SITE)
     second = await bench.frontier.slot(SITE)
     assert first - bench.clock.now == pytest.approx(30)
-    assert second - first == pytest.approx(1.0), "twice the gap"
+    assert second - first == pytest.approx(1.0), "twice the delay"
 
 
-async def test_good_answers_let_a_host_recover(bench: Bench) -> None:
+async def test_successful_responses_restore_delay(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(40)))
     await bench.frontier.slow(SITE, bench.clock.now)
     for _ in range(40):
@@ -256,8 +254,8 @@ async def test_good_answers_let_a_host_recover(bench: Bench) -> None:
     assert await bench.frontier.slot(SITE) == await bench.frontier.slot(SITE) == bench.clock.now
 
 
-@pytest.mark.parametrize("how", ["another host", "not asked", "failed"])
-async def test_only_good_answers_of_its_own_let_a_host_recover(bench: Bench, how: str) -> None:
+@pytest.mark.parametrize("how", ["another host", "not requested", "failed"])
+async def test_only_successful_responses_of_same_host_restore_delay(bench: Bench, how: str) -> None:
     other = "http://b.example"
     await bench.ready(*(f"{SITE}/{n}" for n in range(40)), gap=1.0)
     await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
@@ -268,7 +266,7 @@ async def test_only_good_answers_of_its_own_let_a_host_recover(bench: Bench, how
         for lease in await bench.leases(2):
             if how == "another host" and lease.visit.url.startswith(other):
                 await bench.settle(lease, Listed(), facts=Facts(200))
-            elif how == "not asked":
+            elif how == "not requested":
                 await bench.settle(lease, Unlisted(Why.ROBOTS))
             elif how == "failed":
                 await bench.settle(lease, Failed(Cause.SERVER_ERROR), facts=Facts(500))
@@ -276,7 +274,7 @@ async def test_only_good_answers_of_its_own_let_a_host_recover(bench: Bench, how
     assert await bench.frontier.slot(SITE) - first == pytest.approx(2.0)
 
 
-async def test_settling_keeps_facts_and_adds_what_was_found(bench: Bench) -> None:
+async def test_settle_stores_facts_and_adds_links(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     dated = Lastmod(datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC), Source.HEADER)
@@ -301,7 +299,7 @@ async def test_settling_keeps_facts_and_adds_what_was_found(bench: Bench) -> Non
         Failed(Cause.DNS, "no \x1b such host"),
     ],
 )
-async def test_every_outcome_is_read_back_as_it_was(bench: Bench, outcome: Outcome) -> None:
+async def test_outcomes_round_trip(bench: Bench, outcome: Outcome) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, outcome)
@@ -310,7 +308,7 @@ async def test_every_outcome_is_read_back_as_it_was(bench: Bench, outcome: Outco
     assert record.outcome == outcome
 
 
-async def test_later_is_offered_again_when_it_is_due(bench: Bench) -> None:
+async def test_postponed_visit_is_leased_again_when_due(bench: Bench) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, Later(bench.clock.now + 60, Cause.RATE_LIMITED))
@@ -322,21 +320,21 @@ async def test_later_is_offered_again_when_it_is_due(bench: Bench) -> None:
     assert again.attempt == 2
 
 
-async def test_a_lease_whose_taker_died_is_offered_again_and_the_dead_may_not_settle(bench: Bench) -> None:
+async def test_expired_lease_is_leased_again_and_cannot_be_settled(bench: Bench) -> None:
     await bench.ready()
-    [dead] = await bench.leases()
+    [expired] = await bench.leases()
     bench.clock.now += 1000
-    [alive] = await bench.leases()
-    assert alive.id == dead.id
-    assert await bench.settle(dead, Failed(Cause.TIMEOUT), page("/from-the-dead")) == 0
-    assert await bench.frontier.record(Url(SITE + "/from-the-dead")) is None
-    await bench.settle(alive, Listed())
+    [renewed] = await bench.leases()
+    assert renewed.id == expired.id
+    assert await bench.settle(expired, Failed(Cause.TIMEOUT), page("/from-expired-lease")) == 0
+    assert await bench.frontier.record(Url(SITE + "/from-expired-lease")) is None
+    await bench.settle(renewed, Listed())
     record = await bench.frontier.record(ROOT)
     assert record is not None
     assert record.outcome == Listed()
 
 
-async def test_settling_twice_counts_once(bench: Bench) -> None:
+async def test_second_settlement_of_a_lease_is_ignored(bench: Bench) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, Listed())
@@ -344,7 +342,7 @@ async def test_settling_twice_counts_once(bench: Bench) -> None:
     assert (await bench.frontier.balance()).outcomes == {"listed": 1}
 
 
-async def test_finished_means_nothing_due_and_nothing_out(bench: Bench) -> None:
+async def test_finished_when_nothing_is_due_or_leased(bench: Bench) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     assert not (await bench.frontier.lease(1)).finished
@@ -352,7 +350,7 @@ async def test_finished_means_nothing_due_and_nothing_out(bench: Bench) -> None:
     assert (await bench.frontier.lease(1)).finished
 
 
-async def test_what_is_set_aside_is_settled_at_once_and_never_leased(bench: Bench) -> None:
+async def test_filtered_visit_is_settled_at_once_and_never_leased(bench: Bench) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, Listed(), page("/out", filtered=Why.EXCLUDED))
@@ -363,7 +361,7 @@ async def test_what_is_set_aside_is_settled_at_once_and_never_leased(bench: Benc
 
 
 @pytest.mark.parametrize("together", [True, False])
-async def test_a_followed_link_beats_a_nofollow_link_in_either_order(bench: Bench, together: bool) -> None:
+async def test_followed_link_overrides_nofollow_link_in_either_order(bench: Bench, together: bool) -> None:
     await bench.ready(ROOT, SITE + "/second")
     first, second = await bench.leases()
     avoided = Settlement(first, Verdict(Listed()), (page("/x", filtered=Why.NOFOLLOW),))
@@ -377,7 +375,7 @@ async def test_a_followed_link_beats_a_nofollow_link_in_either_order(bench: Benc
     assert (await bench.frontier.balance()).balanced
 
 
-async def test_entries_come_in_order_of_their_text(bench: Bench) -> None:
+async def test_entries_are_ordered_by_url(bench: Bench) -> None:
     paths = ["/b", "/a?x=1", "/a", "/a/b", "/B", "/%C3%A9"]
     await bench.ready(*(SITE + path for path in paths))
     dated = Lastmod(datetime(2024, 1, 1, tzinfo=UTC), Source.HEADER)
@@ -389,7 +387,7 @@ async def test_entries_come_in_order_of_their_text(bench: Bench) -> None:
     assert entries == [Entry(Url(url), dated.at) for url in expected]
 
 
-async def test_notes_are_kept_for_one_run(bench: Bench) -> None:
+async def test_notes_belong_to_one_run(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.remember(UNRELIABLE, {SITE: "all of one day"})
     assert await bench.frontier.recall(UNRELIABLE) == {SITE: "all of one day"}
@@ -398,7 +396,7 @@ async def test_notes_are_kept_for_one_run(bench: Bench) -> None:
     assert await bench.frontier.recall(UNRELIABLE) == {}
 
 
-async def test_a_note_that_nobody_wrote_damages_the_state(bench: Bench) -> None:
+async def test_malformed_note_is_reported_as_damaged_state(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.remember(Note("lies", "", read=str, write=str), "[1]")
     with pytest.raises(FrontierError, match="damaged"):
@@ -414,7 +412,7 @@ async def finish(bench: Bench, facts: Facts, *found: Visit) -> None:
     await bench.frontier.conclude()
 
 
-async def test_the_next_run_may_ask_what_changed_and_knows_the_links(bench: Bench) -> None:
+async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> None:
     await bench.ready()
     facts = Facts(200, Validators('"e"'))
     await finish(bench, facts, page("/a"), page("/n", filtered=Why.NOFOLLOW))
@@ -429,10 +427,12 @@ async def test_the_next_run_may_ask_what_changed_and_knows_the_links(bench: Benc
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
     assert set(await bench.frontier.links(lease)) == set(links), "a 304 keeps the links"
-    assert (await bench.frontier.balance()).discovered == 2, "a page nobody links to any more falls out"
+    assert (await bench.frontier.balance()).discovered == 2, (
+        "a page that is no longer linked is not discovered"
+    )
 
 
-async def test_what_a_page_only_names_leads_on_and_is_no_link(bench: Bench) -> None:
+async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench) -> None:
     await bench.ready()
     other, both = Url(SITE + "/other"), Url(SITE + "/both")
     facts = Facts(200, Validators('"e"'), canonical=other)
@@ -453,7 +453,7 @@ async def test_what_a_page_only_names_leads_on_and_is_no_link(bench: Bench) -> N
     assert [await bench.frontier.linking(url) for url in (both, other)] == [1, 0], "also after a 304"
 
 
-async def test_other_settings_trust_nothing_of_the_last_run(bench: Bench) -> None:
+async def test_changed_parse_settings_discard_facts_of_last_run(bench: Bench) -> None:
     await bench.ready()
     await finish(bench, Facts(200, Validators('"e"')))
     await bench.frontier.begin("others", "another reading")
@@ -461,7 +461,7 @@ async def test_other_settings_trust_nothing_of_the_last_run(bench: Bench) -> Non
     assert [lease.prior for lease in await bench.leases()] == [None]
 
 
-async def test_settings_that_read_pages_alike_trust_the_last_run(bench: Bench) -> None:
+async def test_unchanged_parse_settings_keep_facts_of_last_run(bench: Bench) -> None:
     await bench.ready()
     await finish(bench, Facts(200, Validators('"e"')))
     await bench.frontier.begin("others")
@@ -469,7 +469,7 @@ async def test_settings_that_read_pages_alike_trust_the_last_run(bench: Bench) -
     assert [lease.prior is not None for lease in await bench.leases()] == [True]
 
 
-async def test_an_unfinished_run_of_other_settings_is_given_up(bench: Bench) -> None:
+async def test_unfinished_run_with_other_settings_is_abandoned(bench: Bench) -> None:
     await bench.ready(ROOT, SITE + "/old")
     await bench.leases(1)
     run = await bench.frontier.begin("others")
@@ -479,7 +479,7 @@ async def test_an_unfinished_run_of_other_settings_is_given_up(bench: Bench) -> 
     assert [lease.visit.url for lease in await bench.leases()] == [ROOT]
 
 
-async def test_a_complete_run_that_was_not_published_is_not_crawled_again(bench: Bench) -> None:
+async def test_completed_unpublished_run_is_resumed(bench: Bench) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, Listed())
@@ -496,7 +496,7 @@ async def path(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "state.db"
 
 
-async def test_a_run_goes_on_where_it_stopped(path: Path) -> None:
+async def test_run_resumes_where_it_stopped(path: Path) -> None:
     clock = Clock()
     first = Bench(SqliteFrontier(str(path), clock=clock), clock, lambda: first.frontier)
     await first.ready(ROOT, SITE + "/a", SITE + "/b")
@@ -511,7 +511,7 @@ async def test_a_run_goes_on_where_it_stopped(path: Path) -> None:
     await again.close()
 
 
-async def test_a_second_run_is_kept_out_and_a_reader_is_not(path: Path) -> None:
+async def test_state_is_locked_for_writers_and_open_to_readers(path: Path) -> None:
     holder = SqliteFrontier(str(path))
     await holder.begin("settings")
     with pytest.raises(StateBusy, match=r"Another run is using the state .*state\.db"):
@@ -549,7 +549,7 @@ anyio.run(main)
 
 
 @pytest.mark.slow
-async def test_what_was_settled_survives_sigkill(path: Path) -> None:
+async def test_settlements_survive_sigkill(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False
     )
@@ -561,7 +561,7 @@ async def test_what_was_settled_survives_sigkill(path: Path) -> None:
     await frontier.close()
 
 
-async def test_runs_are_kept_for_a_while(path: Path) -> None:
+async def test_last_runs_are_kept(path: Path) -> None:
     clock = Clock()
     frontier = SqliteFrontier(str(path), clock=clock, keep_runs=2)
     for number in range(5):
@@ -575,7 +575,7 @@ async def test_runs_are_kept_for_a_while(path: Path) -> None:
     await frontier.close()
 
 
-async def test_a_bit_flip_inside_is_noticed_before_the_crawl(path: Path) -> None:
+async def test_corrupt_pages_are_detected_on_open(path: Path) -> None:
     clock = Clock()
     frontier = SqliteFrontier(str(path), clock=clock)
     bench = Bench(frontier, clock, lambda: frontier)
@@ -589,24 +589,24 @@ async def test_a_bit_flip_inside_is_noticed_before_the_crawl(path: Path) -> None
         SqliteFrontier(str(path))
     kept = remove_state(path)
     assert kept is not None
-    assert kept.stat().st_size == len(data), "what is damaged may still be saved"
+    assert kept.stat().st_size == len(data), "the damaged file is kept for repair"
     assert not path.exists()
 
 
-async def test_beginning_anew_removes_what_is_ours(path: Path) -> None:
+async def test_remove_state_removes_own_files(path: Path) -> None:
     await SqliteFrontier(str(path)).close()
     remove_state(path)
     remove_state(path)
     assert [left.name for left in path.parent.iterdir()] == [path.name + ".lock"]
 
 
-async def test_reading_a_state_that_is_not_there_makes_none(path: Path) -> None:
+async def test_reading_missing_state_creates_nothing(path: Path) -> None:
     with pytest.raises(FrontierError, match="There is no state at"):
         SqliteFrontier(str(path), read_only=True)
     assert not path.parent.exists()
 
 
-async def test_a_full_disk_is_one_sentence_and_what_was_settled_stays(path: Path) -> None:
+async def test_full_disk_is_reported_and_loses_no_settlement(path: Path) -> None:
     clock = Clock()
     frontier = SqliteFrontier(str(path), clock=clock)
     bench = Bench(frontier, clock, lambda: frontier)
@@ -617,21 +617,21 @@ async def test_a_full_disk_is_one_sentence_and_what_was_settled_stays(path: Path
         await frontier.add([page(f"/{n}" + "x" * 500) for n in range(1000)])
     assert (await frontier.balance()).discovered == 1
     frontier._connection.execute("PRAGMA max_page_count = 1000000")
-    assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a rolled back URL is not taken for known"
+    assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a URL that was rolled back is new again"
     await frontier.close()
 
 
-def test_the_memory_of_known_urls_is_bounded_and_forgets_the_oldest() -> None:
+def test_seen_cache_is_bounded_and_evicts_oldest() -> None:
     known = SeenCache(size=10)
     for number in range(25):
         known.add(Url(f"http://x/{number}"), number + 1, filtered=False)
-        assert known.number(Url("http://x/0")), "what is asked for stays"
+        assert known.number(Url("http://x/0")), "a URL that is looked up stays"
     assert not known.number(Url("http://x/1"))
     assert known.number(Url("http://x/24")) == 25
     assert len(known._young) + len(known._old) <= 20
 
 
-async def test_what_fell_out_of_memory_is_known_all_the_same(path: Path) -> None:
+async def test_url_evicted_from_seen_cache_is_still_known(path: Path) -> None:
     frontier = SqliteFrontier(str(path), clock=Clock())
     await frontier.begin("settings")
     await frontier.meet(SITE, RobotsFile("none", fetched=Clock()()), 0.0)
@@ -645,14 +645,16 @@ async def test_what_fell_out_of_memory_is_known_all_the_same(path: Path) -> None
     followed = (page("/x"), page("/y", filtered=Why.NOFOLLOW))
     await frontier.settle([Settlement(second, Verdict(Listed()), followed)])
     leases = (await frontier.lease(9)).leases
-    assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"], "a link to follow came for /x"
+    assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"], (
+        "a followed link to /x was found"
+    )
     balance = await frontier.balance()
     assert balance.discovered == 4
     assert balance.balanced
     await frontier.close()
 
 
-async def test_pages_that_say_the_same_are_found_and_can_be_withdrawn(bench: Bench) -> None:
+async def test_identical_pages_are_found_and_can_be_unlisted(bench: Bench) -> None:
     urls = [f"{SITE}/{number}" for number in range(6)]
     await bench.ready(*urls)
     for number, lease in enumerate(await bench.leases()):
@@ -676,7 +678,7 @@ async def test_pages_that_say_the_same_are_found_and_can_be_withdrawn(bench: Ben
     assert balance.balanced
 
 
-async def test_pages_that_failed_can_be_asked_for_again(bench: Bench) -> None:
+async def test_failed_pages_can_be_reopened(bench: Bench) -> None:
     await bench.ready(f"{SITE}/0", f"{SITE}/1")
     first, second = await bench.leases()
     await bench.settle(first, Failed(Cause.CONNECT))
@@ -688,7 +690,7 @@ async def test_pages_that_failed_can_be_asked_for_again(bench: Bench) -> None:
     assert (again.visit.url, again.attempt) == (first.visit.url, 1)
 
 
-async def test_what_is_asked_for_again_comes_after_all_others_of_its_depth_limit(bench: Bench) -> None:
+async def test_reopened_visits_are_leased_after_others_within_depth_limit(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/deep", 3), page("/a"), page("/b")])
     for lease in await bench.leases(2):
@@ -698,7 +700,7 @@ async def test_what_is_asked_for_again_comes_after_all_others_of_its_depth_limit
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/deep"]
 
 
-async def test_a_page_that_answered_is_known_by_its_origin(bench: Bench) -> None:
+async def test_answered_returns_a_fetched_page_of_origin(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/a"), page("/b")])
     first, second, third = await bench.leases()
@@ -711,7 +713,7 @@ async def test_a_page_that_answered_is_known_by_its_origin(bench: Bench) -> None
     assert await bench.frontier.answered("http://b.example") is None
 
 
-async def test_a_clock_that_goes_back_does_not_make_an_answer_a_failure(bench: Bench) -> None:
+async def test_clock_going_back_does_not_turn_response_into_failure(bench: Bench) -> None:
     await bench.ready()
     await bench.settle((await bench.leases())[0], Failed(Cause.TIMEOUT))
     await bench.frontier.conclude()
@@ -724,7 +726,7 @@ async def test_a_clock_that_goes_back_does_not_make_an_answer_a_failure(bench: B
     assert (record.facts.header, record.failing) == (moment(5), None)
 
 
-async def test_strain_doubles_once_a_second_and_has_an_end(bench: Bench) -> None:
+async def test_throttled_delay_doubles_once_per_second_up_to_limit(bench: Bench) -> None:
     await bench.ready(gap=1.0)
 
     async def gap() -> float:
@@ -747,7 +749,7 @@ def sitemap(name: str, depth: int = 0) -> Seed:
     return Seed(SeedKind.SITEMAP, f"{SITE}/{name}.xml", depth)
 
 
-async def test_seeds_are_read_in_the_order_they_were_named_and_once_a_run(bench: Bench) -> None:
+async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
     assert await bench.frontier.next_seed() is None, "start URLs are not read"
@@ -769,11 +771,11 @@ async def test_seeds_are_read_in_the_order_they_were_named_and_once_a_run(bench:
     assert await bench.frontier.next_seed() == sitemap("a")
 
 
-async def test_no_more_seeds_of_one_depth_become_known_than_there_is_room_for(bench: Bench) -> None:
+async def test_number_of_seeds_per_depth_is_limited(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     assert await bench.frontier.name_seeds([sitemap(str(n)) for n in range(5)], 3) == 2
     assert await bench.frontier.name_seeds([sitemap("0"), sitemap("9")], 3) == 1, (
-        "that which is known needs no room"
+        "a known seed does not count towards the limit"
     )
     below = tuple(sitemap(f"c{n}", 1) for n in range(5))
     assert (
@@ -782,7 +784,7 @@ async def test_no_more_seeds_of_one_depth_become_known_than_there_is_room_for(be
     assert await bench.frontier.sitemaps() == {"read": 1, "open": 6, "passed": 1}
 
 
-async def test_what_a_seed_names_is_asked_for_though_links_were_not_reason_enough(bench: Bench) -> None:
+async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     reasons = [Why.NOFOLLOW, Why.DEPTH, Why.TRAP, Why.NOT_NAMED, Why.EXCLUDED]
@@ -800,9 +802,7 @@ async def test_what_a_seed_names_is_asked_for_though_links_were_not_reason_enoug
 
 
 @pytest.mark.parametrize("linked_first", [True, False])
-async def test_how_a_url_came_in_does_not_depend_on_which_way_was_first(
-    bench: Bench, linked_first: bool
-) -> None:
+async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench, linked_first: bool) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
@@ -820,7 +820,7 @@ async def test_how_a_url_came_in_does_not_depend_on_which_way_was_first(
         await bench.frontier.add(named, sitemap("b"))
         await bench.settle(root, Listed(), *links)
     for lease in await bench.leases():
-        # A page that links to itself only is linked to by no other; what it links to in vain is known already.
+        # A page that links only to itself is linked by no other page.
         await bench.settle(lease, Listed(), Visit(lease.visit.url, 1, lease.visit.url))
     known = {
         url: await bench.frontier.record(url)
@@ -834,7 +834,7 @@ async def test_how_a_url_came_in_does_not_depend_on_which_way_was_first(
     assert await bench.frontier.orphans() == {sitemap("a").name: 3}
 
 
-async def test_a_start_url_stays_one_whatever_names_it_besides(bench: Bench) -> None:
+async def test_start_url_keeps_its_seed(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.name_seeds([sitemap("a")], 1)
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
@@ -845,7 +845,7 @@ async def test_a_start_url_stays_one_whatever_names_it_besides(bench: Bench) -> 
     assert record.seed == Seed(SeedKind.START)
 
 
-async def test_sitemaps_that_robots_txt_kept_back_by_failing_are_read_when_the_run_goes_on(
+async def test_sitemaps_skipped_for_failed_robots_txt_are_read_on_resume(
     bench: Bench,
 ) -> None:
     await bench.frontier.begin("settings")
@@ -856,13 +856,13 @@ async def test_sitemaps_that_robots_txt_kept_back_by_failing_are_read_when_the_r
     assert await bench.frontier.next_seed() == sitemap("a")
 
 
-def test_what_is_remembered_of_urls_is_bounded_in_bytes() -> None:
+def test_seen_cache_is_bounded_in_bytes() -> None:
     known = SeenCache()
     urls = [Url(f"https://site.example/{'x' * 8_000}/{number}") for number in range(10_000)]
     for number, url in enumerate(urls, 1):
         known.add(url, number, filtered=False)
     kept = [number for number in known.numbers(urls[-400:]) if number]
-    assert len(kept) == 400, "the links of a page are"
+    assert len(kept) == 400, "the links of one page always fit"
     assert sum(len(url) for url in (*known._young, *known._old)) < 2 * WEIGHT + 100_000
 
 
@@ -875,7 +875,7 @@ def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
 
 
 async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[str]:
-    """Settle all there is, round after round: what was asked for, in the order of the rounds."""
+    """Settle everything, round after round; returns the leased URLs in order."""
     asked: list[str] = []
     for _ in range(most):
         leases = await bench.leases(10_000)
@@ -887,7 +887,7 @@ async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[s
     return asked
 
 
-async def test_what_lies_in_a_pattern_is_held_until_a_round(bench: Bench) -> None:
+async def test_urls_of_pattern_are_held_until_next_round(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     assert await bench.settle(root, Listed(), page("/a"), *(shop(n) for n in range(200))) == 1
@@ -896,7 +896,7 @@ async def test_what_lies_in_a_pattern_is_held_until_a_round(bench: Bench) -> Non
     assert (balance.discovered, balance.open, balance.balanced) == (202, 201, True)
 
 
-async def test_a_batch_is_the_same_whatever_came_first(bench: Bench) -> None:
+async def test_batch_does_not_depend_on_discovery_order(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in random.Random(1).sample(range(400), 400)))
@@ -906,7 +906,7 @@ async def test_a_batch_is_the_same_whatever_came_first(bench: Bench) -> None:
     assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:BATCH])
 
 
-async def test_a_pattern_that_shows_nothing_new_is_closed_and_stays_so(bench: Bench) -> None:
+async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
@@ -924,7 +924,7 @@ async def test_a_pattern_that_shows_nothing_new_is_closed_and_stays_so(bench: Be
     assert await bench.frontier.unlist_repeats() == 0
 
 
-async def test_a_pattern_that_shows_something_new_goes_on(bench: Bench) -> None:
+async def test_pattern_with_new_content_stays_open(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
@@ -933,7 +933,7 @@ async def test_a_pattern_that_shows_something_new_goes_on(bench: Bench) -> None:
     assert await bench.frontier.unlist_repeats() == 0
 
 
-async def test_what_a_seed_names_waits_for_no_round_and_is_not_kept_back(bench: Bench) -> None:
+async def test_urls_named_by_seed_are_not_held(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
@@ -942,13 +942,13 @@ async def test_what_a_seed_names_waits_for_no_round_and_is_not_kept_back(bench: 
     assert await bench.frontier.add(seeds, named_by) == 2
     assert {lease.visit.url for lease in await bench.leases()} == {seed.url for seed in seeds}
     await rounds(bench)
-    barred = shop(await a_barred(bench))
-    assert await bench.frontier.add([barred._replace(via=None)], named_by) == 1
-    assert [lease.visit.url for lease in await bench.leases()] == [barred.url]
+    held = shop(await held_back(bench))
+    assert await bench.frontier.add([held._replace(via=None)], named_by) == 1
+    assert [lease.visit.url for lease in await bench.leases()] == [held.url]
 
 
-async def a_barred(bench: Bench) -> int:
-    """A page that its closed pattern keeps back."""
+async def held_back(bench: Bench) -> int:
+    """The number of a page that its closed pattern holds back."""
     for number in range(400):
         record = await bench.frontier.record(shop(number).url)
         if record and record.outcome == Unlisted(Why.TRAP, SITE + "/shop?n=…"):
@@ -956,20 +956,20 @@ async def a_barred(bench: Bench) -> int:
     raise AssertionError
 
 
-async def test_what_a_page_names_as_canonical_is_judged_apart(bench: Bench) -> None:
+async def test_canonical_in_closed_pattern_is_released_separately(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
     await rounds(bench)
-    barred = await a_barred(bench)
+    held = await held_back(bench)
     await bench.frontier.add([page("/copy")])
     [copy] = await bench.leases()
-    await bench.settle(copy, Unlisted(Why.CANONICAL, shop(barred).url), shop(barred, named=True))
+    await bench.settle(copy, Unlisted(Why.CANONICAL, shop(held).url), shop(held, named=True))
     assert (await bench.frontier.advance()).released == 1
-    assert [lease.visit.url for lease in await bench.leases()] == [shop(barred).url]
+    assert [lease.visit.url for lease in await bench.leases()] == [shop(held).url]
 
 
-async def test_a_redirect_makes_its_target_nearer(bench: Bench) -> None:
+async def test_redirect_lowers_depth_of_target(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), page("/x", 2), page("/y", 2, filtered=Why.DEPTH), page("/hop", 1))
@@ -979,7 +979,7 @@ async def test_a_redirect_makes_its_target_nearer(bench: Bench) -> None:
     assert nearer == {(SITE + "/x", 1), (SITE + "/y", 1)}
 
 
-async def test_rounds_go_on_where_a_death_left_them(path: Path) -> None:
+async def test_rounds_resume_after_crash(path: Path) -> None:
     clock, asked = Clock(), list[str]()
     for _ in range(12):
         frontier = SqliteFrontier(str(path), clock=clock)
@@ -996,7 +996,7 @@ async def test_rounds_go_on_where_a_death_left_them(path: Path) -> None:
     assert len(asked) == len(set(asked)) == 1 + BATCH
 
 
-async def test_told_traps_are_kept_once(bench: Bench) -> None:
+async def test_reported_traps_are_stored_once(bench: Bench) -> None:
     await bench.ready()
     trap = Trap("path", "https://a/…/x/…/x/…", "https://a/x/x")
     await bench.frontier.tell([trap, trap])

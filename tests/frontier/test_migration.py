@@ -1,4 +1,4 @@
-"""A state that an earlier version wrote: it opens, is migrated, and keeps what it knows.
+"""A state that an earlier version wrote is opened and migrated, and keeps its data.
 
 `data/state/version-N.sql` is the dump of a state that was made by the program of that version (two crawls of the demo site).
 """
@@ -38,7 +38,7 @@ def entries_in(state: str) -> list[tuple[str, int | None]]:
 
 
 def form_of(db: sqlite3.Connection) -> dict[str, object]:
-    """Each table with its columns, each index with its text."""
+    """The columns of each table, the SQL of each index."""
     named = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
     return {
         f"{kind} {name}": {row[1] for row in db.execute(f"PRAGMA table_info({name})")}
@@ -57,7 +57,7 @@ async def entries_of(frontier: SqliteFrontier) -> list[tuple[str, int | None]]:
     ]
 
 
-async def test_an_earlier_state_keeps_its_urls_and_dates(state: str) -> None:
+async def test_migrated_state_keeps_urls_and_dates(state: str) -> None:
     before = entries_in(state)
     assert len(before) == 28
     assert any(at for _, at in before)
@@ -69,7 +69,7 @@ async def test_an_earlier_state_keeps_its_urls_and_dates(state: str) -> None:
     assert entries_in(state) == before
 
 
-async def test_an_earlier_state_can_be_read_without_being_changed(state: str) -> None:
+async def test_earlier_state_is_read_without_being_changed(state: str) -> None:
     before = Path(state).read_bytes()
     frontier = SqliteFrontier(state, read_only=True)
     try:
@@ -79,14 +79,14 @@ async def test_an_earlier_state_can_be_read_without_being_changed(state: str) ->
     assert Path(state).read_bytes() == before
 
 
-def test_a_migrated_state_has_the_form_of_a_new_one(state: str) -> None:
+def test_migrated_schema_equals_new_schema(state: str) -> None:
     with closing(open_state(state, read_only=False)) as migrated, closing(sqlite3.connect(":memory:")) as new:
         new.executescript(schema.TABLES)
         assert form_of(migrated) == form_of(new)
         assert migrated.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION
 
 
-def test_redirects_and_canonicals_of_an_earlier_state_are_told_from_links(state: str) -> None:
+def test_migration_separates_redirects_and_canonicals_from_links(state: str) -> None:
     with closing(sqlite3.connect(state)) as db:
         ends = "SELECT url, detail FROM url WHERE run = 2 AND outcome = ? ORDER BY url"
         ended = {kind: db.execute(ends, (kind,)).fetchall() for kind in ("moved", "unlisted:canonical")}
@@ -101,5 +101,5 @@ def test_redirects_and_canonicals_of_an_earlier_state_are_told_from_links(state:
         assert db.execute("SELECT count(*) FROM links").fetchone()[0] == edges
 
 
-def test_each_version_leads_to_the_next() -> None:
+def test_migrations_are_consecutive() -> None:
     assert list(MIGRATIONS) == list(range(min(MIGRATIONS), schema.VERSION))

@@ -1,4 +1,4 @@
-"""Death at any instant, damage, full disks and clocks that jump: nothing is lost, and nothing is listed twice."""
+"""Crash safety: after kills, corruption, full disks and clock jumps nothing is lost and nothing is listed twice."""
 
 import gzip
 import os
@@ -22,7 +22,7 @@ from crawler.settings.sections import Pace
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-# The hook writes down every moment; at the one that was chosen, the process is gone.
+# The hook logs every fail point; at the chosen one it kills the process.
 DYING = """
 import os, signal, sys
 from crawler.model import failpoints
@@ -55,7 +55,7 @@ def process(source: str, *arguments: str, limit: int | None = None) -> subproces
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    # Who measures coverage in a process that may write little would fail itself.
+    # Coverage writes files too, and would fail under the limit of file sizes.
     environ = {
         name: value for name, value in os.environ.items() if limit is None or not name.startswith("COVERAGE")
     }
@@ -81,7 +81,7 @@ def listed(folder: Path) -> list[str]:
 
 
 def many_pages(count: int) -> Site:
-    """Each page links to some others; all can be reached from the first."""
+    """A site whose pages link to some others; all are reachable from the first."""
     site = Site()
     for number in range(count):
         links = [f"/{(number * 7 + step) % count}" for step in (1, 2, 3)] + [f"/{number + 1}"] * (
@@ -92,12 +92,12 @@ def many_pages(count: int) -> Site:
     return site
 
 
-# One death takes seconds: in parts, which test processes beside each other take up.
-DEATH_PARTS = 8
+# One kill takes seconds: split into parts, which test processes run in parallel.
+PARTS = 8
 
 
-@pytest.mark.parametrize("part", range(DEATH_PARTS))
-def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, part: int) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, part: int) -> None:
     site = many_pages(30)
     with site.serve() as origin:
         log = tmp_path / "log"
@@ -109,8 +109,8 @@ def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, pa
             "after rename of sitemap.xml.gz",
             "before fsync of the folder",
         } <= set(kinds)
-        for moment in kinds[part::DEATH_PARTS]:
-            folder = tmp_path / f"death-{kinds.index(moment)}"
+        for moment in kinds[part::PARTS]:
+            folder = tmp_path / f"kill-{kinds.index(moment)}"
             turn = (moments.count(moment) + 1) // 2
             died = process(DYING, str(log), moment, str(turn), *words(origin, folder))
             assert died.returncode == -signal.SIGKILL, (moment, died.stderr)
@@ -120,7 +120,7 @@ def test_death_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, pa
             assert not list((folder / "out").glob(".staging*")), moment
 
 
-def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twice(tmp_path: Path) -> None:
+def test_random_kills_lose_nothing_and_repeat_few_requests(tmp_path: Path) -> None:
     pages = 1_000
     site = many_pages(pages)
     chance = random.Random(5)
@@ -142,7 +142,7 @@ def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twi
                 "250",
             ]
             running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-            # By what the site saw and not by the clock: the moment is random, the progress is not.
+            # Kill after a random number of requests, so that each run makes progress.
             enough = len(site.log) + chance.randint(25, 250)
             while (code := running.poll()) is None and len(site.log) < enough:
                 time.sleep(0.002)
@@ -155,16 +155,16 @@ def test_a_loop_of_kills_at_random_moments_loses_nothing_and_asks_for_little_twi
     urls = listed(tmp_path / "killed")
     assert len(urls) == len(set(urls)) == pages + 1
     twice = len(site.log) - 2 * asked
-    # After each kill robots.txt may be asked for once more, too.
-    assert twice <= kills * (Pace().concurrency + GROUP + 1), f"{kills} kills, {twice} asked twice"
+    # After each kill robots.txt may be requested once more, too.
+    assert twice <= kills * (Pace().concurrency + GROUP + 1), f"{kills} kills, {twice} repeated requests"
 
 
 MAIN = "from crawler.__main__ import main; import sys; main(sys.argv[1:])"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit of a file's size is Linux's")
+@pytest.mark.skipif(sys.platform != "linux", reason="limits file sizes as Linux does")
 @pytest.mark.parametrize("limit", [40_000, 120_000])
-def test_a_disk_that_is_full_is_one_sentence_and_the_next_run_goes_on(tmp_path: Path, limit: int) -> None:
+def test_full_disk_is_one_line_error_and_next_run_resumes(tmp_path: Path, limit: int) -> None:
     site = many_pages(200)
     with site.serve() as origin:
         full = process(MAIN, *words(origin, tmp_path / "full"), limit=limit)
@@ -199,9 +199,9 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     return bytes(broken)
 
 
-def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: Run) -> None:
+def test_damaged_state_opens_intact_or_reports_remedy(tmp_path: Path, run: Run) -> None:
     site = many_pages(60)
-    chance = random.Random(12)  # by chance none of these flips the value of a date, which SQLite cannot see
+    chance = random.Random(12)  # with this seed no flip hits the value of a date, which SQLite cannot detect
     with site.serve() as origin:
         assert run(words(origin, tmp_path / "calm"))[0] == 0
         half = [*words(origin, tmp_path / "half"), "--max-pages", "25"]
@@ -218,7 +218,9 @@ def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: R
                 assert code == 3, err
                 assert len(err.strip().splitlines()) == 1
                 again = run([*words(origin, folder), "--fresh"])
-                if "is not a state file of" in err:  # its mark is gone: it may be anybody's, and stays
+                if (
+                    "is not a state file of" in err
+                ):  # without its application id it may be a foreign file, which is kept
                     assert again[0] == 3, again[1]
                     continue
                 assert "--fresh" in err
@@ -228,7 +230,7 @@ def test_a_damaged_state_opens_right_or_says_how_to_go_on(tmp_path: Path, run: R
 
 
 @pytest.mark.parametrize("jump", [-7 * 86_400.0, -3_600.0, 7 * 86_400.0])
-def test_a_clock_that_jumps_stops_nothing(
+def test_clock_jump_does_not_stall_crawl(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:
     site = many_pages(40)
@@ -244,11 +246,11 @@ def test_a_clock_that_jumps_stops_nothing(
         began = time.monotonic()
         code, err = run([*words(origin, tmp_path), "--rate", "100"])
         assert code == 0, err
-        assert time.monotonic() - began < 900, "it did not wait for the old time to come again"
+        assert time.monotonic() - began < 900, "it did not wait for the clock to catch up"
     assert len(listed(tmp_path)) == 41
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_crawl(tmp_path: Path, run: Run) -> None:
+def test_unwritable_folder_is_reported_before_crawl(tmp_path: Path, run: Run) -> None:
     (tmp_path / "file").write_text("x")
     site = many_pages(3)
     with site.serve() as origin:

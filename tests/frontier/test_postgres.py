@@ -1,4 +1,4 @@
-"""What only the frontier on PostgreSQL has: several members on one state, and whole crawls that share it."""
+"""What only the PostgreSQL frontier has: several processes (members) on one state, and whole crawls that share it."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def opened(state: str, clock: Clock) -> "PostgresFrontier":
 
 
 @pytest.mark.anyio
-async def test_a_visit_goes_to_one_member_and_slots_are_a_gap_apart_over_both() -> None:
+async def test_visit_is_leased_to_one_member_and_slots_are_shared() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
     first = await one.begin("settings")
@@ -49,7 +49,7 @@ async def test_a_visit_goes_to_one_member_and_slots_are_a_gap_apart_over_both() 
 
 
 @pytest.mark.anyio
-async def test_what_a_dead_member_held_goes_back_and_its_settlement_is_dropped() -> None:
+async def test_leases_of_dead_member_return_and_its_settlement_is_dropped() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
     await one.begin("settings")
@@ -62,7 +62,7 @@ async def test_what_a_dead_member_held_goes_back_and_its_settlement_is_dropped()
     one._heart.stop()
     clock.now += 31
     three = opened(state, clock)
-    await three.begin("settings")  # buries the dead
+    await three.begin("settings")  # removes the dead member
     [again] = (await three.lease(1)).leases
     assert (again.id, again.attempt) == (lost.id, 2)
     found = (Visit(Url(SITE + "/from-the-dead"), 1, ROOT),)
@@ -75,7 +75,7 @@ async def test_what_a_dead_member_held_goes_back_and_its_settlement_is_dropped()
 
 
 @pytest.mark.anyio
-async def test_a_crawl_with_other_settings_is_kept_out_while_members_work() -> None:
+async def test_crawl_with_other_settings_is_refused_while_members_work() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
     await one.begin("settings")
@@ -86,7 +86,7 @@ async def test_a_crawl_with_other_settings_is_kept_out_while_members_work() -> N
     await two.close()
 
 
-def test_an_address_shows_no_password_and_takes_none() -> None:
+def test_database_url_with_password_is_refused_and_masked() -> None:
     address = parsed("postgresql://crawler@db.internal:5433/crawls?sslmode=verify-full#docs")
     assert str(address) == "postgresql://db.internal:5433/crawls#docs"
     assert address.schema == "smc_docs"
@@ -102,7 +102,7 @@ def test_an_address_shows_no_password_and_takes_none() -> None:
 
 @pytest.fixture
 def site() -> Iterator[Origin]:
-    """Pages, a space of queries that shows little, redirects and a page that fails."""
+    """A site with pages, a query trap, redirects and a failing page."""
     here = Origin("shared", "127.0.77.1")
     here.put("/", http(page(*(f"/{n}" for n in range(40)), "/shop?n=0", "/gone", text="home")))
     for number in range(40):
@@ -130,7 +130,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_crawl_on_postgres_publishes_the_bytes_of_one_on_sqlite(site: Origin, tmp_path: Path) -> None:
+def test_postgres_crawl_publishes_same_bytes_as_sqlite_crawl(site: Origin, tmp_path: Path) -> None:
     state = new_state()
     for turn in range(2):  # a second crawl, with dates by history
         for name in (str(tmp_path / "state.db"), state):
@@ -154,7 +154,7 @@ def test_a_crawl_on_postgres_publishes_the_bytes_of_one_on_sqlite(site: Origin, 
 
 
 @pytest.mark.slow
-def test_three_members_of_which_one_is_killed_publish_the_bytes_of_one(site: Origin, tmp_path: Path) -> None:
+def test_three_members_with_one_killed_publish_same_bytes_as_one(site: Origin, tmp_path: Path) -> None:
     alone = subprocess.run(
         command(site, str(tmp_path / "state.db"), tmp_path / "alone"), capture_output=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The rows of a state: all of them, in order of their URL, whatever the size of a chunk."""
+"""The rows of a state are complete and ordered by URL, whatever the chunk size."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 2_000])
-async def test_all_rows_in_order(
+async def test_rows_are_complete_and_ordered(
     size: int, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "PAGES", size)
@@ -88,7 +88,7 @@ async def test_all_rows_in_order(
     assert [names[-link] for link in led["/guides/cleaning-soot"].links if link < 0] == ["/login"]
 
 
-async def test_what_is_open_has_no_outcome_and_what_was_before_is_told(path: str, tmp_path: Path) -> None:
+async def test_open_page_has_no_outcome_and_shows_previous_one(path: str, tmp_path: Path) -> None:
     await crawled(demo_site(), path, tmp_path / "out", max_pages=3)
     frontier = SqliteFrontier(path, read_only=True)
     try:

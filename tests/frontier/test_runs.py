@@ -1,4 +1,4 @@
-"""What is kept of each run: its end, its balance and its publication, until it is forgotten."""
+"""What is stored of each run: its end, its counts and its publication, until the run is deleted."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ async def rows_in(path: str) -> list[RunRow]:
         await frontier.close()
 
 
-async def test_a_run_is_told_with_its_end_its_balance_and_its_publication(path: str) -> None:
+async def test_run_row_has_end_counts_and_publication(path: str) -> None:
     frontier = opened(path)
     published = PublicationRow(2, 1, 999, base="https://www.example.com", folder="/srv/www")
     try:
@@ -76,7 +76,7 @@ async def test_a_run_is_told_with_its_end_its_balance_and_its_publication(path: 
     assert second.publication == published._replace(urls=3, added=2, removed=1, changed=0)
 
 
-async def test_sessions_of_a_run_add_up(path: str) -> None:
+async def test_sessions_of_run_are_summed(path: str) -> None:
     for code in (7, 130):
         frontier = opened(path)
         await frontier.begin("settings")
@@ -87,9 +87,7 @@ async def test_sessions_of_a_run_add_up(path: str) -> None:
     assert row.refused is None, "what the last session says counts"
 
 
-async def test_a_run_that_was_killed_is_told_as_interrupted(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_killed_run_is_reported_as_interrupted(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frontier = opened(path)
     await frontier.begin("settings")
     assert [row.status for row in await frontier.run_rows()] == ["crawling"]
@@ -106,7 +104,7 @@ async def test_a_run_that_was_killed_is_told_as_interrupted(
 
 
 @pytest.mark.parametrize(("limit", "code"), [(None, 0), (3, 7)], ids=str)
-async def test_a_job_says_how_it_ended(limit: int | None, code: int, path: str, tmp_path: Path) -> None:
+async def test_job_reports_its_ending(limit: int | None, code: int, path: str, tmp_path: Path) -> None:
     with demo_site().serve(port=0) as origin:
         settings = Settings(
             scope=Scope(start=(origin + "/",), max_pages=limit),

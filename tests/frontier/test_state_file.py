@@ -1,4 +1,4 @@
-"""The file of a state: only what is ours is used, moved or removed; everything else is named, and left as it is."""
+"""The state file: only files of this program are used, moved or removed; any other is reported and left alone."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def database_with_an_id(path: Path) -> None:
 
 
 def database_whose_rows_are_in_the_log(path: Path) -> None:
-    """As another program leaves it when it is killed."""
+    """A database of another program that was killed."""
     words = f"""
 import os, sqlite3
 db = sqlite3.connect({str(path)!r}, isolation_level=None)
@@ -93,7 +93,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("make", [*OTHERS, *BESIDE])
-async def test_what_is_not_ours_is_never_opened(path: Path, make: Callable[[Path], None]) -> None:
+async def test_foreign_file_is_never_opened(path: Path, make: Callable[[Path], None]) -> None:
     make(path)
     before = contents(path.parent)
     with pytest.raises(FrontierError) as refused:
@@ -103,9 +103,7 @@ async def test_what_is_not_ours_is_never_opened(path: Path, make: Callable[[Path
 
 
 @pytest.mark.parametrize("make", OTHERS)
-async def test_beginning_anew_never_touches_what_is_not_ours(
-    path: Path, make: Callable[[Path], None]
-) -> None:
+async def test_remove_state_never_touches_foreign_file(path: Path, make: Callable[[Path], None]) -> None:
     make(path)
     before = contents(path.parent)
     with pytest.raises(FrontierError, match="is not a state file of sitemap-crawler and is left untouched"):
@@ -116,7 +114,7 @@ async def test_beginning_anew_never_touches_what_is_not_ours(
 
 
 @pytest.mark.parametrize("make", [a_log_without_its_database, a_journal_without_its_database])
-async def test_beginning_anew_keeps_a_log_of_somebodys(path: Path, make: Callable[[Path], None]) -> None:
+async def test_remove_state_keeps_foreign_journal(path: Path, make: Callable[[Path], None]) -> None:
     make(path)
     remove_state(path)
     await SqliteFrontier(str(path)).close()
@@ -124,14 +122,14 @@ async def test_beginning_anew_keeps_a_log_of_somebodys(path: Path, make: Callabl
     assert kept.read_bytes() == b"pages" * 100
 
 
-async def test_an_empty_file_is_used(path: Path) -> None:
+async def test_empty_file_is_used_as_state(path: Path) -> None:
     path.touch()
     remove_state(path)
     await SqliteFrontier(str(path)).close()
     assert owner_of(path) is Owner.OURS
 
 
-async def test_a_state_behind_a_link_is_the_state_itself(path: Path) -> None:
+async def test_symlink_to_state_is_followed(path: Path) -> None:
     link = path.with_name("link.db")
     link.symlink_to(path)
     holder = SqliteFrontier(str(link))
@@ -143,8 +141,8 @@ async def test_a_state_behind_a_link_is_the_state_itself(path: Path) -> None:
     assert (link.is_symlink(), path.exists()) == (True, False)
 
 
-async def test_a_new_state_says_whose_it_is_at_any_moment(path: Path) -> None:
-    """Also in a copy of the file alone, while what it has is still in the log."""
+async def test_new_state_has_application_id_at_any_moment(path: Path) -> None:
+    """Also in a copy of the file alone, while its content is still in the write-ahead log."""
     frontier = SqliteFrontier(str(path))
     await frontier.begin("settings")
     copy = path.with_name("copy.db")
@@ -153,8 +151,8 @@ async def test_a_new_state_says_whose_it_is_at_any_moment(path: Path) -> None:
     assert owner_of(copy) is Owner.OURS
 
 
-async def test_a_state_whose_id_is_still_in_the_log_is_ours(path: Path) -> None:
-    """So it was written by versions that set the id after the mode of the journal."""
+async def test_application_id_in_write_ahead_log_is_recognised(path: Path) -> None:
+    """Early versions set the application id after the journal mode, and so wrote it to the log."""
     frontier = SqliteFrontier(str(path))
     await frontier.begin("settings")
     await frontier.add([Visit(Url("http://a.example/"))])
@@ -172,21 +170,21 @@ async def test_a_state_whose_id_is_still_in_the_log_is_ours(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "/", "missing/"])
-async def test_a_folder_is_no_state(tmp_path: Path, name: str) -> None:
+async def test_folder_is_refused_as_state(tmp_path: Path, name: str) -> None:
     for read_only in (False, True):
         with pytest.raises(FrontierError, match="is a folder: name a file with --state"):
             SqliteFrontier(f"{tmp_path}/{name}" if name else str(tmp_path), read_only=read_only)
     assert list(tmp_path.parent.glob(tmp_path.name + "*")) == [tmp_path]
 
 
-async def test_what_is_no_regular_file_is_no_state(path: Path) -> None:
+async def test_special_file_is_refused_as_state(path: Path) -> None:
     os.mkfifo(path)
     for state in (path, Path("/dev/null")):
         with pytest.raises(FrontierError, match="is not a regular file"):
             SqliteFrontier(str(state))
 
 
-async def test_a_state_of_a_newer_program_asks_for_an_upgrade(path: Path) -> None:
+async def test_state_of_newer_version_asks_for_upgrade(path: Path) -> None:
     await SqliteFrontier(str(path)).close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
@@ -195,10 +193,10 @@ async def test_a_state_of_a_newer_program_asks_for_an_upgrade(path: Path) -> Non
     assert "--fresh" not in str(newer.value)
 
 
-# -- where nothing can be written -----------------------------------------------------------------------------
+# -- on a read-only file system -----------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[2]
-# As root, without the right to write where the mode of a file forbids it (capabilities(7): CAP_DAC_OVERRIDE).
+# Drops CAP_DAC_OVERRIDE (capabilities(7)), so that file modes bind root, too.
 AS_ANY_USER = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 URL = "http://a.example/"
 
@@ -215,7 +213,7 @@ async def closed(path: Path) -> None:
 
 
 async def with_all_in_the_log(path: Path) -> None:
-    """As a killed run leaves it."""
+    """A state as a killed run leaves it."""
     living = path.with_name("living.db")
     frontier = await a_state(living)
     for suffix in ("", "-wal"):
@@ -233,7 +231,7 @@ async def of_version_4(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [closed, with_all_in_the_log, of_version_4])
-async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: Any) -> None:
+async def test_state_is_readable_on_read_only_file_system(path: Path, make: Any) -> None:
     await make(path)
     for file in path.parent.iterdir():
         file.chmod(0o444)
@@ -258,16 +256,16 @@ async def test_a_state_is_read_where_nothing_can_be_written(path: Path, make: An
 
 
 @pytest.mark.anyio
-async def test_to_read_what_a_killed_crawl_left_writes_nothing(path: Path, tmp_path: Path) -> None:
+async def test_reading_state_of_killed_crawl_writes_nothing(path: Path, tmp_path: Path) -> None:
     crawl = SqliteFrontier(str(path))
     await crawl.begin("settings")
     await crawl.add([Visit(Url("http://a.example/"))])
     left = tmp_path / "state.db"
-    for end in ("", "-wal"):  # as it stands on the disk when the crawl is killed
+    for end in ("", "-wal"):  # the files on disk when the crawl is killed
         shutil.copy(f"{path}{end}", f"{left}{end}")
     before = [Path(f"{left}{end}").read_bytes() for end in ("", "-wal")]
-    assert before[1], "what was committed last is in the log"
-    for state in (left, path):  # and of a crawl at work
+    assert before[1], "the last commits are in the log"
+    for state in (left, path):  # a killed and a running crawl
         reader = SqliteFrontier(str(state), read_only=True)
         assert (await reader.balance()).open == 1
         await reader.close()

@@ -1,4 +1,4 @@
-"""The documented views: their columns, and the questions of docs/state.md, asked of a crawled site."""
+"""The documented views: their columns, and the queries of docs/state.md over a crawled site."""
 
 import re
 import sqlite3
@@ -27,7 +27,7 @@ def documented(view: str) -> set[str]:
     }
 
 
-async def test_the_questions_of_the_document_are_answered(tmp_path: Path) -> None:
+async def test_queries_of_state_document_return_rows(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     origin = await crawled(demo_site(), str(path), tmp_path / "out")
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:

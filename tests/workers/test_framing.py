@@ -1,4 +1,4 @@
-"""Messages on a stream: whole however the bytes come, and never longer than allowed."""
+"""Message framing: messages are reassembled from any fragments, and never exceed the limit."""
 
 import io
 
@@ -16,27 +16,27 @@ def framed(messages: list[bytes]) -> bytes:
 
 
 @given(MESSAGES, st.integers(1, 20))
-def test_messages_come_whole_however_they_are_cut(messages: list[bytes], step: int) -> None:
+def test_messages_are_reassembled_from_any_fragments(messages: list[bytes], step: int) -> None:
     data, frames = framed(messages), Frames(50)
     pieces = [data[at : at + step] for at in range(0, len(data), step)]
     assert [message for piece in pieces for message in frames.feed(piece)] == messages
 
 
 @given(MESSAGES)
-def test_who_blocks_reads_the_same(messages: list[bytes]) -> None:
+def test_blocking_read_returns_same_messages(messages: list[bytes]) -> None:
     source = io.BytesIO(framed(messages))
     assert [read(source) for _ in messages] == messages
     assert read(source) is None
 
 
-def test_a_message_that_breaks_off_is_none() -> None:
+def test_truncated_message_is_none() -> None:
     whole = framed([b"abc"])
     for end in range(len(whole)):
         assert read(io.BytesIO(whole[:end])) is None
         assert Frames(3).feed(whole[:end]) == []
 
 
-def test_a_message_that_is_too_long_is_refused_before_it_comes() -> None:
+def test_too_long_message_is_refused_by_its_length() -> None:
     assert Frames(3).feed(framed([b"abc"])) == [b"abc"]
     with pytest.raises(ValueError, match="too long"):
         Frames(3).feed(framed([b"abcd"])[:SIZE])

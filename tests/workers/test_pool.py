@@ -1,4 +1,4 @@
-"""Worker processes: the same crawl by more hands, and no page or worker that takes others with it."""
+"""Worker processes: the crawl is the same as without them, and a failing page or worker affects no other."""
 
 import json
 import os
@@ -71,14 +71,14 @@ OUTCOMES: list[Outcome] = [
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 @pytest.mark.parametrize("truncated", [False, True])
-def test_what_a_visit_brought_is_the_same_at_home(outcome: Outcome, truncated: bool) -> None:
+def test_seen_round_trips_through_messages(outcome: Outcome, truncated: bool) -> None:
     links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/%C3%A4"), nofollow=True))
     seen = Seen(Verdict(outcome, FACTS, links, named=(links[0].url,)), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
     assert messages.read(json.loads(json.dumps(messages.written(seen))), lease) == seen
 
 
-def test_a_page_that_did_not_change_is_told_by_its_lease() -> None:
+def test_unchanged_page_is_restored_from_its_lease() -> None:
     lease = Lease(7, 8, Visit(URL, 3, None, 2), 2, prior=Prior(Unlisted(Why.NOINDEX), FACTS))
     there = messages.read_lease(json.loads(json.dumps(messages.written_lease(lease))))
     assert there.prior is not None
@@ -111,12 +111,12 @@ def test_a_page_that_did_not_change_is_told_by_its_lease() -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_none_of_us_wrote_is_refused(said: Any) -> None:
+def test_malformed_message_is_refused(said: Any) -> None:
     with pytest.raises(messages.NONSENSE):
         messages.read(said, Lease(1, 1, Visit(URL)))
 
 
-def test_settings_come_through_as_they_are() -> None:
+def test_settings_round_trip_through_json() -> None:
     from dataclasses import asdict  # noqa: PLC0415 - of this test only
 
     chosen = settings("http://x.example", Path("/x"), header=("a: b",), max_depth=3, processes=2)
@@ -126,8 +126,8 @@ def test_settings_come_through_as_they_are() -> None:
 # -- workers that misbehave ------------------------------------------------------------------------------
 
 
-class Nobody:
-    """Home, where nothing is paced."""
+class Unpaced:
+    """A coordinator that paces nothing and records all calls."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, object]] = []
@@ -144,10 +144,14 @@ class Nobody:
         self.said.append(("turn", f"{origin} {at}"))
 
 
-def team(
-    tmp_path: Path, body: str, size: int = 2, home: Nobody | None = None, stuck: float = 60.0
+def pool_of(
+    tmp_path: Path, body: str, size: int = 2, main: Unpaced | None = None, stuck: float = 60.0
 ) -> WorkerPool:
-    """`body` sees `number` and `url` of a visit, `say(message)` and `seen(number)`; each start leaves a mark in a file."""
+    """A pool of workers that run `body` for each visit.
+
+    `body` may use `number` and `url` of the visit, `say(message)` and `seen(number)`; each start of a worker is
+    recorded in the file `starts`.
+    """
     file = tmp_path / "worker.py"
     file.write_text(
         f"""
@@ -158,18 +162,18 @@ with (folder / "starts").open("a") as starts:
 stream = socket.socket(fileno=0).makefile("rwb")
 def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
 def say(message): send(json.dumps(message).encode())
-def hear(): return stream.read(int.from_bytes(stream.read(4)))
+def receive(): return stream.read(int.from_bytes(stream.read(4)))
 def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], [], False]])
-hear()
+receive()
 say(["ready"])
-while message := hear():
+while message := receive():
     what, *rest = json.loads(message)
     if what != "visit": continue
     number, (url, *_) = rest
     {body}
 """
     )
-    at = home or Nobody()
+    at = main or Unpaced()
     parts = Coordinator(
         at,
         at.turn,
@@ -184,15 +188,15 @@ def lease(path: str) -> Lease:
     return Lease(1, 1, Visit(Url(URL + path)))
 
 
-async def visit_all(team: WorkerPool, *paths: str) -> dict[str, Outcome]:
+async def visit_all(pool: WorkerPool, *paths: str) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
 
     async def go(path: str) -> None:
-        seen = await team.visit(lease(path))
+        seen = await pool.visit(lease(path))
         assert isinstance(seen, Seen)
         outcomes[path] = seen.verdict.outcome
 
-    async with team.running(), anyio.create_task_group() as tasks:
+    async with pool.running(), anyio.create_task_group() as tasks:
         for path in paths:
             tasks.start_soon(go, path)
     return outcomes
@@ -200,67 +204,69 @@ async def visit_all(team: WorkerPool, *paths: str) -> dict[str, Outcome]:
 
 BAD = {
     "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else seen(number)",
-    "sticks": "time.sleep(60) if 'bad' in url else seen(number)",
-    "talks nonsense": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
-    "goes deep": "send(b'[' * 200000) if 'bad' in url else seen(number)",
-    "hands back what it is to do": "say(['unvisited', number]) if 'bad' in url else seen(number)",
-    "says NaN": "send(b'[\"throttled\",NaN]') if 'bad' in url else seen(number)",
-    "says a number without end": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else seen(number)",
-    "says half a character": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
-    "lists too much": f"say(['seen', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else seen(number)",
-    "says nothing at length": "send(b'[' * 9000000) if 'bad' in url else seen(number)",
-    "announces what does not come": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else seen(number)",
-    "is no JSON": "send(b'what?') if 'bad' in url else seen(number)",
+    "hangs": "time.sleep(60) if 'bad' in url else seen(number)",
+    "sends an invalid outcome": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
+    "sends deeply nested JSON": "send(b'[' * 200000) if 'bad' in url else seen(number)",
+    "hands back its lease": "say(['unvisited', number]) if 'bad' in url else seen(number)",
+    "sends NaN": "send(b'[\"throttled\",NaN]') if 'bad' in url else seen(number)",
+    "sends an infinite number": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else seen(number)",
+    "sends a lone surrogate": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
+    "sends too many links": f"say(['seen', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else seen(number)",
+    "sends a too long message": "send(b'[' * 9000000) if 'bad' in url else seen(number)",
+    "announces a message that never comes": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else seen(number)",
+    "sends no JSON": "send(b'what?') if 'bad' in url else seen(number)",
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
-async def test_a_page_that_workers_die_on_fails_alone_after_three(tmp_path: Path, kind: str) -> None:
-    stuck = 0.2 if kind == "sticks" else 60.0
+async def test_page_that_kills_three_workers_fails_alone(tmp_path: Path, kind: str) -> None:
+    stuck = 0.2 if kind == "hangs" else 60.0
     paths = [f"good{number}" for number in range(20)]
-    outcomes = await visit_all(team(tmp_path, BAD[kind], stuck=stuck), *paths[:10], "bad", *paths[10:])
+    outcomes = await visit_all(pool_of(tmp_path, BAD[kind], stuck=stuck), *paths[:10], "bad", *paths[10:])
     assert outcomes.pop("bad") == Failed(Cause.CRASHED, "3 worker processes died on it")
     assert outcomes == dict.fromkeys(paths, Listed())
-    # Two at first, one for that which died, and two more that saw the page alone.
+    # Two at first, one replacement, and two more that got the page alone.
     assert len((tmp_path / "starts").read_text()) == 5
 
 
-async def test_pages_that_are_visited_alone_take_from_the_requests_in_flight(tmp_path: Path) -> None:
-    both = team(tmp_path, BAD["dies"])
+async def test_pages_visited_alone_count_towards_concurrency(tmp_path: Path) -> None:
+    both = pool_of(tmp_path, BAD["dies"])
     async with both.running():
         assert [worker.share for worker in both._all()] == [8, 8]
         await both.visit(lease("bad"))
-        assert sum(worker.share for worker in both._workers) == 15, "and one for what is visited alone"
+        assert sum(worker.share for worker in both._workers) == 15, (
+            "one request is reserved for the page visited alone"
+        )
         await both.visit(lease("bad"))
-        assert sum(worker.share for worker in both._workers) == 15, "once"
+        assert sum(worker.share for worker in both._workers) == 15, "reserved once"
 
 
-async def test_a_page_that_a_worker_died_on_is_not_asked_for_again_once_the_crawl_ends(
+async def test_page_of_dead_worker_is_not_retried_while_crawl_ends(
     tmp_path: Path,
 ) -> None:
-    home = Nobody()
-    both = team(tmp_path, BAD["dies"], home=home)
+    main = Unpaced()
+    both = pool_of(tmp_path, BAD["dies"], main=main)
     async with both.running():
-        home.ended.set()
+        main.ended.set()
         assert await both.visit(lease("bad")) == Unvisited(lease("bad"), WhyUnvisited.ENDING)
-    assert len((tmp_path / "starts").read_text()) == 3, "two, and one for that which died"
+    assert len((tmp_path / "starts").read_text()) == 3, "two, and one replacement"
 
 
-async def test_workers_that_end_as_they_start_are_no_endless_work(tmp_path: Path) -> None:
+async def test_workers_that_exit_at_once_raise_config_error(tmp_path: Path) -> None:
     file = tmp_path / "worker.py"
     file.write_text("raise SystemExit")
-    at = Nobody()
-    home = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+    at = Unpaced()
+    coordinator = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
     with pytest.raises(ConfigError, match="--processes"):
-        async with WorkerPool(Settings(), 2, home, command=[sys.executable, str(file)]).running():
+        async with WorkerPool(Settings(), 2, coordinator, command=[sys.executable, str(file)]).running():
             await anyio.sleep(60)
 
 
-async def test_a_worker_that_is_gone_before_its_first_message_is_replaced(
+async def test_worker_that_dies_before_first_message_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends between its start and the settings that it is sent: that pipe is broken."""
-    both, sent = team(tmp_path, BAD["dies"]), Channel.send
+    """It exits before the settings are sent to it, so the socket is closed."""
+    both, sent = pool_of(tmp_path, BAD["dies"]), Channel.send
     broken: list[Channel] = []
 
     async def send(channel: Channel, message: bytes) -> None:
@@ -274,21 +280,21 @@ async def test_a_worker_that_is_gone_before_its_first_message_is_replaced(
     assert broken
 
 
-async def test_no_process_at_all_is_one_sentence(tmp_path: Path) -> None:
-    at = Nobody()
-    home = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+async def test_missing_executable_raises_config_error(tmp_path: Path) -> None:
+    at = Unpaced()
+    coordinator = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
     with pytest.raises(ConfigError, match=r"No such file.*--processes 1"):
-        async with WorkerPool(Settings(), 2, home, command=[str(tmp_path / "nothing")]).running():
+        async with WorkerPool(Settings(), 2, coordinator, command=[str(tmp_path / "nothing")]).running():
             pass
 
 
-async def test_a_worker_cannot_slow_a_host_that_it_has_no_page_of(tmp_path: Path) -> None:
-    home = Nobody()
+async def test_worker_cannot_throttle_host_it_has_no_lease_for(tmp_path: Path) -> None:
+    main = Unpaced()
     body = (
         "(say(['slow', 'http://other.example', 5]), say(['slot', 1, 'http://other.example']), seen(number))"
     )
-    assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
-    assert home.said == []
+    assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
+    assert main.said == []
 
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -300,11 +306,11 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.sampled_from(OUTCOMES), st.data())
-def test_what_a_worker_says_wrong_is_refused_or_does_no_harm(outcome: Outcome, data: st.DataObject) -> None:
+def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: st.DataObject) -> None:
     links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/b"), nofollow=True))
     said = json.loads(json.dumps(messages.written(Seen(Verdict(outcome, FACTS, links)))))
     place = said
-    while isinstance(place, list) and place:  # somewhere in it stands something else
+    while isinstance(place, list) and place:  # replace a random value in it
         at = data.draw(st.integers(0, len(place) - 1))
         if not isinstance(place[at], list) or not place[at] or data.draw(st.booleans()):
             place[at] = data.draw(VALUES)
@@ -341,24 +347,24 @@ def test_what_a_worker_says_wrong_is_refused_or_does_no_harm(outcome: Outcome, d
         b"1" * 5_000,
     ],
 )
-def test_what_no_database_could_hold_is_no_json(said: bytes) -> None:
+def test_json_that_cannot_be_stored_is_refused(said: bytes) -> None:
     with pytest.raises((ValueError, RecursionError)):
         strict_json.loads(said)
 
 
-def test_what_python_writes_is_read() -> None:
+def test_json_written_by_python_is_accepted() -> None:
     value = ["ä😀\x00", 1.5, -0.0, 10**20, None, True, {"a": ["\\ud800"]}]
     assert strict_json.loads(json.dumps(value).encode()) == value
 
 
-async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) -> None:
-    home = Nobody()
+async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> None:
+    main = Unpaced()
     body = (
         "(say(['slow', 'http://x.example', 5]), say(['throttled', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
-        " json.loads(hear()) == ['slot', 9] and seen(number))"
+        " json.loads(receive()) == ['slot', 9] and seen(number))"
     )
-    assert await visit_all(team(tmp_path, body, 1, home), "a") == {"a": Listed()}
-    assert sorted(home.said, key=repr) == [
+    assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
+    assert sorted(main.said, key=repr) == [
         ("session", "sid"),
         ("slot", "http://x.example"),
         ("slow", "http://x.example 5.0"),
@@ -367,14 +373,16 @@ async def test_workers_ask_home_for_slots_and_tell_it_of_strain(tmp_path: Path) 
     ]
 
 
-async def test_a_host_that_had_enough_of_one_worker_is_left_alone_by_the_others(tmp_path: Path) -> None:
-    home = Nobody()
-    tells = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
-    hears = "(folder / 'waits').touch(), json.loads(hear()) == ['slow', 'http://x.example', 5] or sys.exit()"
-    body = f"({tells}) if 'tells' in url else ({hears}); seen(number)"
-    both = {"tells": Listed(), "hears": Listed()}
-    assert await visit_all(team(tmp_path, body, 2, home), *both) == both
-    assert home.said == [("slow", "http://x.example 5.0")]
+async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> None:
+    main = Unpaced()
+    reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
+    receives = (
+        "(folder / 'waits').touch(), json.loads(receive()) == ['slow', 'http://x.example', 5] or sys.exit()"
+    )
+    body = f"({reports}) if 'reports' in url else ({receives}); seen(number)"
+    both = {"reports": Listed(), "receives": Listed()}
+    assert await visit_all(pool_of(tmp_path, body, 2, main), *both) == both
+    assert main.said == [("slow", "http://x.example 5.0")]
 
 
 # -- whole crawls ----------------------------------------------------------------------------------------
@@ -391,7 +399,7 @@ def branching() -> Iterator[Origin]:
         yield here
 
 
-async def test_more_processes_write_the_same_bytes(branching: Origin, tmp_path: Path) -> None:
+async def test_output_does_not_depend_on_number_of_processes(branching: Origin, tmp_path: Path) -> None:
     written = []
     for count in (1, 2, 5):
         result = await crawl(branching, tmp_path / str(count), processes=count)
@@ -400,7 +408,7 @@ async def test_more_processes_write_the_same_bytes(branching: Origin, tmp_path: 
     assert written[0] == written[1] == written[2]
 
 
-async def test_limits_stay_exact(branching: Origin, tmp_path: Path) -> None:
+async def test_max_pages_is_exact_with_workers(branching: Origin, tmp_path: Path) -> None:
     result = await crawl(branching, tmp_path, processes=3, max_pages=50, allow_partial=True)
     assert result.ending is Ending.LIMIT
     assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
@@ -412,7 +420,7 @@ async def until(what: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_nothing_new_is_asked_for_once_the_crawl_ends(tmp_path: Path) -> None:
+async def test_no_new_requests_after_stop(tmp_path: Path) -> None:
     here, go_on = Origin("stopped", "127.0.31.4"), threading.Event()
 
     def late(talk: Talk) -> None:
@@ -434,21 +442,21 @@ async def test_nothing_new_is_asked_for_once_the_crawl_ends(tmp_path: Path) -> N
             go_on.set()
         assert job.ending is Ending.STOPPED
         assert job.stats.exchanges == 1 + 4
-        assert len(here.log) == 2 + 4, "robots.txt, the start, and what was in flight"
-        assert judge(here, await crawl(here, tmp_path, **chosen)) == [], "the rest is asked for later, once"
+        assert len(here.log) == 2 + 4, "robots.txt, the start page, and the requests in flight"
+        assert judge(here, await crawl(here, tmp_path, **chosen)) == [], "the rest is requested later, once"
 
 
 @pytest.mark.parametrize(
     ("concurrency", "size", "expected"),
     [(16, 2, [8, 8]), (16, 5, [4, 3, 3, 3, 3]), (16, 50, [2] * 8), (5, 2, [3, 2]), (3, 3, [3]), (1, 8, [1])],
 )
-def test_workers_share_the_requests_in_flight(concurrency: int, size: int, expected: list[int]) -> None:
+def test_concurrency_is_divided_among_workers(concurrency: int, size: int, expected: list[int]) -> None:
     assert shares(concurrency, size) == expected
     assert sum(expected) == concurrency
 
 
 @pytest.mark.parametrize(("concurrency", "processes"), [(1, 2), (3, 3), (5, 2)])
-async def test_no_more_is_in_flight_than_without_workers(
+async def test_concurrency_limit_holds_across_workers(
     concurrency: int, processes: int, tmp_path: Path
 ) -> None:
     here = Origin("busy", "127.0.31.2")
@@ -463,11 +471,13 @@ async def test_no_more_is_in_flight_than_without_workers(
     assert max(asked.in_flight for asked in here.log) == concurrency
 
 
-async def test_a_pace_is_kept_when_answers_are_late(tmp_path: Path, turns: list[float]) -> None:
+async def test_rate_is_kept_with_late_responses(tmp_path: Path, turns: list[float]) -> None:
     here = Origin("late", "127.0.31.3")
 
     def late(talk: Talk) -> None:
-        talk.hold(0.15 if int(talk.asked.path[1:]) < 8 else 0.0)  # then what has waited could go at once
+        talk.hold(
+            0.15 if int(talk.asked.path[1:]) < 8 else 0.0
+        )  # afterwards all delayed requests could be sent at once
         talk.say(http(page(text=talk.asked.path)))
 
     for number in range(24):
@@ -478,7 +488,7 @@ async def test_a_pace_is_kept_when_answers_are_late(tmp_path: Path, turns: list[
     assert closest(turns) >= 0.9 * 0.02
 
 
-async def test_further_tries_and_a_second_run_are_as_without_workers(tmp_path: Path) -> None:
+async def test_retries_and_second_run_work_with_workers(tmp_path: Path) -> None:
     await check(sites.statuses(), tmp_path, processes=2)
     here = sites.dates()
     with serving(here):
@@ -489,14 +499,14 @@ async def test_further_tries_and_a_second_run_are_as_without_workers(tmp_path: P
     assert runs[0].dates == runs[1].dates
 
 
-async def test_no_process_is_left(branching: Origin, tmp_path: Path) -> None:
+async def test_worker_processes_exit_with_crawl(branching: Origin, tmp_path: Path) -> None:
     chosen = settings(
         f"http://{branching.address}:{branching.port}", tmp_path, processes=2, allow_address=("127.0.0.0/8",)
     )
     async with open_job(chosen) as job:
         assert isinstance(job.visitor, WorkerPool)
         processes = [worker.child.process for worker in job.visitor._workers]
-    assert [process.returncode for process in processes] == [0, 0], "they ended by themselves"
+    assert [process.returncode for process in processes] == [0, 0], "they exited normally"
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)

@@ -31,7 +31,10 @@ STALLING = {
 
 
 def script(tmp_path: Path, body: str) -> list[str]:
-    """A child that misbehaves: `body` sees `question`, `body`, `say(bytes)` and a folder."""
+    """The command of a child that runs `body` for each page.
+
+    `body` may use `question`, `body`, `say(bytes)` and `folder`; each start is recorded in the file `starts`.
+    """
     file = tmp_path / "child.py"
     file.write_text(
         f"""
@@ -51,7 +54,7 @@ while size := stream.read(4):
     return [sys.executable, str(file)]
 
 
-async def test_a_page_reads_the_same_apart_as_here() -> None:
+async def test_sandboxed_parse_equals_direct_parse() -> None:
     body = "<base href='/b/'><a href=x>ö</a><a href=y rel=nofollow><meta name=robots content=noindex>"
     body += (
         "<meta http-equiv=refresh content='3;url=z'><meta property=article:modified_time content=2024-01-02>"
@@ -63,7 +66,7 @@ async def test_a_page_reads_the_same_apart_as_here() -> None:
 
 
 @pytest.mark.parametrize("kind", STALLING)
-async def test_a_page_that_stalls_the_parser_is_let_go_and_nothing_waits_for_it(kind: str) -> None:
+async def test_stalled_parse_times_out_without_blocking_event_loop(kind: str) -> None:
     pulse: list[float] = []
 
     async def beat() -> None:
@@ -79,10 +82,10 @@ async def test_a_page_that_stalls_the_parser_is_let_go_and_nothing_waits_for_it(
     assert stuck == Broken(Cause.PARSE, "the parser did not finish within 1 s")
     assert isinstance(good, Page)
     assert good.followed == ("x",)
-    assert len(pulse) >= 3, "the event loop stood still"
+    assert len(pulse) >= 3, "the event loop was blocked"
 
 
-async def test_the_more_pages_get_stuck_the_sooner_they_are_let_go(tmp_path: Path) -> None:
+async def test_deadline_shrinks_with_each_stalled_page(tmp_path: Path) -> None:
     command = script(tmp_path, "os.kill(os.getpid(), signal.SIGXCPU)")
     apart = Sandbox(command, deadline=3.0)
     async with apart.running():
@@ -94,9 +97,7 @@ async def test_the_more_pages_get_stuck_the_sooner_they_are_let_go(tmp_path: Pat
     ]
 
 
-async def test_a_child_that_only_waits_is_ended_by_the_clock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_child_is_killed_at_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "BUSY", 1.0)
     async with Sandbox(script(tmp_path, "time.sleep(600)"), deadline=1.0).running() as apart:
         said = await apart.read(PageSource(b"", URL))
@@ -104,8 +105,8 @@ async def test_a_child_that_only_waits_is_ended_by_the_clock(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no processor time")
-async def test_a_page_may_take_its_processor_time_however_late_it_comes(tmp_path: Path) -> None:
-    """A machine that is busy with other things, played by a child that waits before it answers."""
+async def test_cpu_time_limit_does_not_count_waiting(tmp_path: Path) -> None:
+    """On a busy machine: the child waits before it answers."""
     page = json.dumps(Page(URL)._asdict())
     async with Sandbox(
         script(tmp_path, f"time.sleep(2); say({page.encode()!r})"), deadline=1.0
@@ -113,7 +114,7 @@ async def test_a_page_may_take_its_processor_time_however_late_it_comes(tmp_path
         assert await apart.read(PageSource(b"", URL)) == Page(URL)
 
 
-async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path) -> None:
+async def test_page_that_crashes_parser_is_tried_three_times(tmp_path: Path) -> None:
     apart = Sandbox(script(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)"))
     async with apart.running():
         assert await apart.read(PageSource(b"x" * 1_000_000, URL)) == Broken(
@@ -122,7 +123,7 @@ async def test_a_page_that_kills_the_parser_is_tried_three_times(tmp_path: Path)
     assert (tmp_path / "starts").read_text() == "xxx"
 
 
-async def test_one_child_reads_large_pages_and_small_ones(tmp_path: Path) -> None:
+async def test_one_child_parses_large_and_small_pages(tmp_path: Path) -> None:
     page = json.dumps(Page(URL)._asdict())
     apart = Sandbox(script(tmp_path, f"say({page.encode()!r})"))
     async with apart.running():
@@ -132,9 +133,9 @@ async def test_one_child_reads_large_pages_and_small_ones(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(
-    platform.libc_ver()[0] != "glibc", reason="only glibc hands memory back when it is asked to"
+    platform.libc_ver()[0] != "glibc", reason="only glibc returns memory on request (malloc_trim)"
 )
-async def test_a_large_page_leaves_no_memory_behind() -> None:
+async def test_memory_of_large_page_is_returned() -> None:
     def held(apart: Sandbox) -> int:
         pages = Path(f"/proc/{apart._free[0].process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -143,11 +144,11 @@ async def test_a_large_page_leaves_no_memory_behind() -> None:
         await apart.read(PageSource(b"<p>x", URL))
         before = held(apart)
         await apart.read(PageSource(b"<p>some text" * (LARGE // 10), URL))
-        await apart.read(PageSource(b"<p>x", URL))  # it has given back what it could before it reads on
+        await apart.read(PageSource(b"<p>x", URL))  # memory is returned before the next page is parsed
         assert held(apart) < before + 20_000_000
 
 
-async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+async def test_single_parser_crash_is_retried(tmp_path: Path) -> None:
     page = json.dumps(Page(URL, ("x",))._asdict())
     once = (
         "(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); "
@@ -168,7 +169,7 @@ async def test_a_parser_that_dies_once_costs_nothing(tmp_path: Path) -> None:
         'say(b\'{"base": 1, "followed": 3}\')',
     ],
 )
-async def test_a_child_that_lost_its_mind_is_not_believed(said: str, tmp_path: Path) -> None:
+async def test_malformed_child_message_counts_as_crash(said: str, tmp_path: Path) -> None:
     apart = Sandbox(script(tmp_path, said))
     async with apart.running():
         assert await apart.read(PageSource(b"", URL)) == Broken(
@@ -176,7 +177,7 @@ async def test_a_child_that_lost_its_mind_is_not_believed(said: str, tmp_path: P
         )
 
 
-async def test_without_a_process_the_page_fails_and_not_the_crawl(tmp_path: Path) -> None:
+async def test_missing_executable_fails_the_page_only(tmp_path: Path) -> None:
     async with Sandbox([str(tmp_path / "nothing")]).running() as apart:
         said = await apart.read(PageSource(b"", URL))
     assert isinstance(said, Broken)
@@ -184,7 +185,7 @@ async def test_without_a_process_the_page_fails_and_not_the_crawl(tmp_path: Path
     assert "No such file" in said.detail
 
 
-async def test_no_child_is_left_behind(tmp_path: Path) -> None:
+async def test_child_is_killed_on_cancellation(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     command = script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(60)")
     async with Sandbox(command, deadline=300.0).running() as apart, anyio.create_task_group() as tasks:
@@ -196,7 +197,7 @@ async def test_no_child_is_left_behind(tmp_path: Path) -> None:
         os.kill(int(pid.read_text()), 0)
 
 
-async def test_memory_that_runs_out_is_a_page_that_failed() -> None:
+async def test_out_of_memory_in_parser_fails_the_page() -> None:
     page = PageSource(b"<p>text" * 1_000_000, URL)
     async with Sandbox(python("crawler.workers.sandbox_child:serve", memory=128 << 20)).running() as apart:
         said = await apart.read(page)
@@ -204,8 +205,8 @@ async def test_memory_that_runs_out_is_a_page_that_failed() -> None:
     assert said.cause is Cause.CRASHED or said.detail.startswith("the parser failed")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc what is open")
-async def test_a_child_sees_no_secret_and_no_open_file_of_ours(
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc for open files")
+async def test_child_inherits_no_secrets_or_open_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SITEMAP_CRAWLER_HEADER", "Authorization: secret")
@@ -235,12 +236,12 @@ NAMES = [b"%c" % code for code in range(ord("a"), ord("z") + 1)]
     ],
     ids=["formatting", "quoted", "odd quotes", "odd values", "merged"],
 )  # fmt: skip
-def test_attributes_that_are_compared_with_each_other_are_risky(body: bytes) -> None:
+def test_many_distinct_attributes_are_risky(body: bytes) -> None:
     assert len(body) < PLAIN_BYTES
     assert PageSource(body, URL).is_risky
 
 
-def test_a_page_with_icons_scripts_and_long_text_is_not() -> None:
+def test_page_with_icons_scripts_and_long_text_is_not_risky() -> None:
     icons = (
         b"<p>Some words of text <i class='fa fa-x fa-fw' aria-hidden=true></i> and <b class=x>more</b> words "
         * 45
