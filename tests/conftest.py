@@ -1,4 +1,4 @@
-"""What every test starts from: an empty environment, a fresh log, and what `not slow` leaves out."""
+"""What every test starts from: an empty environment, a fresh log, what `not slow` leaves out, and the slow tests first."""
 
 import logging
 import os
@@ -21,11 +21,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the selection by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs on asyncio is run on trio, too, but not by `./dev test --quick`."""
+    """What runs on asyncio is run on trio, too, but not by `./dev test --quick`. Slow tests are handed out first.
+
+    In the same order in each test process: pytest-xdist compares them.
+    """
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec and callspec.params.get("anyio_backend") == "trio":
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.ports import Rows
-from crawler.settings.sections import Output, Pace, Scope, Settings, State
+from crawler.settings.sections import Http, Output, Pace, Scope, Settings, State
 
 pytestmark = pytest.mark.anyio
 
@@ -23,6 +23,7 @@ async def crawled(site: Site, path: str, folder: Path, max_pages: int | None = N
         settings = Settings(
             scope=Scope(start=(origin + "/",), max_pages=max_pages),
             pace=Pace(rate=0),
+            http=Http(retries=0),
             output=Output(output=str(folder)),
             state=State(state=path),
         )

@@ -16,7 +16,7 @@ from crawler.model.run import SessionEnd
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from crawler.settings.sections import Output, Pace, Scope, Settings, State
+from crawler.settings.sections import Http, Output, Pace, Scope, Settings, State
 
 pytestmark = pytest.mark.anyio
 
@@ -109,6 +109,7 @@ async def test_job_reports_its_ending(limit: int | None, code: int, path: str, t
         settings = Settings(
             scope=Scope(start=(origin + "/",), max_pages=limit),
             pace=Pace(rate=0),
+            http=Http(retries=0),
             output=Output(output=str(tmp_path / "out"), publish_base="https://www.example.com"),
             state=State(state=path),
         )
