@@ -18,8 +18,8 @@ import httpx
 from selectolax.lexbor import LexborHTMLParser
 
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import nobody
-from crawler.fetch.pool import Place, Pool
+from crawler.fetch.connection import ignore_progress
+from crawler.fetch.pool import Destination, Pool
 from crawler.fetch.routes import Proxies
 from crawler.fetch.transport import PoolTransport
 from crawler.settings.sections import Http
@@ -30,7 +30,7 @@ HEADERS = {"user-agent": "floor", "accept-encoding": "gzip, deflate, br, zstd"}
 async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
     """URLs of pages read."""
     parts = urlsplit(start)
-    place = Place(parts.scheme, parts.hostname or "", parts.port or 80)
+    place = Destination(parts.scheme, parts.hostname or "", parts.port or 80)
     pool = Pool(AddressGuard(allowed=["127.0.0.1"]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
     transport = PoolTransport(pool, Proxies(Http()).place)
     seen, todo = {start}, [start]
@@ -49,7 +49,7 @@ async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
     async def straight(url: str) -> bytes:
         target = url[len(start) - 1 :]
         head = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nUser-Agent: floor\r\n\r\n"
-        answer = await pool.ask(place, head.encode(), 100_000_000, nobody)
+        answer = await pool.ask(place, head.encode(), 100_000_000, ignore_progress)
         pieces = []
         while piece := await answer.read():
             pieces.append(piece)

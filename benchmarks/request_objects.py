@@ -22,8 +22,8 @@ import synthetic
 
 from crawler.app.event_loop import run
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import nobody
-from crawler.fetch.pool import Place, Pool
+from crawler.fetch.connection import ignore_progress
+from crawler.fetch.pool import Destination, Pool
 from crawler.fetch.request_builder import RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Proxies, Trust
@@ -49,12 +49,12 @@ FIELDS = [
 def objects(builder: RequestBuilder, count: int) -> dict[str, float]:
     """Microseconds of CPU for each, on URLs of the made-up site."""
     links = [Url("https://www.example.com" + synthetic.path(number)) for number in range(count)]
-    request = builder.build(links[0], {}, LIMIT, nobody)
+    request = builder.build(links[0], {}, LIMIT, ignore_progress)
     response = httpx.Response(200, headers=FIELDS, stream=httpx.ByteStream(b""), request=request)
     return {
         "httpx.URL": per_call(lambda: [httpx.URL(url) and None for url in links], count),
         "httpx.Request, URL and headers included": per_call(
-            lambda: [builder.build(url, {}, LIMIT, nobody) and None for url in links], count
+            lambda: [builder.build(url, {}, LIMIT, ignore_progress) and None for url in links], count
         ),
         "httpx.Response": per_call(
             lambda: [
@@ -78,13 +78,13 @@ def per_call(work: Callable[[], Any], count: int, times: int = 7) -> float:
 
 def as_bytes(pool: Pool, identity: Identity) -> Callable[[Url], Awaitable[int]]:
     """An exchange without a type of httpx."""
-    place = Place("http", "localhost", PORT)
+    place = Destination("http", "localhost", PORT)
 
     async def ask(url: Url) -> int:
         lines = [f"GET {urls.target(url)} HTTP/1.1\r\nHost: {urls.netloc(url)}\r\n"]
         lines += [f"{name}: {value}\r\n" for name, value in identity.headers(url).items()]
         head = "".join([*lines, "\r\n"]).encode("latin-1", "replace")
-        answer = await pool.ask(place, head, LIMIT, nobody)
+        answer = await pool.ask(place, head, LIMIT, ignore_progress)
         size = len([(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.fields])
         while piece := await answer.read():
             size += len(piece)
@@ -99,7 +99,7 @@ def through_httpx(pool: Pool, builder: RequestBuilder) -> Callable[[Url], Awaita
     transport = PoolTransport(pool, Proxies(Http()).place)
 
     async def ask(url: Url) -> int:
-        response = await transport.handle_async_request(builder.build(url, {}, LIMIT, nobody))
+        response = await transport.handle_async_request(builder.build(url, {}, LIMIT, ignore_progress))
         size = len([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw])
         async for piece in response.stream:  # type: ignore[union-attr]  # ours is asynchronous
             size += len(piece)

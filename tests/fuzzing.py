@@ -7,7 +7,14 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from crawler.fetch.connection import Answer, BrokenAnswer, CutShort, TooMuchHead, TooMuchWire, Wire
+from crawler.fetch.connection import (
+    ConnectionLost,
+    HeadTooLarge,
+    IncomingResponse,
+    MalformedResponse,
+    ResponseTooLarge,
+    Wire,
+)
 from crawler.model.lease import Lease
 from crawler.model.reply import Headers, Reply, Response
 from crawler.model.visit import Visit
@@ -96,7 +103,7 @@ def page(data: bytes) -> None:
 
 
 def coding(data: bytes) -> None:
-    """No coding gives more than the limit, or raises what nobody expects."""
+    """No coding gives more than the limit, or raises an unexpected exception."""
     word = ["gzip", "deflate", "br", "zstd"][data[0] % 4] if data else "gzip"
     total = 0
     decoder = content_coding.decoder([word], 100_000)
@@ -126,13 +133,13 @@ def answer(data: bytes) -> None:
     wire = _Said(data)
 
     async def talk() -> None:
-        reply = Answer(wire, 100_000, lambda _, keeps: kept.append(keeps))
+        reply = IncomingResponse(wire, 100_000, lambda _, keeps: kept.append(keeps))
         try:
             await reply.begin()
             while await reply.read():
                 pass
             await reply.aclose()
-        except (BrokenAnswer, CutShort, TooMuchHead, TooMuchWire):
+        except (MalformedResponse, ConnectionLost, HeadTooLarge, ResponseTooLarge):
             reply.drop()
 
     _run(talk())

@@ -21,11 +21,11 @@ from crawler.model.settlement import Seen, Unvisited, WhyUnvisited
 from crawler.parse.url import origin
 from crawler.ports import Visitor
 from crawler.settings.sections import Settings, settings_of
-from crawler.workers import messages as letters
+from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
 
 
-class _Home:
+class _MainProcess:
     """A `ports.Pacer`, a `Turn` and two callbacks that use the main process over the channel.
 
     When a host is paused, only pages that were already sent to this worker have to wait here.
@@ -35,21 +35,21 @@ class _Home:
         self._channel, self._tasks = channel, tasks
         self._numbers = count()
         self._slots: dict[int, anyio.Event] = {}
-        self._told: set[str] = set()
-        self.patience = Politeness(time.time, anyio.sleep)
+        self._reported: set[str] = set()
+        self.politeness = Politeness(time.time, anyio.sleep)
 
     async def slot(self, origin: str) -> float:
         """Waits until the slot itself, as only the main process can keep requests of all workers apart. Returns 0."""
-        number, came = next(self._numbers), anyio.Event()
-        self._slots[number] = came
+        number, granted = next(self._numbers), anyio.Event()
+        self._slots[number] = granted
         try:
             await self._channel.send_json(["slot", number, origin])
-            await came.wait()
+            await granted.wait()
         finally:
             del self._slots[number]
         return 0.0
 
-    def came(self, number: int) -> None:
+    def grant(self, number: int) -> None:
         """Ends the wait for a slot."""
         if number in self._slots:
             self._slots[number].set()
@@ -59,7 +59,7 @@ class _Home:
 
     async def slow(self, origin: str, until: float) -> None:
         """Pauses a throttled host, here and in the main process."""
-        self.patience.slow(origin, until)
+        self.politeness.slow(origin, until)
         await self._channel.send_json(["slow", origin, until])
 
     def throttled(self, wait: float) -> None:
@@ -68,25 +68,25 @@ class _Home:
 
     def session(self, name: str, example: str) -> None:
         """Reports a session parameter to the main process, once per name: a page may have thousands."""
-        if name not in self._told:
-            self._told.add(name)
+        if name not in self._reported:
+            self._reported.add(name)
             self._tasks.start_soon(self._channel.send_json, ["session", name, example])
 
 
 async def _visit_all(
-    todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel, patience: Politeness
+    todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel, politeness: Politeness
 ) -> None:
     while True:
         try:
             number, said = todo.receive_nowait()
         except anyio.WouldBlock:
             number, said = await todo.receive()  # takes several times as long
-        lease = letters.read_lease(said)
-        await patience(origin(lease.visit.url), 0.0)
-        is_ending = patience.ended.is_set()
+        lease = codec.read_lease(said)
+        await politeness(origin(lease.visit.url), 0.0)
+        is_ending = politeness.ended.is_set()
         seen = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
         await channel.send_json(
-            ["seen", number, letters.written(seen)] if isinstance(seen, Seen) else ["unvisited", number]
+            ["seen", number, codec.written(seen)] if isinstance(seen, Seen) else ["unvisited", number]
         )
 
 
@@ -103,15 +103,15 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
     # Unbounded, as the main process limits how many leases it sends.
     give, todo = anyio.create_memory_object_stream[Any](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
-        home, base = _Home(channel, tasks), publish_base(settings, starts_of(settings))
+        parent, base = _MainProcess(channel, tasks), publish_base(settings, starts_of(settings))
         async with (
-            open_fetcher(settings) as plain,
+            open_fetcher(settings) as fetcher,
             open_visitor(
-                settings, plain, home, home.turn, home.throttled, home.session, base, children=1
-            ) as here,
+                settings, fetcher, parent, parent.turn, parent.throttled, parent.session, base, children=1
+            ) as visiting,
         ):
             for _ in range(settings.pace.concurrency):
-                tasks.start_soon(_visit_all, todo, here.visitor, channel, home.patience)
+                tasks.start_soon(_visit_all, todo, visiting.visitor, channel, parent.politeness)
             await channel.send_json(["ready"])
             messages = messages or await channel.receive_json()
             while messages:
@@ -120,16 +120,16 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
                         case ["visit", number, said]:
                             give.send_nowait((number, said))
                         case ["slot", number]:
-                            home.came(number)
+                            parent.grant(number)
                         case ["site", site] if base:
                             base.site = site
                         case ["slow", site, until]:
-                            home.patience.slow(site, until)
-                        case ["where"]:
-                            await channel.send_json(["here"])
+                            parent.politeness.slow(site, until)
+                        case ["ping"]:
+                            await channel.send_json(["pong"])
                         case ["end"]:
-                            home.patience.end()
-                if home.patience.ended.is_set():
+                            parent.politeness.end()
+                if parent.politeness.ended.is_set():
                     await _hand_back(todo, channel)
                 messages = await channel.receive_json()
             tasks.cancel_scope.cancel()

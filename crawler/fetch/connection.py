@@ -31,48 +31,50 @@ FRAMING: Final = frozenset(
 MAX_REASON: Final = 1_000  # bytes of a reason phrase that are kept
 DRAINED: Final = 65_536  # bytes of an unwanted body to read so that the connection can be reused
 DRAINING: Final = 1.0  # seconds to spend on that
-BREATH: Final = 16  # consecutive reads before yielding to other tasks
+READS_PER_YIELD: Final = 16  # consecutive reads before yielding to other tasks
 
 
-class BrokenAnswer(httpx.RemoteProtocolError):
+class MalformedResponse(httpx.RemoteProtocolError):
     """The received bytes are not valid HTTP."""
 
 
-class TooMuchHead(httpx.RemoteProtocolError):
+class HeadTooLarge(httpx.RemoteProtocolError):
     """The header section exceeds a limit, in bytes or in fields."""
 
 
-class TooMuchWire(httpx.ReadError):
+class ResponseTooLarge(httpx.ReadError):
     """A response exceeded its limit of bytes on the wire."""
 
 
-class CutShort(httpx.ReadError):
+class ConnectionLost(httpx.ReadError):
     """The connection ended in the middle of the response."""
 
 
-class ClosedEarly(CutShort):
+class ClosedEarly(ConnectionLost):
     """The connection ended before the first byte of the response, by FIN, RST or TLS close."""
 
 
-def nobody(_: int) -> None:
+def ignore_progress(_: int) -> None:
     """A callback that does nothing."""
 
 
 class Wire:
     """A non-blocking socket, with or without TLS, on any event loop that anyio supports."""
 
-    __slots__ = ("_readiness", "_reads", "_socket", "heard", "served")
+    __slots__ = ("_readiness", "_reads", "_socket", "on_progress", "served")
 
-    def __init__(self, connected: socket.socket, heard: Callable[[int], None] = nobody) -> None:
-        """`heard` is called after each transfer, with the number of bytes received."""
-        self._socket, self.heard, self._reads = connected, heard, 0
+    def __init__(
+        self, connected: socket.socket, on_progress: Callable[[int], None] = ignore_progress
+    ) -> None:
+        """`on_progress` is called after each transfer, with the number of bytes received."""
+        self._socket, self.on_progress, self._reads = connected, on_progress, 0
         self._readiness = readiness(connected.fileno())
         self.served = 0  # responses received so far
 
     async def read(self) -> bytes:
-        """Read at least one byte; empty at the end of the stream. Raises `CutShort`."""
+        """Read at least one byte; empty at the end of the stream. Raises `ConnectionLost`."""
         self._reads += 1
-        if self._reads % BREATH == 0:
+        if self._reads % READS_PER_YIELD == 0:
             await anyio.lowlevel.checkpoint()
         while True:
             try:
@@ -82,27 +84,27 @@ class Wire:
             except ssl.SSLWantWriteError:
                 await anyio.wait_writable(self._socket)
             except OSError as error:
-                raise CutShort(error.strerror or type(error).__name__) from error
+                raise ConnectionLost(error.strerror or type(error).__name__) from error
             else:
-                self.heard(len(data))
+                self.on_progress(len(data))
                 return data
 
     async def write(self, data: bytes) -> None:
-        """Send all of `data`, then wait until there is something to read. Raises `CutShort`."""
+        """Send all of `data`, then wait until there is something to read. Raises `ConnectionLost`."""
         while data:
             try:
                 data = data[self._socket.send(data) :]
-                self.heard(0)
+                self.on_progress(0)
             except (BlockingIOError, ssl.SSLWantWriteError):
                 await anyio.wait_writable(self._socket)
             except ssl.SSLWantReadError:
                 await self._readiness.wait()
             except OSError as error:
-                raise CutShort(error.strerror or type(error).__name__) from error
+                raise ConnectionLost(error.strerror or type(error).__name__) from error
         await self._readiness.wait()
 
     async def secure(self, context: ssl.SSLContext, name: str) -> "Wire":
-        """Start TLS, and verify the certificate for `name`. Raises `ssl.SSLError`, `CutShort`."""
+        """Start TLS, and verify the certificate for `name`. Raises `ssl.SSLError`, `ConnectionLost`."""
         wrapped = context.wrap_socket(self._socket, server_hostname=name, do_handshake_on_connect=False)
         self._socket = wrapped
         while True:
@@ -115,12 +117,12 @@ class Wire:
             except ssl.SSLError:
                 raise
             except OSError as error:
-                raise CutShort(error.strerror or type(error).__name__) from error
+                raise ConnectionLost(error.strerror or type(error).__name__) from error
             else:
-                self.heard(0)
+                self.on_progress(0)
                 return self
 
-    def is_quiet(self) -> bool:
+    def is_reusable(self) -> bool:
         """Whether the idle connection can be reused: it is open, and no unexpected bytes have arrived."""
         try:
             self._socket.recv(1)
@@ -136,24 +138,24 @@ class Wire:
         self._socket.close()
 
 
-class Answer(httpx.AsyncByteStream):
+class IncomingResponse(httpx.AsyncByteStream):
     """A response being received: `begin` reads the head, then `read` or iteration gives the body in pieces."""
 
     __slots__ = (
-        "_allowance",
-        "_bare",
-        "_begun",
         "_complete",
         "_done",
         "_first",
-        "_framed",
-        "_headed",
-        "_informed",
-        "_keeps",
+        "_has_head",
+        "_has_length",
+        "_has_surplus",
+        "_is_informational",
+        "_is_reading",
+        "_keep_alive",
+        "_max_bytes",
+        "_overhead",
         "_parser",
         "_pieces",
         "_received",
-        "_surplus",
         "_trailer",
         "_wire",
         "fields",
@@ -162,37 +164,37 @@ class Answer(httpx.AsyncByteStream):
     )  # fmt: skip
 
     def __init__(
-        self, wire: Wire, allowance: int, done: Callable[[Wire, bool], None], *, first: bool = True
+        self, wire: Wire, max_bytes: int, done: Callable[[Wire, bool], None], *, first: bool = True
     ) -> None:
-        """`allowance`: most bytes to receive. `done` is called once, with whether the connection can be reused.
+        """`max_bytes`: most bytes to receive. `done` is called once, with whether the connection can be reused.
 
         `first`: the first response on this connection. Stray bytes after a later one are an error: they make it unclear
         which response belongs to the request.
         """
         self.status, self.reason = 0, b""
         self.fields: list[tuple[bytes, bytes]] = []  # as received
-        self._wire, self._allowance, self._done, self._first = wire, allowance, done, first
+        self._wire, self._max_bytes, self._done, self._first = wire, max_bytes, done, first
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._pieces: list[bytes] = []
         self._received = 0
-        self._bare = self._trailer = 0  # bytes since the last byte of the body; bytes of trailer fields
-        self._headed = self._informed = self._framed = self._begun = False
-        self._complete = self._keeps = self._surplus = False
+        self._overhead = self._trailer = 0  # bytes since the last byte of the body; bytes of trailer fields
+        self._has_head = self._is_informational = self._has_length = self._is_reading = False
+        self._complete = self._keep_alive = self._has_surplus = False
 
     async def begin(self) -> None:
-        """Read up to the end of the head. Raises `BrokenAnswer`, `TooMuchHead`, `CutShort`."""
-        while not self._headed:
+        """Read up to the end of the head. Raises `MalformedResponse`, `HeadTooLarge`, `ConnectionLost`."""
+        while not self._has_head:
             await self._advance()
-            if (self._received > MAX_HEAD and not self._headed) or len(self.fields) > MAX_FIELDS:
-                raise TooMuchHead(f"more than {MAX_HEAD:,} bytes or {MAX_FIELDS:,} header fields")
-        self._bare = 0
+            if (self._received > MAX_HEAD and not self._has_head) or len(self.fields) > MAX_FIELDS:
+                raise HeadTooLarge(f"more than {MAX_HEAD:,} bytes or {MAX_FIELDS:,} header fields")
+        self._overhead = 0
 
     async def read(self) -> bytes:
         """The next piece of the body, without its transfer coding; empty at the end.
 
-        Raises `BrokenAnswer`, `CutShort` or `TooMuchWire`.
+        Raises `MalformedResponse`, `ConnectionLost` or `ResponseTooLarge`.
         """
-        self._begun = True
+        self._is_reading = True
         while not self._pieces and not self._complete:
             await self._advance()
         pieces, self._pieces = self._pieces, []
@@ -212,10 +214,10 @@ class Answer(httpx.AsyncByteStream):
         """Finish the response, whether or not its body was read to the end."""
         if self._parser is None:
             return
-        if not self._complete and not self._begun:
+        if not self._complete and not self._is_reading:
             await self._drain()
         self._parser = None  # breaks the reference cycle
-        self._done(self._wire, self._complete and self._keeps and not self._surplus)
+        self._done(self._wire, self._complete and self._keep_alive and not self._has_surplus)
 
     async def _drain(self) -> None:
         """Read and discard the rest of a short body, so that the connection can be reused."""
@@ -224,7 +226,7 @@ class Answer(httpx.AsyncByteStream):
             with anyio.move_on_after(DRAINING):
                 while not self._complete and self._received < end:
                     await self._advance()
-        except (BrokenAnswer, CutShort, TooMuchWire):
+        except (MalformedResponse, ConnectionLost, ResponseTooLarge):
             pass
         except BaseException:
             self.drop()
@@ -239,7 +241,7 @@ class Answer(httpx.AsyncByteStream):
     async def _advance(self) -> None:
         try:
             data = await self._wire.read()
-        except CutShort as error:
+        except ConnectionLost as error:
             if self._received:
                 raise
             raise ClosedEarly(str(error)) from error
@@ -248,31 +250,31 @@ class Answer(httpx.AsyncByteStream):
             self._end()
             return
         self._received += len(data)
-        if self._received > self._allowance:
-            raise TooMuchWire(f"more than {self._allowance:,} bytes received")
+        if self._received > self._max_bytes:
+            raise ResponseTooLarge(f"more than {self._max_bytes:,} bytes received")
         try:
             parser.feed_data(data)
         except HttpParserUpgrade as error:
-            raise BrokenAnswer("unexpected switch to another protocol") from error
+            raise MalformedResponse("unexpected switch to another protocol") from error
         except HttpParserError as error:
             if not self._complete:
-                raise BrokenAnswer(str(error) or type(error).__name__) from error
-            self._surplus = True
+                raise MalformedResponse(str(error) or type(error).__name__) from error
+            self._has_surplus = True
         self._check_framing(len(data))
-        if self._surplus and not self._first:
-            raise BrokenAnswer("unexpected bytes after a response on a reused connection")
+        if self._has_surplus and not self._first:
+            raise MalformedResponse("unexpected bytes after a response on a reused connection")
 
     def _check_framing(self, count: int) -> None:
         """Limit `count` more bytes that are not body: llhttp buffers an unfinished field and copies it at each read."""
-        self._bare = 0 if self._pieces or self._complete or not self._headed else self._bare + count
-        if max(self._bare, self._trailer) > MAX_TRAILER:
-            raise TooMuchWire(f"more than {MAX_TRAILER:,} bytes of trailer fields or chunk extensions")
+        self._overhead = 0 if self._pieces or self._complete or not self._has_head else self._overhead + count
+        if max(self._overhead, self._trailer) > MAX_TRAILER:
+            raise ResponseTooLarge(f"more than {MAX_TRAILER:,} bytes of trailer fields or chunk extensions")
 
     def _end(self) -> None:
-        if self._headed and not self._framed:
+        if self._has_head and not self._has_length:
             self._complete = True  # the end of the connection ends the body (RFC 9112 6.3, rule 8)
         elif self._received:
-            raise CutShort("connection closed in the middle of the response")
+            raise ConnectionLost("connection closed in the middle of the response")
         else:
             raise ClosedEarly("connection closed without a response")
 
@@ -280,29 +282,29 @@ class Answer(httpx.AsyncByteStream):
 
     def on_message_begin(self) -> None:
         """The start of a message; a second one was not requested."""
-        self._surplus = self._complete
+        self._has_surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field, or a trailer field, which is only counted."""
-        if self._headed:
+        if self._has_head:
             self._trailer += len(name) + len(value)
         else:
             self.fields.append((name, value))
 
     def on_status(self, reason: bytes) -> None:
         """The reason phrase, or a part of it."""
-        if not self._headed:
+        if not self._has_head:
             self.reason = (self.reason + reason)[:MAX_REASON]
 
     def on_headers_complete(self) -> None:
         """The end of the head of the response, or of an informational response before it (RFC 9110 15.2)."""
-        if self._headed or self._parser is None:
+        if self._has_head or self._parser is None:
             return
         status = self._parser.get_status_code()
-        self._informed = 100 <= status < 200
-        if not self._informed:
-            self._headed, self.status = True, status
-            self._framed = any(name.lower() in FRAMING for name, _ in self.fields)
+        self._is_informational = 100 <= status < 200
+        if not self._is_informational:
+            self._has_head, self.status = True, status
+            self._has_length = any(name.lower() in FRAMING for name, _ in self.fields)
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body."""
@@ -311,8 +313,8 @@ class Answer(httpx.AsyncByteStream):
 
     def on_message_complete(self) -> None:
         """The end of the response, or of an informational one."""
-        if self._informed:
-            self._informed, self.reason = False, b""
+        if self._is_informational:
+            self._is_informational, self.reason = False, b""
             self.fields.clear()
         elif not self._complete and self._parser is not None:
-            self._complete, self._keeps = True, self._parser.should_keep_alive()
+            self._complete, self._keep_alive = True, self._parser.should_keep_alive()

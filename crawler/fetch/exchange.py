@@ -16,7 +16,13 @@ import anyio.lowlevel
 import httpx
 
 from crawler.fetch.address_guard import AddressGuard, AddressRefused, NoAddress
-from crawler.fetch.connection import BrokenAnswer, ClosedEarly, CutShort, TooMuchHead, TooMuchWire
+from crawler.fetch.connection import (
+    ClosedEarly,
+    ConnectionLost,
+    HeadTooLarge,
+    MalformedResponse,
+    ResponseTooLarge,
+)
 from crawler.fetch.request_builder import RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Transport, transport_for
@@ -27,7 +33,7 @@ from crawler.ports import Request
 from crawler.settings.sections import Http
 
 OVERHEAD: Final = 8  # most bytes on the wire per byte of body: a chunk of one byte takes six
-SLOWEST: Final = (
+MIN_RATE: Final = (
     100  # bytes a second: the least average rate of a response that takes longer than the read timeout
 )
 SLACK: Final = 8  # the read timeout may be exceeded by this fraction (1/8)
@@ -37,9 +43,9 @@ MARGIN: Final = 1_000_000  # bytes on the wire allowed in addition
 # Exceptions, with their cause and whether they are transient; the first match counts: our own, then httpx's hierarchy,
 # flattened. A test fails if a new httpx exception is not covered.
 CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
-    (BrokenAnswer, Cause.PROTOCOL, True),
-    (TooMuchHead, Cause.PROTOCOL, False),
-    (TooMuchWire, Cause.TOO_LARGE, False),
+    (MalformedResponse, Cause.PROTOCOL, True),
+    (HeadTooLarge, Cause.PROTOCOL, False),
+    (ResponseTooLarge, Cause.TOO_LARGE, False),
     (NoAddress, Cause.DNS, False),
     (AddressRefused, Cause.ADDRESS, False),
     (content_coding.TooLarge, Cause.TOO_LARGE, False),
@@ -88,69 +94,69 @@ class HttpFetcher:
         """See `ports.Fetcher.fetch`."""
         seconds = self._chosen.total_timeout if request.seconds is None else request.seconds
         with anyio.CancelScope() as scope:
-            patience = _Patience(scope, seconds, self._chosen.timeout)
+            timeouts = _Timeouts(scope, seconds, self._chosen.timeout)
             try:
-                return await self._exchange(request, patience)
+                return await self._exchange(request, timeouts)
             except Exception as error:
                 for kind, cause, transient in CAUSES:
                     if isinstance(error, kind):
                         return _broken(error, cause, transient=transient)
                 raise
-        return Broken(Cause.TIMEOUT, patience.says(), transient=True)
+        return Broken(Cause.TIMEOUT, timeouts.reason(), transient=True)
 
-    async def _exchange(self, request: Request, patience: "_Patience") -> Reply:
+    async def _exchange(self, request: Request, timeouts: "_Timeouts") -> Reply:
         limit = self._chosen.max_body if request.limit is None else request.limit
-        question = self._builder.build(
-            request.url, conditions(request), OVERHEAD * limit + MARGIN, patience.heard
+        http_request = self._builder.build(
+            request.url, conditions(request), OVERHEAD * limit + MARGIN, timeouts.on_progress
         )
-        response = await self._transport.handle_async_request(question)
+        response = await self._transport.handle_async_request(http_request)
         try:
             fields = Headers(
                 (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
             )
             if request.wants_body and not request.wants_body(response.status_code, fields):
-                return Response(response.status_code, fields, took=patience.elapsed)
+                return Response(response.status_code, fields, took=timeouts.elapsed)
             body = await _body(response, fields, limit, cut=request.cut)
-            return Response(response.status_code, fields, body, patience.elapsed)
+            return Response(response.status_code, fields, body, timeouts.elapsed)
         finally:
             await response.aclose()
 
 
-class _Patience:
+class _Timeouts:
     """Two timeouts in one scope: for the whole exchange, and between reads."""
 
-    def __init__(self, scope: anyio.CancelScope, total: float, silence: float) -> None:
-        self._scope, self._total, self._silence = scope, total, silence
-        self._began, self._from = anyio.current_time(), time.monotonic()
-        self._received, self._drips = 0, False
-        self._arm(0.0)
+    def __init__(self, scope: anyio.CancelScope, total: float, read_timeout: float) -> None:
+        self._scope, self._total, self._read_timeout = scope, total, read_timeout
+        self._began, self._started = anyio.current_time(), time.monotonic()
+        self._received, self._is_too_slow = 0, False
+        self._set_deadline(0.0)
 
     @property
     def elapsed(self) -> int:
         """Milliseconds since the request started."""
-        return round((time.monotonic() - self._from) * 1000)
+        return round((time.monotonic() - self._started) * 1000)
 
-    def heard(self, count: int = 0) -> None:
+    def on_progress(self, count: int = 0) -> None:
         """`count` bytes were received: restart the read timeout, unless the average rate is too low."""
-        elapsed = time.monotonic() - self._from
+        elapsed = time.monotonic() - self._started
         self._received += count
-        if elapsed > self._silence and self._received < SLOWEST * elapsed:
-            self._drips, self._scope.deadline = True, -math.inf
-        elif elapsed - self._armed > self._silence / SLACK:
-            self._arm(elapsed)
+        if elapsed > self._read_timeout and self._received < MIN_RATE * elapsed:
+            self._is_too_slow, self._scope.deadline = True, -math.inf
+        elif elapsed - self._set_at > self._read_timeout / SLACK:
+            self._set_deadline(elapsed)
 
-    def _arm(self, elapsed: float) -> None:
+    def _set_deadline(self, elapsed: float) -> None:
         """Set the deadline, a little later than necessary, because resetting it for each piece would be slow."""
-        self._armed = elapsed
-        self._scope.deadline = self._began + min(self._total, elapsed + self._silence * (1 + 1 / SLACK))
+        self._set_at = elapsed
+        self._scope.deadline = self._began + min(self._total, elapsed + self._read_timeout * (1 + 1 / SLACK))
 
-    def says(self) -> str:
+    def reason(self) -> str:
         """Which timeout expired, as a sentence."""
-        if self._drips:
-            return f"{self._received:,} bytes in {self._silence:.0f} s"
+        if self._is_too_slow:
+            return f"{self._received:,} bytes in {self._read_timeout:.0f} s"
         if self._scope.deadline >= self._began + self._total:
             return f"no complete response within {self._total:.0f} s"
-        return f"no data for {self._silence:.0f} s"
+        return f"no data for {self._read_timeout:.0f} s"
 
 
 def conditions(request: Request) -> dict[str, str]:
@@ -201,7 +207,7 @@ def _check_length(said: str, limit: int) -> None:
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:
     text = str(error) or type(error).__name__
     # A TLS error in the middle of a response is a broken connection, not an untrusted certificate.
-    in_the_middle = isinstance(error, CutShort) and not isinstance(error, ClosedEarly)
+    in_the_middle = isinstance(error, ConnectionLost) and not isinstance(error, ClosedEarly)
     chain: BaseException | None = None if in_the_middle else error
     while chain is not None:
         if isinstance(chain, ssl.SSLError):

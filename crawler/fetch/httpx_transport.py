@@ -15,7 +15,7 @@ from httpcore._backends.anyio import AnyIOBackend  # private, but stable through
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import nobody
+from crawler.fetch.connection import ignore_progress
 from crawler.fetch.pool import PORTS
 from crawler.fetch.transport import PROGRESS
 
@@ -102,7 +102,7 @@ class Foreign(httpx.AsyncBaseTransport):
         if not self._http2:
             request.headers["connection"] = "close"
         response = await self._transport.handle_async_request(request)
-        progress = request.extensions.get(PROGRESS, nobody)
+        progress = request.extensions.get(PROGRESS, ignore_progress)
         progress(0)
         response.stream = _Counted(cast("httpx.AsyncByteStream", response.stream), progress)
         return response

@@ -1,7 +1,7 @@
 """A pool of keep-alive connections, by destination: opened through the address guard, with TLS or a proxy, and reused.
 
 The newest idle connection to a destination is used first, found without a scan. If the server has closed it meanwhile,
-that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `Answer`; `transport` adapts httpx's types.
+that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `IncomingResponse`; `transport` adapts httpx's types.
 """
 
 import base64
@@ -18,12 +18,12 @@ import anyio
 import httpx
 
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import Answer, BrokenAnswer, ClosedEarly, CutShort, Wire
+from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, MalformedResponse, Wire
 
 PORTS: Final = {"http": 80, "https": 443}
-TIMED_OUT: Final = 408  # status code: Request Timeout
+REQUEST_TIMEOUT: Final = 408  # status code: Request Timeout
 CONNECTING: Final = 5.0  # seconds to try one address if there is another
-MAX_PROXY_WORDS: Final = 65_536  # bytes of a proxy's response to CONNECT
+MAX_PROXY_HEAD: Final = 65_536  # bytes of a proxy's response to CONNECT
 
 
 class NoConnection(httpx.ConnectError):
@@ -52,7 +52,7 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """The destination of a connection. Connections are reused only for an equal one."""
 
     scheme: str
@@ -67,38 +67,42 @@ class Pool:
     def __init__(self, guard: AddressGuard, trust: Callable[[], ssl.SSLContext], kept: int) -> None:
         """`kept`: most idle connections."""
         self._guard, self._trust, self._kept = guard, trust, kept
-        self._idle: dict[Place, list[Wire]] = {}
-        self._order: OrderedDict[Wire, Place] = OrderedDict()  # idle connections, oldest first
+        self._idle: dict[Destination, list[Wire]] = {}
+        self._order: OrderedDict[Wire, Destination] = OrderedDict()  # idle connections, oldest first
 
-    async def ask(self, place: Place, head: bytes, allowance: int, heard: Callable[[int], None]) -> Answer:
+    async def ask(
+        self, destination: Destination, head: bytes, max_bytes: int, on_progress: Callable[[int], None]
+    ) -> IncomingResponse:
         """Send a request, and read the head of the response.
 
-        `allowance`: most bytes of the response; `heard` is called after each transfer. Raises what `Answer.begin` raises,
+        `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what `IncomingResponse.begin` raises,
         `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses of httpx's exceptions.
         """
-        while (wire := self._take(place)) is not None:
-            wire.heard = heard
+        while (wire := self._reusable(destination)) is not None:
+            wire.on_progress = on_progress
             try:
-                answer = await self._exchange(wire, place, head, allowance)
+                answer = await self._exchange(wire, destination, head, max_bytes)
             except ClosedEarly:
                 continue  # the server closed it while it was idle
-            if answer.status != TIMED_OUT:
+            if answer.status != REQUEST_TIMEOUT:
                 return answer
             await answer.aclose()  # refers to the idle time before our request (RFC 9110 15.5.9)
-        return await self._exchange(await self._open(place, heard), place, head, allowance)
+        return await self._exchange(await self._open(destination, on_progress), destination, head, max_bytes)
 
-    async def _exchange(self, wire: Wire, place: Place, head: bytes, allowance: int) -> Answer:
-        answer = Answer(
+    async def _exchange(
+        self, wire: Wire, destination: Destination, head: bytes, max_bytes: int
+    ) -> IncomingResponse:
+        answer = IncomingResponse(
             wire,
-            allowance,
-            lambda wire, keeps: self._give_back(wire, place, keeps=keeps),
+            max_bytes,
+            lambda wire, keeps: self._release(wire, destination, keeps=keeps),
             first=wire.served == 0,
         )
         wire.served += 1
         try:
             try:
                 await wire.write(head)
-            except CutShort as error:
+            except ConnectionLost as error:
                 raise ClosedEarly(str(error)) from error
             await answer.begin()
         except BaseException:
@@ -106,22 +110,22 @@ class Pool:
             raise
         return answer
 
-    def _take(self, place: Place) -> Wire | None:
-        idle = self._idle.get(place)
+    def _reusable(self, destination: Destination) -> Wire | None:
+        idle = self._idle.get(destination)
         while idle:
             wire = idle.pop()
             del self._order[wire]
-            if wire.is_quiet():
+            if wire.is_reusable():
                 return wire
             wire.close()
         return None
 
-    def _give_back(self, wire: Wire, place: Place, *, keeps: bool) -> None:
+    def _release(self, wire: Wire, destination: Destination, *, keeps: bool) -> None:
         if not keeps:
             wire.close()
             return
-        self._idle.setdefault(place, []).append(wire)
-        self._order[wire] = place
+        self._idle.setdefault(destination, []).append(wire)
+        self._order[wire] = destination
         if len(self._order) > self._kept:
             oldest, where = self._order.popitem(last=False)
             self._idle[where].remove(oldest)
@@ -138,21 +142,24 @@ class Pool:
 
     # -- opening -------------------------------------------------------------------------------------------
 
-    async def _open(self, place: Place, heard: Callable[[int], None]) -> Wire:
-        if place.proxy:
-            self._guard.check_literal(place.host, place.port)  # the proxy resolves names
-            addresses, port = await self._guard.look_up(place.proxy.host, place.proxy.port), place.proxy.port
+    async def _open(self, destination: Destination, on_progress: Callable[[int], None]) -> Wire:
+        if destination.proxy:
+            self._guard.check_literal(destination.host, destination.port)  # the proxy resolves names
+            addresses, port = (
+                await self._guard.look_up(destination.proxy.host, destination.proxy.port),
+                destination.proxy.port,
+            )
         else:
-            addresses, port = await self._guard.resolve(place.host, place.port), place.port
+            addresses, port = await self._guard.resolve(destination.host, destination.port), destination.port
         try:
-            wire = Wire(await _connect(addresses, port), heard)
+            wire = Wire(await _connect(addresses, port), on_progress)
         except NoConnection as error:
-            raise NoConnection(f"the proxy: {error}" if place.proxy else str(error)) from error
+            raise NoConnection(f"the proxy: {error}" if destination.proxy else str(error)) from error
         try:
-            if place.proxy and place.scheme == "https":
-                await _tunnel(wire, place, place.proxy)
-            if place.scheme == "https":
-                await wire.secure(self._trust(), place.host)
+            if destination.proxy and destination.scheme == "https":
+                await _tunnel(wire, destination, destination.proxy)
+            if destination.scheme == "https":
+                await wire.secure(self._trust(), destination.host)
         except ssl.SSLError as error:
             wire.close()
             raise NoConnection(str(error)) from error
@@ -200,21 +207,21 @@ def _check(connecting: socket.socket) -> None:
         raise OSError(number, os.strerror(number))
 
 
-async def _tunnel(wire: Wire, place: Place, proxy: Proxy) -> None:
-    """Open a tunnel through the proxy with CONNECT (RFC 9110 9.3.6). Raises `NoConnection`, `BrokenAnswer`, `CutShort`."""
-    host = f"[{place.host}]" if ":" in place.host else place.host
+async def _tunnel(wire: Wire, destination: Destination, proxy: Proxy) -> None:
+    """Open a tunnel through the proxy with CONNECT (RFC 9110 9.3.6). Raises `NoConnection`, `MalformedResponse`, `ConnectionLost`."""
+    host = f"[{destination.host}]" if ":" in destination.host else destination.host
     secret = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
     await wire.write(
-        f"CONNECT {host}:{place.port} HTTP/1.1\r\nHost: {host}:{place.port}\r\n{secret}\r\n".encode()
+        f"CONNECT {host}:{destination.port} HTTP/1.1\r\nHost: {host}:{destination.port}\r\n{secret}\r\n".encode()
     )
     words = b""
     while b"\r\n\r\n" not in words:
         data = await wire.read()
         words += data
-        if not data or len(words) > MAX_PROXY_WORDS:
+        if not data or len(words) > MAX_PROXY_HEAD:
             raise NoConnection("the proxy did not respond to CONNECT")
     version, _, rest = words.partition(b"\r\n")[0].partition(b" ")
     if not version.startswith(b"HTTP/1.") or not words.endswith(b"\r\n\r\n"):
-        raise BrokenAnswer("the proxy's response to CONNECT is not HTTP")
+        raise MalformedResponse("the proxy's response to CONNECT is not HTTP")
     if not rest.startswith(b"2"):
         raise NoConnection(f"the proxy refused: {rest[:60].decode('latin-1')}")

@@ -29,10 +29,10 @@ def readiness(number: int) -> Readiness:
     try:
         return _Registered(number, asyncio.get_running_loop())
     except (RuntimeError, NotImplementedError):  # trio, or a loop without add_reader
-        return _Asking(number)
+        return _Polling(number)
 
 
-class _Asking:
+class _Polling:
     def __init__(self, number: int) -> None:
         self._number = number
 

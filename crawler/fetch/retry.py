@@ -17,7 +17,7 @@ from crawler.rules import retry_after
 from crawler.rules.throttle import Throttle
 
 LONGEST_PAUSE: Final = 30.0  # most seconds that one Retry-After may pause a host
-SILENCES: Final = 2  # attempts that may time out
+MAX_TIMEOUTS: Final = 2  # attempts that may time out
 ABSURD: Final = 86_400.0  # seconds; a longer Retry-After is taken to mean "never", for that page only
 
 
@@ -70,7 +70,7 @@ class Retrying:
         began, site = self._clock(), origin(request.url)
         with budget:
             reply = await self._fetcher.fetch(request._replace(seconds=budget.left))
-        budget.silences += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
+        budget.timeouts += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
         wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
         if wait is not None:
             self._throttled(wait)
@@ -82,7 +82,7 @@ class Retrying:
         if budget.left <= 0:
             return False
         if isinstance(reply, Broken):
-            return reply.transient and budget.silences < SILENCES
+            return reply.transient and budget.timeouts < MAX_TIMEOUTS
         wait = retry_after.retry_after(reply.headers, self._now()) or 0.0
         return reply.status in retry_after.PASSING and wait <= retry_after.QUICK
 
@@ -95,7 +95,7 @@ class _Budget:
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.left, self._clock, self._entered = seconds, clock, 0.0
-        self.silences = 0  # attempts that timed out
+        self.timeouts = 0  # attempts that timed out
 
     def __enter__(self) -> None:
         self._entered = self._clock()

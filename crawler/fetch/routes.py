@@ -13,7 +13,7 @@ import httpx
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.pool import PORTS, Place, Pool, Proxy
+from crawler.fetch.pool import PORTS, Destination, Pool, Proxy
 from crawler.fetch.transport import PoolTransport
 from crawler.settings.sections import Http
 
@@ -50,7 +50,7 @@ def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBa
     proxies = Proxies(chosen)
 
     def pooled() -> httpx.AsyncBaseTransport:
-        return PoolTransport(Pool(guard, Trust(chosen), connections), proxies.place)
+        return PoolTransport(Pool(guard, Trust(chosen), connections), proxies.destination)
 
     if not chosen.http2 and not proxies.foreign:
         return pooled()
@@ -86,7 +86,7 @@ class Proxies:
         except ValueError as error:
             raise ConfigError("--proxy: is not a usable proxy URL.") from error
 
-    def place(self, site: str) -> Place:
+    def destination(self, site: str) -> Destination:
         """The destination of requests to an origin."""
         parts = urlsplit(site)
         host = parts.hostname or ""
@@ -95,7 +95,7 @@ class Proxies:
             from urllib.request import proxy_bypass  # noqa: PLC0415 - as above
 
             url = None if proxy_bypass(host) else url
-        return Place(
+        return Destination(
             parts.scheme, host, parts.port or PORTS[parts.scheme], self._proxies[url] if url else None
         )
 

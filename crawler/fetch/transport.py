@@ -10,8 +10,8 @@ from typing import Final
 
 import httpx
 
-from crawler.fetch.connection import Answer, nobody
-from crawler.fetch.pool import Place, Pool
+from crawler.fetch.connection import IncomingResponse, ignore_progress
+from crawler.fetch.pool import Destination, Pool
 
 WIRE_LIMIT: Final = "wire_limit"  # int: most bytes of one response, as received from the network
 PROGRESS: Final = (
@@ -26,21 +26,21 @@ class PoolTransport(httpx.AsyncBaseTransport):
     `Response.extensions` has `http_version` and `reason_phrase`, as with httpx's own transport.
     """
 
-    def __init__(self, pool: Pool, place: Callable[[str], Place]) -> None:
-        """`place`: gives the destination of requests to an origin."""
-        self._pool, self._place = pool, lru_cache(1_000)(place)
+    def __init__(self, pool: Pool, destination: Callable[[str], Destination]) -> None:
+        """`destination`: gives the destination of requests to an origin."""
+        self._pool, self._destination = pool, lru_cache(1_000)(destination)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; the stream of the response is an `Answer`."""
+        """Send one request; the stream of the response is an `IncomingResponse`."""
         if request.method != "GET":
             raise httpx.UnsupportedProtocol("only GET is supported", request=request)
-        place = self._place(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
+        destination = self._destination(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
         said = request.extensions
         answer = await self._pool.ask(
-            place,
-            _head(request, place),
+            destination,
+            _head(request, destination),
             said.get(WIRE_LIMIT, MAX_WIRE),
-            said.get(PROGRESS, nobody),
+            said.get(PROGRESS, ignore_progress),
         )
         return _response(answer, request)
 
@@ -49,14 +49,14 @@ class PoolTransport(httpx.AsyncBaseTransport):
         self._pool.close()
 
 
-def _head(request: httpx.Request, place: Place) -> bytes:
+def _head(request: httpx.Request, destination: Destination) -> bytes:
     """The request line and header fields. Raises `httpx.LocalProtocolError` for a line break in one of them."""
     target = request.url.raw_path
     lines = []
-    if place.proxy and place.scheme == "http":  # a proxy needs the whole URL (RFC 9112 3.2.2)
+    if destination.proxy and destination.scheme == "http":  # a proxy needs the whole URL (RFC 9112 3.2.2)
         target = b"http://" + request.url.netloc + target
-        if place.proxy.authorization:
-            lines.append(b"Proxy-Authorization: " + place.proxy.authorization.encode("ascii"))
+        if destination.proxy.authorization:
+            lines.append(b"Proxy-Authorization: " + destination.proxy.authorization.encode("ascii"))
     lines += [b"%s: %s" % field for field in request.headers.raw]
     head = b"GET %s HTTP/1.1\r\n%s\r\n\r\n" % (target, b"\r\n".join(lines))
     if head.count(b"\n") != len(lines) + 2:
@@ -64,7 +64,7 @@ def _head(request: httpx.Request, place: Place) -> bytes:
     return head
 
 
-def _response(answer: Answer, request: httpx.Request) -> httpx.Response:
+def _response(answer: IncomingResponse, request: httpx.Request) -> httpx.Response:
     extensions = {"http_version": b"HTTP/1.1", "reason_phrase": answer.reason}
     return httpx.Response(
         answer.status, headers=answer.fields, stream=answer, extensions=extensions, request=request

@@ -21,7 +21,7 @@ from crawler.parse.url import Url
 from crawler.rules.judge import LONGEST_VALIDATOR, unchanged
 
 # What `read` may raise: a process that parsed hostile markup may send anything.
-NONSENSE: Final = (
+MALFORMED: Final = (
     ValueError,
     TypeError,
     LookupError,
@@ -74,7 +74,7 @@ def written(seen: Seen) -> JSON:
 
 
 def read(said: JSON, lease: Lease) -> Seen:
-    """Decodes the result of a visit for `lease`. Raises one of `NONSENSE` if it is invalid."""
+    """Decodes the result of a visit for `lease`. Raises one of `MALFORMED` if it is invalid."""
     if said is None:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")

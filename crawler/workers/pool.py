@@ -25,17 +25,19 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import origin
 from crawler.ports import Pacer, Turn
 from crawler.settings.sections import Settings
-from crawler.workers import messages as letters
+from crawler.workers import messages as codec
 from crawler.workers.spawn import python, start
 from crawler.workers.worker import Worker, least_busy, shares
 
 DEATHS: Final = 3  # worker processes that die on a page until it fails
-AHEAD: Final = (
+PREFETCH: Final = (
     3  # leases sent to a worker for each request in flight, so that it need not wait for the next page
 )
-STARTING: Final = 30.0  # seconds that a worker may take to become ready
-STUCK: Final = 10.0  # seconds without a message, after which a busy worker is asked whether it is alive
-LEAVING: Final = 1.0  # seconds that a worker and its children may take to exit before they are killed
+START_TIMEOUT: Final = 30.0  # seconds that a worker may take to become ready
+HANG_TIMEOUT: Final = (
+    10.0  # seconds without a message, after which a busy worker is asked whether it is alive
+)
+EXIT_TIMEOUT: Final = 1.0  # seconds that a worker and its children may take to exit before they are killed
 LINGER: Final = 0.005  # seconds between reads of a worker's messages, to get several at once
 
 log = logging.getLogger("crawler.workers")
@@ -60,22 +62,22 @@ class WorkerPool:
         self,
         settings: Settings,
         size: int,
-        home: Coordinator,
+        coordinator: Coordinator,
         *,
         command: list[str] | None = None,
-        stuck: float = STUCK,
+        stuck: float = HANG_TIMEOUT,
     ) -> None:
         """`command` starts a worker; `stuck` is in seconds. Both are for tests."""
-        self._settings, self._home, self._stuck = settings, home, stuck
+        self._settings, self._coordinator, self._stuck = settings, coordinator, stuck
         self._size = size
-        self.prefetch = AHEAD if settings.pace.concurrency > 1 else 1
+        self.prefetch = PREFETCH if settings.pace.concurrency > 1 else 1
         self._command = command or python("crawler.app.worker:main")
         self._workers: list[Worker] = []
         self._single: Worker | None = None  # for pages that may have killed a worker
         self._alone = anyio.Lock()
         self._numbers = count()
         self._all_ready = anyio.Event()  # set once, after the start
-        self._stillborn = 0  # consecutive workers that exited before they were ready
+        self._failed_starts = 0  # consecutive workers that exited before they were ready
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @asynccontextmanager
@@ -88,7 +90,7 @@ class WorkerPool:
                 self._tasks.start_soon(self._watch)
                 self._tasks.start_soon(self._call_back)
                 # Otherwise pages that wait for their worker would be requested after their slots, in a burst.
-                with anyio.move_on_after(STARTING):
+                with anyio.move_on_after(START_TIMEOUT):
                     await self._all_ready.wait()
                 yield self
                 self._tasks.cancel_scope.cancel()
@@ -99,7 +101,7 @@ class WorkerPool:
                 for worker in self._all():
                     worker.child.channel.close()
                 for worker in self._all():
-                    await worker.child.leave(LEAVING)
+                    await worker.child.exit(EXIT_TIMEOUT)
 
     async def visit(self, lease: Lease) -> Seen | Unvisited:
         """See `ports.Visitor.visit`."""
@@ -108,17 +110,17 @@ class WorkerPool:
             if seen is not None:
                 break
             async with self._alone:
-                if self._home.ended.is_set():
+                if self._coordinator.ended.is_set():
                     return Unvisited(lease, WhyUnvisited.ENDING)
                 if self._single is None:
                     self._single = await self._start(1)
                 site = origin(lease.visit.url)
-                await self._home.turn(site, await self._home.pacer.slot(site))
+                await self._coordinator.turn(site, await self._coordinator.pacer.slot(site))
                 seen = await self._ask(self._single, lease)
         return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
 
     async def _ask(self, worker: Worker, lease: Lease) -> Seen | Unvisited | None:
-        base = self._home.base
+        base = self._coordinator.base
         return await worker.visit(next(self._numbers), lease, base.site if base else None)
 
     # -- supervision ---------------------------------------------------------------------------------------
@@ -151,15 +153,15 @@ class WorkerPool:
         """Handles the messages of a worker until it exits or sends an invalid one; then replaces it."""
         try:
             while messages := await worker.child.channel.receive_json():
-                worker.heard = time.monotonic()
+                worker.last_message_at = time.monotonic()
                 for message in messages:
-                    self._heard(worker, message)
+                    self._handle(worker, message)
                 await anyio.sleep(LINGER)
-        except letters.NONSENSE:
+        except codec.MALFORMED:
             pass
         await worker.child.end()
-        self._stillborn = 0 if worker.is_ready else self._stillborn + 1
-        if self._stillborn >= DEATHS:
+        self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
+        if self._failed_starts >= DEATHS:
             raise ConfigError("--processes: worker processes exit right after starting; use --processes 1.")
         log.warning(
             "a worker process died and was replaced", extra={"fields": {"pages": len(worker.waiting)}}
@@ -173,51 +175,51 @@ class WorkerPool:
             self._workers[place] = await self._start(worker.share - is_first)
         worker.died()
 
-    def _heard(self, worker: Worker, message: Any) -> None:
+    def _handle(self, worker: Worker, message: Any) -> None:
         match message:
             case ["seen", int() as number, said]:
                 if waiting := worker.waiting.get(number):
-                    waiting.came(letters.read(said, waiting.lease))
-            case ["unvisited", int() as number] if self._home.ended.is_set():
+                    waiting.finish(codec.read(said, waiting.lease))
+            case ["unvisited", int() as number] if self._coordinator.ended.is_set():
                 if waiting := worker.waiting.get(number):
-                    waiting.came(Unvisited(waiting.lease, WhyUnvisited.ENDING))
+                    waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))
             case ["slot", int() as number, site] if self._tasks:
-                if worker.has_page_of(letters.url_of(site)):
+                if worker.has_page_of(codec.url_of(site)):
                     self._tasks.start_soon(self._slot, worker, number, site)
             case ["slow", site, until] if self._tasks:
-                if worker.has_page_of(letters.url_of(site)):
-                    self._tasks.start_soon(self._slow, worker, site, letters.moment_of(until))
+                if worker.has_page_of(codec.url_of(site)):
+                    self._tasks.start_soon(self._slow, worker, site, codec.moment_of(until))
             case ["throttled", wait]:
-                self._home.throttled(letters.moment_of(wait))
+                self._coordinator.throttled(codec.moment_of(wait))
             case ["session", name, example]:
-                self._home.session(letters.text_of(name), letters.url_of(example))
+                self._coordinator.session(codec.text_of(name), codec.url_of(example))
             case ["ready"]:
                 worker.is_ready = True
                 if all(worker.is_ready for worker in self._workers):
                     self._all_ready.set()
-            case ["here"]:
+            case ["pong"]:
                 pass
             case _:
                 raise ValueError("no message")
 
-    async def _slow(self, told_by: Worker, origin: str, until: float) -> None:
+    async def _slow(self, reporter: Worker, origin: str, until: float) -> None:
         """Pauses a throttled host: here, and in the other workers, which may hold leases of it."""
-        await self._home.pacer.slow(origin, until)
+        await self._coordinator.pacer.slow(origin, until)
         for worker in self._all():
-            if worker is not told_by:
-                await worker.tell("slow", origin, until)
+            if worker is not reporter:
+                await worker.send("slow", origin, until)
 
     async def _slot(self, worker: Worker, number: int, origin: str) -> None:
         """Waits for a slot of a host, then notifies the worker."""
-        await self._home.turn(origin, await self._home.pacer.slot(origin))
-        await worker.tell("slot", number)
+        await self._coordinator.turn(origin, await self._coordinator.pacer.slot(origin))
+        await worker.send("slot", number)
 
     async def _call_back(self) -> None:
         """When the crawl ends, makes workers return the leases that they have not requested yet."""
-        await self._home.ended.wait()
+        await self._coordinator.ended.wait()
         if self._tasks is not None:
             for worker in self._all():
-                self._tasks.start_soon(worker.tell, "end")
+                self._tasks.start_soon(worker.send, "end")
 
     async def _watch(self) -> None:
         """Asks busy workers that are silent whether they are alive, and kills those that do not reply."""
@@ -225,8 +227,8 @@ class WorkerPool:
             await anyio.sleep(self._stuck / 2)
             for worker in self._all():
                 silent = worker.silent()
-                if silent > (2 * self._stuck if worker.is_ready else max(STARTING, self._stuck)):
+                if silent > (2 * self._stuck if worker.is_ready else max(START_TIMEOUT, self._stuck)):
                     worker.child.kill()
                 elif silent > self._stuck and worker.is_ready:
                     with anyio.move_on_after(self._stuck / 2):
-                        await worker.tell("where")
+                        await worker.send("ping")

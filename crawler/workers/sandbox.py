@@ -17,7 +17,7 @@ from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.html import MAX_CANONICALS, MAX_LINKS, Page, PageSource, shown_title
 from crawler.parse.url import Url
-from crawler.workers.messages import NONSENSE
+from crawler.workers.messages import MALFORMED
 from crawler.workers.sandbox_child import give_back
 from crawler.workers.spawn import Child, plain_environment, python, start
 
@@ -31,7 +31,7 @@ BUSY: Final = 20.0
 TRIES: Final = 3  # for a page that crashes the parser
 CHILDREN: Final = 1  # processes at most: each may use as much memory as the rest of the crawl
 LARGE: Final = 1_000_000  # bytes of a page from which free memory is returned to the system first
-LEAVING: Final = 5.0  # seconds to wait for the exit code of a child that closed its socket
+EXIT_TIMEOUT: Final = 5.0  # seconds to wait for the exit code of a child that closed its socket
 OUT_OF_TIME: Final = (
     -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
 )  # exit code of a child that used up its CPU time; Windows has no such limit
@@ -108,7 +108,7 @@ class Sandbox:
                 await child.end()
             raise
         if answer is None:
-            await child.leave(LEAVING)
+            await child.exit(EXIT_TIMEOUT)
             if child.process.returncode == OUT_OF_TIME:
                 raise TimeoutError
             return None
@@ -127,12 +127,12 @@ async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broke
         await child.channel.send(markup.body)
         (said,) = await child.channel.receive_json()
         return _page(said)
-    except (*NONSENSE, MemoryError):
+    except (*MALFORMED, MemoryError):
         return None
 
 
 def _page(said: dict[str, Any]) -> Page | Broken:
-    """Decodes the message of the child. Raises one of `NONSENSE` if it is invalid."""
+    """Decodes the message of the child. Raises one of `MALFORMED` if it is invalid."""
     if "failed" in said:
         return Broken(Cause.PARSE, _text(said["failed"])[:LONGEST_DETAIL])
     texts = {

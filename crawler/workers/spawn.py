@@ -50,7 +50,7 @@ class Child:
     process: Process
     channel: Channel
 
-    async def leave(self, seconds: float) -> None:
+    async def exit(self, seconds: float) -> None:
         """Closes the channel, upon which the child exits, and kills it if that takes longer than `seconds`."""
         self.channel.close()
         with anyio.move_on_after(seconds):

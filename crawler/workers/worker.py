@@ -14,7 +14,7 @@ import anyio
 from crawler.model.lease import Lease
 from crawler.model.settlement import Seen, Unvisited
 from crawler.parse.url import origin
-from crawler.workers import messages as letters
+from crawler.workers import messages as codec
 from crawler.workers.spawn import Child
 
 
@@ -26,7 +26,7 @@ class Waiting:
     done: anyio.Event = field(default_factory=anyio.Event)
     seen: Seen | Unvisited | None = None  # None when `done` is set: the worker died
 
-    def came(self, seen: Seen | Unvisited) -> None:
+    def finish(self, seen: Seen | Unvisited) -> None:
         """Stores the result sent by the worker."""
         self.seen = seen
         self.done.set()
@@ -38,7 +38,9 @@ class Worker:
 
     child: Child
     share: int
-    heard: float = field(default_factory=time.monotonic)  # last message, in seconds of the monotonic clock
+    last_message_at: float = field(
+        default_factory=time.monotonic
+    )  # last message, in seconds of the monotonic clock
     waiting: dict[int, Waiting] = field(default_factory=dict)
     is_ready: bool = False
     site: str | None = None  # of `PublishBase`, as last sent to the worker
@@ -50,26 +52,26 @@ class Worker:
         """
         waiting = Waiting(lease)
         if not self.waiting:
-            self.heard = time.monotonic()
+            self.last_message_at = time.monotonic()
         self.waiting[number] = waiting
         try:
             if self.site != site:
-                await self.tell("site", site)
+                await self.send("site", site)
                 self.site = site
-            await self.tell("visit", number, letters.written_lease(lease))
+            await self.send("visit", number, codec.written_lease(lease))
             await waiting.done.wait()
         finally:
             self.waiting.pop(number, None)
         return waiting.seen
 
-    async def tell(self, *message: Any) -> None:
+    async def send(self, *message: Any) -> None:
         """Sends a message. Does nothing if the worker has exited: the pool notices that when it reads from it."""
         with suppress(OSError):
             await self.child.channel.send_json(message)
 
     def silent(self) -> float:
         """Seconds since its last message; 0 if it has no open visits."""
-        return time.monotonic() - self.heard if self.waiting else 0.0
+        return time.monotonic() - self.last_message_at if self.waiting else 0.0
 
     def has_page_of(self, site: str) -> bool:
         """Whether it has an open visit of that origin. A late message may be about a visit that is no longer open."""

@@ -24,9 +24,9 @@ import trustme
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import Answer, ClosedEarly, CutShort, Wire, nobody
+from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, Wire, ignore_progress
 from crawler.fetch.exchange import CAUSES, HttpFetcher
-from crawler.fetch.pool import Place, Pool
+from crawler.fetch.pool import Destination, Pool
 from crawler.fetch.request_headers import Identity
 from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
@@ -647,7 +647,7 @@ class CutWire:
 
     async def read(self) -> bytes:
         if not self.pieces:
-            raise CutShort("Connection reset by peer")
+            raise ConnectionLost("Connection reset by peer")
         return self.pieces.pop(0)
 
 
@@ -665,14 +665,14 @@ async def test_reset_counts_as_closed_early_only_before_first_byte(
     pieces: tuple[bytes, ...], early: bool
 ) -> None:
     """After the first byte the response is truncated, which is a transient failure."""
-    answer = Answer(cast("Wire", CutWire(*pieces)), 10_000, lambda *_: None)
+    answer = IncomingResponse(cast("Wire", CutWire(*pieces)), 10_000, lambda *_: None)
 
     async def whole_answer() -> None:
         await answer.begin()
         while await answer.read():
             pass
 
-    with pytest.raises(CutShort) as caught:
+    with pytest.raises(ConnectionLost) as caught:
         await whole_answer()
     assert isinstance(caught.value, ClosedEarly) is early
 
@@ -738,8 +738,10 @@ async def test_number_of_idle_connections_is_limited() -> None:
     pool = Pool(guard, ssl.create_default_context, 2)
     with wire(answers[0]) as one, wire(answers[1]) as two, wire(answers[2]) as three:
         for url in (one, two, three):
-            place = Place("http", "localhost", int(url.rpartition(":")[2].strip("/")))
-            answer = await pool.ask(place, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 10_000, nobody)
+            destination = Destination("http", "localhost", int(url.rpartition(":")[2].strip("/")))
+            answer = await pool.ask(
+                destination, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 10_000, ignore_progress
+            )
             assert await answer.read() == b"a"
             await answer.aclose()
         assert len(pool._order) == 2

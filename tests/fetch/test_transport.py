@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import nobody
+from crawler.fetch.connection import ignore_progress
 from crawler.fetch.pool import Pool
 from crawler.fetch.request_builder import ExactUrl, RequestBuilder
 from crawler.fetch.request_headers import Identity
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     pool = Pool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
-    transport = PoolTransport(pool, Proxies(Http()).place)
+    transport = PoolTransport(pool, Proxies(Http()).destination)
     async with httpx.AsyncClient(transport=transport, timeout=5) as opened:
         yield opened
 
@@ -96,7 +96,7 @@ async def test_line_break_in_header_is_refused() -> None:
 
 
 def built(url: str, conditions: dict[str, str] | None = None) -> httpx.Request:
-    return RequestBuilder(Identity(Http(), [])).build(Url(url), conditions or {}, 10, nobody)
+    return RequestBuilder(Identity(Http(), [])).build(Url(url), conditions or {}, 10, ignore_progress)
 
 
 def test_built_request_has_all_headers_sent() -> None:
@@ -110,7 +110,7 @@ def test_built_request_has_all_headers_sent() -> None:
 
 def test_requests_do_not_share_headers() -> None:
     builder = RequestBuilder(Identity(Http(), []))
-    first, second = (builder.build(Url("http://a.example/"), {}, 10, nobody) for _ in range(2))
+    first, second = (builder.build(Url("http://a.example/"), {}, 10, ignore_progress) for _ in range(2))
     first.headers["x"] = "y"
     assert "x" not in second.headers
 

@@ -112,7 +112,7 @@ def test_unchanged_page_is_restored_from_its_lease() -> None:
     ids=repr,
 )  # fmt: skip
 def test_malformed_message_is_refused(said: Any) -> None:
-    with pytest.raises(messages.NONSENSE):
+    with pytest.raises(messages.MALFORMED):
         messages.read(said, Lease(1, 1, Visit(URL)))
 
 
@@ -319,7 +319,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
     held = Lease(1, 1, Visit(URL))
     try:
         seen = messages.read(said, held)
-    except messages.NONSENSE:
+    except messages.MALFORMED:
         return
     for link in seen.verdict.links:
         assert origin(link.url)
