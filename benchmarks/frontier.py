@@ -63,7 +63,7 @@ async def run(total: int, folder: Path) -> None:
     frontier = SqliteFrontier(str(path))
     await frontier.begin("x")
     await frontier.add([Visit(url(0))])
-    await frontier.meet(SITE, RobotsFile("none", fetched=time.time()), 0.0)
+    await frontier.store_robots(SITE, RobotsFile("none", fetched=time.time()), 0.0)
     began, done, step = time.monotonic(), 0, max(1, total // 10)
     group: list[Settlement] = []
     while not (batch := await frontier.lease(LEASES)).finished or group:

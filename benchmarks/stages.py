@@ -76,7 +76,7 @@ async def settle(settlements: list[Settlement]) -> float:
     """Microseconds of CPU a page for leasing and settling."""
     frontier = SqliteFrontier(":memory:")
     await frontier.begin("x")
-    await frontier.meet(SITE, RobotsFile("none", fetched=time.time()), 0.0)
+    await frontier.store_robots(SITE, RobotsFile("none", fetched=time.time()), 0.0)
     await frontier.add([settlement.lease.visit for settlement in settlements])
     by_url = {settlement.lease.visit.url: settlement for settlement in settlements}
     began, done = time.process_time(), 0

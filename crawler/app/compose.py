@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import anyio
 
 from crawler.app.starts import normaliser, product_token, starts_of
-from crawler.engine.visitor import Local, nobody
+from crawler.engine.visitor import Local, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
@@ -69,7 +69,7 @@ async def open_visitor(
     base: PublishBase | None,
     *,
     children: int = CHILDREN,
-    reading: Callable[[Url], AbstractContextManager[None]] = nobody,
+    reading: Callable[[Url], AbstractContextManager[None]] = no_log,
 ) -> AsyncIterator[Visiting]:
     """A visitor in this process that uses the fetcher `plain`.
 

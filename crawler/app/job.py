@@ -20,7 +20,7 @@ from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
 from crawler.app.state import far_of, is_file, open_frontier, state_path
 from crawler.engine.crawl import Crawl, Ending, Limits
-from crawler.engine.reading_log import ReadingLog, Sparing, counted
+from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
 from crawler.engine.robots import Robots
 from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
@@ -325,7 +325,7 @@ async def open_job(
                 WorkerPool(settings, settings.pace.processes, home).running()
             )
         if deaths:
-            visitor = Sparing(visitor, deaths)
+            visitor = SkipCrashing(visitor, deaths)
         job = Job(
             settings,
             starts,

@@ -218,8 +218,8 @@ class Seeds:
 
     async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
         """The URLs of the seeds, in groups. `sitemaps`: URLs and paths of the top-level sitemaps."""
-        await self.queue.name_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
-        passed = await self.queue.name_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
+        await self.queue.add_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
+        passed = await self.queue.add_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
         while seed := await self.queue.next_seed():
             reading = await self._open(seed)
             if not isinstance(reading, SeedSettlement):
@@ -230,7 +230,7 @@ class Seeds:
                 reading = reading.settlement(seed)
             passed += await self._settle(reading)
         # Published pages that were found only in a temporarily failing sitemap are visited as well.
-        for seed, urls in await self.queue.unnamed():
+        for seed, urls in await self.queue.pages_of_failing_seeds():
             yield seed, urls
         if passed:
             log.warning(
@@ -325,7 +325,7 @@ class Seeding:
             self.fetcher,
             normaliser(self.settings, base=self.base),
             crawl.starts[0],
-            permit=crawl.meeting.permit,
+            permit=crawl.first_contact.permit,
             on_site=crawl.on_site,
             turn=self.turn,
             after_pages=crawl.after_pages,
@@ -350,6 +350,6 @@ class Seeding:
     async def _named_by_robots(self, crawl: Crawl) -> list[Url]:
         found: list[Url] = []
         for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
-            await crawl.meeting.permit(Url(site + "/"))  # loads its robots.txt
+            await crawl.first_contact.permit(Url(site + "/"))  # loads its robots.txt
             found += self.robots.sitemaps(site)
         return found

@@ -24,7 +24,7 @@ from crawler.engine import start_check
 from crawler.engine.aliases import Aliases
 from crawler.engine.counters import Counters
 from crawler.engine.finish import dating, duplicates, trap_listing
-from crawler.engine.robots import Meeting
+from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
 from crawler.engine.visit import Visits
 from crawler.errors import StartForbidden, StartUnreachable, first_of
@@ -102,22 +102,22 @@ class Crawl:
     checks_starts: bool = True  # at least one start URL must lead to a page
     clock: Callable[[], float] = time.time
 
-    meeting: Meeting = field(init=False)
+    first_contact: FirstContact = field(init=False)
     aliases: Aliases = field(init=False)
     start_urls: StartUrls = field(init=False)
     visits: Visits = field(init=False)
-    _in_hand: int = field(init=False)  # leases, at most
-    _out: dict[int, Lease] = field(init=False, default_factory=dict)
+    _max_leases: int = field(init=False)  # leases, at most
+    _open_leases: dict[int, Lease] = field(init=False, default_factory=dict)
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
-    _well: set[str] = field(
+    _responsive: set[str] = field(
         init=False, default_factory=set
     )  # origins that responded though many pages failed
     stalled: bool = field(
         init=False, default=False
     )  # no more pages responded than when the run last ended unfinished
-    _nap: anyio.CancelScope | None = field(init=False, default=None)
+    _sleep: anyio.CancelScope | None = field(init=False, default=None)
     _probe: anyio.CancelScope | None = field(init=False, default=None)
     _is_woken: bool = field(init=False, default=False)
     _is_seeding: bool = field(init=False, default=False)
@@ -127,14 +127,14 @@ class Crawl:
     def __post_init__(self) -> None:
         """Creates the parts of the crawl."""
         limits = self.limits
-        self.meeting = Meeting(
+        self.first_contact = FirstContact(
             self.frontier, self.permits, self.turn, self.stats.pace, gap=limits.gap, max_wait=limits.max_wait
         )
         self.aliases = Aliases(
             self.frontier,
             self.frontier,
             self.fetcher,
-            self.meeting.permit,
+            self.first_contact.permit,
             self.turn,
             self.candidates,
         )
@@ -142,7 +142,7 @@ class Crawl:
         self.visits = Visits(
             self.frontier,
             self.permits,
-            self.meeting,
+            self.first_contact,
             self.candidates,
             self.aliases,
             self.start_urls,
@@ -153,7 +153,7 @@ class Crawl:
             limits.keep_failing,
             lambda: self._ending is not None,
         )
-        self._in_hand = (NEXT + self.visitor.prefetch) * limits.concurrency
+        self._max_leases = (NEXT + self.visitor.prefetch) * limits.concurrency
 
     @property
     def starts(self) -> Sequence[Url]:
@@ -176,13 +176,13 @@ class Crawl:
         except BaseExceptionGroup as group:
             raise first_of(group) from group
         with anyio.CancelScope(shield=True):
-            await self.frontier.release(list(self._out.values()))
+            await self.frontier.release(list(self._open_leases.values()))
             await self.frontier.reopen(list(self._failed))
         if self._ending is Ending.OVER:
             return self._ending
         if self._ending is None:
             await duplicates.soft_404s(
-                self.frontier, self.judge, self.candidates.traps, self.starts, self._peek
+                self.frontier, self.judge, self.candidates.traps, self.starts, self._fetch_now
             )
             await duplicates.duplicates(self.frontier, self.judge)
             await trap_listing.unlist_repeats(self.frontier)
@@ -203,9 +203,9 @@ class Crawl:
         await self.frontier.remember(ANSWERED, answered)
         return answered > before
 
-    async def _peek(self, url: Url) -> Reply | None:
+    async def _fetch_now(self, url: Url) -> Reply | None:
         """Fetches a page outside the queue, if robots.txt allows it."""
-        if not (await self.meeting.permit(url)).allowed:
+        if not (await self.first_contact.permit(url)).allowed:
             return None
         await self.turn(origin(url), await self.frontier.slot(origin(url)))
         return await self.fetcher.fetch(Request(url, wants_body=self.judge.wants_body))
@@ -213,20 +213,20 @@ class Crawl:
     async def _keep_traps(self) -> None:
         """Stores and logs new traps, such as those recognised by the text of a URL."""
         met = self.candidates.traps.news()
-        await self.frontier.tell(met)
+        await self.frontier.store_traps(met)
         _report(met)
 
     # -- the main loop ------------------------------------------------------------------------------------
 
     async def _pool(self) -> None:
-        give, todo = anyio.create_memory_object_stream[Lease](self._in_hand)
-        back, done = anyio.create_memory_object_stream[Returned](self._in_hand)
+        give, todo = anyio.create_memory_object_stream[Lease](self._max_leases)
+        back, done = anyio.create_memory_object_stream[Returned](self._max_leases)
         async with anyio.create_task_group() as pool, give, done:
             with todo, back:
                 for _ in range(self.limits.concurrency * self.visitor.prefetch):
                     pool.start_soon(self._work, todo.clone(), back.clone())
             if await self._follow(give, done):
-                await self._walk(give, done)
+                await self._crawl_all(give, done)
             pool.cancel_scope.cancel()
 
     async def _work(
@@ -260,11 +260,11 @@ class Crawl:
         while self._ending or not await self.frontier.lead():
             self.stats.phase = "following"
             await self._settle(group)
-            if not self._out and await self.frontier.is_over():
+            if not self._open_leases and await self.frontier.is_over():
                 self._end(Ending.OVER, "another member finished the run")
             if self._is_ending():
                 stopped_at = min(stopped_at, self.clock())
-                if not self._out or self.clock() - stopped_at > GRACE:
+                if not self._open_leases or self.clock() - stopped_at > GRACE:
                     return False
             batch = Batch() if self._ending else await self._lease(give, None)
             if batch.leases and not knows_starts:
@@ -276,7 +276,7 @@ class Crawl:
             await self.start_urls.recall()
         return True
 
-    async def _walk(
+    async def _crawl_all(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
     ) -> None:
         """Crawls start URLs first, then seeds, then everything; with a depth limit, one level after the other.
@@ -292,7 +292,7 @@ class Crawl:
         if self.checks_starts:
             await self._check_starts()
         if self.start_urls.have_moved:
-            await self._look_again()
+            await self._recheck_filtered()
         await self._seed(give, done)
         if self._ending:
             return
@@ -304,19 +304,19 @@ class Crawl:
             if self._ending or not (await self.frontier.balance()).open:
                 break
         while not self._ending and await self.frontier.shorten(trap_patterns.DEEPEST):
-            await self._look_again()
+            await self._recheck_filtered()
             await self._rounds(give, done, depth=deepest)
 
-    async def _look_again(self) -> None:
+    async def _recheck_filtered(self) -> None:
         """Checks filtered URLs again, after a start URL redirected to another host or a shorter path was found."""
         after = ""
-        while aside := await self.frontier.set_aside(after):
-            after = aside[-1].url
-            await self.aliases.ask(visit.url for visit in aside)
-            ours = [visit._replace(url=self.candidates.scope.ours(visit.url)) for visit in aside]
+        while filtered := await self.frontier.list_filtered(after):
+            after = filtered[-1].url
+            await self.aliases.ask(visit.url for visit in filtered)
+            ours = [visit._replace(url=self.candidates.scope.ours(visit.url)) for visit in filtered]
             visits = [self.candidates.visit(*visit[:4]) for visit in ours]
             self.stats.found(await self.frontier.add([visit for visit in visits if visit.filtered is None]))
-            self.stats.found(await self.frontier.take_up(visits))
+            self.stats.found(await self.frontier.requeue(visits))
 
     async def _rounds(
         self,
@@ -352,16 +352,16 @@ class Crawl:
             batch = Batch() if self._is_ending() else await self._lease(give, depth)
             if self._ending:
                 stopped_at = stopped_at or self.clock()
-                if not self._out or self.clock() - stopped_at > GRACE:
+                if not self._open_leases or self.clock() - stopped_at > GRACE:
                     return
-            elif batch.finished and not self._out and not self._is_seeding:
+            elif batch.finished and not self._open_leases and not self._is_seeding:
                 return
             group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
 
     async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
-        room = self._in_hand - len(self._out)
+        room = self._max_leases - len(self._open_leases)
         if self.limits.max_pages is not None:
-            room = min(room, self.limits.max_pages - self.visits.asked - len(self._out))
+            room = min(room, self.limits.max_pages - self.visits.asked - len(self._open_leases))
         if room <= 0:
             if self._leased:
                 self._leased.set()
@@ -370,7 +370,7 @@ class Crawl:
         if self._leased and (batch.leases or batch.is_idle):
             self._leased.set()
         for lease in batch.leases:
-            self._out[lease.id] = lease
+            self._open_leases[lease.id] = lease
             give.send_nowait(lease)
         return batch
 
@@ -386,11 +386,11 @@ class Crawl:
         deadline = float("inf") if self._ending else self._deadline
         pause = min(RENEW, deadline - self.clock(), RENEW if wait is None else wait)
         pause = 0.0 if self._is_woken else pause
-        with anyio.move_on_after(max(0.0, pause)) as self._nap:
+        with anyio.move_on_after(max(0.0, pause)) as self._sleep:
             group.append(await done.receive())
             if give.statistics().current_buffer_used >= self.limits.concurrency:
                 await anyio.sleep(LINGER)  # more results arrive meanwhile, and no task runs out of work
-        self._nap = None
+        self._sleep = None
         weight = sum(map(_weight, group))
         with suppress(anyio.WouldBlock):
             while len(group) < GROUP and weight < HEAVY:
@@ -408,7 +408,7 @@ class Crawl:
         await self._hand_back([item for item in group if isinstance(item, Unvisited)])
         await self._watch(settlements)
         for item in group:
-            self._out.pop(item.lease.id, None)
+            self._open_leases.pop(item.lease.id, None)
 
     async def _hand_back(self, unvisited: Sequence[Unvisited]) -> None:
         """Releases unused leases: their URLs are leased again, in this crawl or when the run is resumed."""
@@ -423,26 +423,26 @@ class Crawl:
         for settlement in settlements:
             url = settlement.lease.visit.url
             row = self.circuit_breaker.note(url, settlement.verdict) if origin(url) in sites else None
-            if row and not self._ending and await self._is_well(origin(url)):
+            if row and not self._ending and await self._still_responds(origin(url)):
                 self.circuit_breaker.clear(origin(url))
             elif row:
                 self._failed.update(dict.fromkeys(row))
                 self._end(Ending.FAILING, f"{origin(url)} only fails")
 
-    async def _is_well(self, site: str) -> bool:
+    async def _still_responds(self, site: str) -> bool:
         """Whether a page that responded earlier in this run still does, so that one broken section does not end the run."""
-        witness = self.circuit_breaker.witness(site) or await self.frontier.answered(site)
+        page = self.circuit_breaker.last_good(site) or await self.frontier.answered(site)
         reply = None
-        left = min(PROBE + 2 * self.meeting.slowest, max(0.0, self._deadline - self.clock()))
+        left = min(PROBE + 2 * self.first_contact.slowest, max(0.0, self._deadline - self.clock()))
         with anyio.move_on_after(left) as self._probe:
-            reply = await self._peek(witness) if witness else None
+            reply = await self._fetch_now(page) if page else None
         self._probe = None
-        well = isinstance(reply, Response) and reply.status < 400
-        if well and site not in self._well:
-            self._well.add(site)
-            fields = {"origin": site, "asked": witness}
+        responds = isinstance(reply, Response) and reply.status < 400
+        if responds and site not in self._responsive:
+            self._responsive.add(site)
+            fields = {"origin": site, "asked": page}
             log.warning("many pages in a row fail, but the site still responds", extra={"fields": fields})
-        return well
+        return responds
 
     def _is_ending(self) -> bool:
         if self._ending is None and self.clock() >= self._deadline:
@@ -457,7 +457,7 @@ class Crawl:
             self._ending = ending
             self.stats.stopping = why
             self.turn.end()
-            for waiting in (self._nap, self._probe):
+            for waiting in (self._sleep, self._probe):
                 if waiting:
                     waiting.cancel()
             if self._leased:
@@ -517,8 +517,8 @@ class Crawl:
     def _wake(self) -> None:
         """Wakes the main loop, as there may be something to lease."""
         self._is_woken = True
-        if self._nap:
-            self._nap.cancel()
+        if self._sleep:
+            self._sleep.cancel()
 
 
 def _weight(item: Returned) -> int:

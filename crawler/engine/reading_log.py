@@ -87,7 +87,7 @@ def counted(before: Mapping[str, int], died: list[Url]) -> dict[str, int]:
     return dict(Counter(before) + Counter(died))
 
 
-class Sparing:
+class SkipCrashing:
     """A `ports.Visitor` that does not visit pages that crashed too many processes."""
 
     def __init__(self, visitor: Visitor, deaths: Mapping[str, int]) -> None:

@@ -31,7 +31,7 @@ log = logging.getLogger("crawler.crawl")
 
 
 @dataclass
-class Meeting:
+class FirstContact:
     """Prepares an origin for its first request. Times in seconds."""
 
     hosts: Hosts
@@ -42,7 +42,7 @@ class Meeting:
     max_wait: float  # the longest Crawl-delay that is obeyed
     slowest: float = field(init=False, default=0.0)
 
-    async def with_stranger(self, lease: Lease) -> bool:
+    async def read_robots(self, lease: Lease) -> bool:
         """Reads the origin's robots.txt if needed. Returns whether that used the slot of the page, which then needs a new one."""
         site = origin(lease.visit.url)
         if not lease.robots_first and self.permits.knows(site):
@@ -78,7 +78,7 @@ class Meeting:
             )
             file = replace(before, fetched=file.fetched)
         await self.permits.learn(site, file)
-        await self.hosts.meet(site, file, self._set_pace(site))
+        await self.hosts.store_robots(site, file, self._set_pace(site))
 
     def _set_pace(self, site: str) -> float:
         delay = self.permits.delay(site) or 0.0
@@ -95,8 +95,10 @@ class Meeting:
         return gap
 
 
-BODY: Final = 4 * 1024 * 1024  # bytes of a response; far above LIMIT: a long file is truncated, not rejected
-KEPT: Final = LIMIT + 1  # one byte more, so that `parse` can tell that the file was longer
+MAX_BODY: Final = (
+    4 * 1024 * 1024
+)  # bytes of a response; far above LIMIT: a long file is truncated, not rejected
+MAX_TEXT: Final = LIMIT + 1  # one byte more, so that `parse` can tell that the file was longer
 LARGE: Final = 16 * 1024  # bytes of a file that is parsed in a thread
 
 
@@ -121,7 +123,7 @@ class OriginRules:
         return self.rules.permit(urls.target(url)) if self.rules else Decision(allowed=False)
 
 
-_NOBODY: Final = OriginRules(None, "")
+_UNKNOWN: Final = OriginRules(None, "")
 
 
 class Robots:
@@ -148,7 +150,7 @@ class Robots:
         self._ignore, self._max_origins, self._max_memory = ignore, max_origins, max_memory
         self._known: OrderedDict[str, OriginRules] = OrderedDict()
         self._memory = 0
-        self._reading = anyio.Lock()
+        self._parsing = anyio.Lock()
 
     async def ask(self, origin: str) -> RobotsFile:
         """Fetches /robots.txt of `origin`. The caller books the slot of the first request; redirects book their own."""
@@ -163,11 +165,11 @@ class Robots:
 
     async def learn(self, origin: str, file: RobotsFile) -> None:
         """Stores the rules in `file`, and drops the least recently used ones when there are too many."""
-        async with self._reading:  # of many tasks that need the same file, one parses it
-            if self._known.get(origin, _NOBODY).file == hash(file):
+        async with self._parsing:  # of many tasks that need the same file, one parses it
+            if self._known.get(origin, _UNKNOWN).file == hash(file):
                 return
-            known = await _read_apart(file, self._agent, origin)
-            self._forget(self._known.pop(origin, _NOBODY))
+            known = await _parse_off_loop(file, self._agent, origin)
+            self._forget(self._known.pop(origin, _UNKNOWN))
             self._known[origin] = known
         self._memory += known.rules.weight if known.rules else 0
         while len(self._known) > 1 and self._is_full():
@@ -200,7 +202,7 @@ class Robots:
 
     def _recall(self, origin: str) -> OriginRules:
         if origin not in self._known:
-            return _NOBODY
+            return _UNKNOWN
         self._known.move_to_end(origin)
         return self._known[origin]
 
@@ -216,11 +218,11 @@ async def ask_robots(
     Redirects are followed to any host; before each, `slot` waits for a slot of the target's origin.
     """
     redirects = Redirects(Url(origin + "/robots.txt"))
-    reply = await fetcher.fetch(Request(redirects.url, limit=BODY, cut=True))
+    reply = await fetcher.fetch(Request(redirects.url, limit=MAX_BODY, cut=True))
     while to := redirects.follow(reply):
         if slot:
             await slot(urls.origin(to))
-        reply = await fetcher.fetch(Request(to, limit=BODY, cut=True))
+        reply = await fetcher.fetch(Request(to, limit=MAX_BODY, cut=True))
     if redirects.stopped:
         return _file(
             now(), "down" if redirects.stopped is Stopped.NO_TARGET else "none", b"", redirects.stopped.value
@@ -233,7 +235,7 @@ def _file(fetched: float, status: str, text: bytes, detail: str, found_at: Url |
     return RobotsFile(status, text, detail, fetched)
 
 
-async def _read_apart(file: RobotsFile, agent: str, origin: str) -> OriginRules:
+async def _parse_off_loop(file: RobotsFile, agent: str, origin: str) -> OriginRules:
     """Parses a large file in a thread: 500 KiB of rules can take a second, which would block the event loop."""
     if len(file.text) <= LARGE:
         return origin_rules(file, agent, origin)
@@ -263,13 +265,13 @@ def _meaning(reply: Reply) -> tuple[str, bytes, str]:
 def _rules(reply: Response) -> tuple[str, bytes, str]:
     """Decompresses a file that is gzip without Content-Encoding, as some servers send. A truncated one is invalid."""
     if not reply.body.startswith(content_coding.MAGIC):
-        return "rules", reply.body[:KEPT], ""
-    undone, text = content_coding.decoder(["gzip"], KEPT + content_coding.PIECE), bytearray()
+        return "rules", reply.body[:MAX_TEXT], ""
+    undone, text = content_coding.decoder(["gzip"], MAX_TEXT + content_coding.PIECE), bytearray()
     try:
         for piece in undone.feed(reply.body):
             text += piece
         undone.finish()
     except (content_coding.BrokenCoding, content_coding.TooLarge) as error:
-        if len(text) < KEPT:
+        if len(text) < MAX_TEXT:
             return "down", b"", f"a broken gzip file ({error})"
-    return "rules", bytes(text[:KEPT]), "gzip"
+    return "rules", bytes(text[:MAX_TEXT]), "gzip"

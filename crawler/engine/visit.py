@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from crawler.engine.aliases import Aliases
 from crawler.engine.counters import Counters
-from crawler.engine.robots import Meeting
+from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Unlisted
@@ -37,7 +37,7 @@ class Visits:
 
     record: Record
     permits: Permits
-    meeting: Meeting
+    first_contact: FirstContact
     candidates: Candidates
     aliases: Aliases
     start_urls: StartUrls
@@ -48,33 +48,33 @@ class Visits:
     keep_failing: float
     has_ended: Callable[[], bool]
     asked: int = field(init=False, default=0)  # pages requested
-    _flying: anyio.CapacityLimiter = field(init=False)
+    _in_flight: anyio.CapacityLimiter = field(init=False)
 
     def __post_init__(self) -> None:
         """Creates the limiter of requests in flight."""
-        self._flying = anyio.CapacityLimiter(self.concurrency)
+        self._in_flight = anyio.CapacityLimiter(self.concurrency)
 
     async def __call__(self, lease: Lease) -> Settlement | Unvisited:
         """Makes the visit. Returns its settlement, or `Unvisited` if the lease is to be returned."""
         url = lease.visit.url
         if self.has_ended():
             return Unvisited(lease, WhyUnvisited.ENDING)
-        if await self.meeting.with_stranger(lease):
+        if await self.first_contact.read_robots(lease):
             return Unvisited(lease, WhyUnvisited.ROBOTS_FIRST)
         permit = self.permits.permit(url)
         if not permit.allowed:
-            return await self._placed(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
+            return await self._settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
         if self.candidates.scope.unfetched(url):
             return Settlement(lease, Verdict(self.candidates.listable(url, Listed())))
-        async with self._room():
-            verdict = await self._wait(lease) or await self._go(lease)
+        async with self._limiter():
+            verdict = await self._wait(lease) or await self._fetch(lease)
         if isinstance(verdict, Unvisited):
             return verdict
         if isinstance(verdict.outcome, Moved) and url in self.start_urls.urls:
             await self.start_urls.moved(url, verdict.outcome.to)
-        return await self._placed(lease, verdict)
+        return await self._settlement(lease, verdict)
 
-    async def _placed(self, lease: Lease, verdict: Verdict) -> Settlement:
+    async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
         replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.keep_failing) > 0
         links = await self.record.links(lease) if replayed else verdict.links
@@ -92,11 +92,11 @@ class Visits:
             return Unvisited(lease, WhyUnvisited.ENDING)
         return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if self.turn.is_stale(site, lease.at) else None
 
-    def _room(self) -> AbstractAsyncContextManager[object]:
+    def _limiter(self) -> AbstractAsyncContextManager[object]:
         """Limits visits in flight if there is a crawl delay: a prefetching visitor would request pages after their slot."""
-        return self._flying if self.meeting.slowest and self.visitor.prefetch > 1 else nullcontext()
+        return self._in_flight if self.first_contact.slowest and self.visitor.prefetch > 1 else nullcontext()
 
-    async def _go(self, lease: Lease) -> Verdict | Unvisited:
+    async def _fetch(self, lease: Lease) -> Verdict | Unvisited:
         """The result of the visit, unless the crawl ended before the request."""
         self.stats.asked()
         try:
@@ -110,5 +110,5 @@ class Visits:
         self.asked += 1
         if seen.truncated:
             limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
-            self.candidates.traps.tell("links", limit, lease.visit.url)
+            self.candidates.traps.report("links", limit, lease.visit.url)
         return seen.verdict

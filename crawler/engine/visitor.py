@@ -21,7 +21,7 @@ from crawler.rules.judge import Judge
 MANY_LINKS: Final = 2_000  # of one page, above which it is judged in a thread: each link takes microseconds
 
 
-def nobody(_: Url) -> AbstractContextManager[None]:
+def no_log(_: Url) -> AbstractContextManager[None]:
     """Does nothing."""
     return nullcontext()
 
@@ -37,7 +37,7 @@ class Local:
         judge: Judge,
         reader: Reader,
         clock: Callable[[], float],
-        reading: Callable[[Url], AbstractContextManager[None]] = nobody,
+        reading: Callable[[Url], AbstractContextManager[None]] = no_log,
     ) -> None:
         """`reading`: a context manager around parsing and judging the page with that URL."""
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock

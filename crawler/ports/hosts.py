@@ -9,7 +9,7 @@ from crawler.ports.queue import Pacer
 class Hosts(Pacer, Protocol):
     """What is known about an origin: its robots.txt and its pace."""
 
-    async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
+    async def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
         """Stores an origin's robots.txt and its pace, `gap` seconds between slots."""
         ...
 

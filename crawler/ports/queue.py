@@ -85,11 +85,11 @@ class Queue(Pacer, Protocol):
         """
         ...
 
-    async def set_aside(self, after: str = "") -> Sequence[Visit]:
+    async def list_filtered(self, after: str = "") -> Sequence[Visit]:
         """The next URLs after `after`, sorted, that this run filtered as outside the site or as too deep."""
         ...
 
-    async def take_up(self, visits: Sequence[Visit]) -> int:
+    async def requeue(self, visits: Sequence[Visit]) -> int:
         """Queues filtered URLs that are to be fetched after all. Returns how many of them are due."""
         ...
 
@@ -101,11 +101,11 @@ class Queue(Pacer, Protocol):
         """
         ...
 
-    async def tell(self, traps: Sequence[Trap]) -> None:
+    async def store_traps(self, traps: Sequence[Trap]) -> None:
         """Stores crawler traps that were obvious from a URL, for this run."""
         ...
 
-    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+    async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
         """Adds seeds to be read in this run; those already known are unchanged.
 
         At most `room` in total at their depth. Returns how many were skipped because of that limit.
@@ -119,10 +119,10 @@ class Queue(Pacer, Protocol):
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """Closes a seed whose URLs were added; it is not read again in this run.
 
-        The sitemaps `below` it are added as by `name_seeds`, in the same transaction.
+        The sitemaps `below` it are added as by `add_seeds`, in the same transaction.
         """
         ...
 
-    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+    async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
         """Pages of the last publication not found in this run, from sitemaps that are failing temporarily."""
         ...

@@ -2,7 +2,7 @@
 
 It counts consecutive pages that failed, after all retries, in the way of a host that is down or overloaded. A page that
 answers resets the count. Many failures may also come from one broken section of a healthy site, so the engine fetches a
-page that answered before (the witness), and ends the run only if that fails as well. Pure.
+page that responded before, and ends the run only if that fails as well. Pure.
 """
 
 from collections import Counter, deque
@@ -14,8 +14,8 @@ from crawler.model.settlement import Verdict
 from crawler.parse.url import Url, origin
 from crawler.rules.retry_after import PASSING
 
-ROW: Final = 30  # pages
-KEPT: Final = 100  # failed pages that are remembered
+MIN_FAILURES: Final = 30  # pages
+MAX_RECENT: Final = 100  # failed pages that are remembered
 _DOWN: Final = frozenset({Cause.CONNECT, Cause.TIMEOUT, Cause.TRUNCATED, Cause.RATE_LIMITED})
 
 
@@ -23,7 +23,7 @@ class CircuitBreaker:
     """Counts consecutive failures of each origin."""
 
     def __init__(self) -> None:
-        self._rows: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
         self._recent: dict[str, deque[Url]] = {}
         self._answered: dict[str, Url] = {}
 
@@ -33,23 +33,23 @@ class CircuitBreaker:
         if not isinstance(verdict.outcome, Failed) and verdict.facts is None:
             return None  # not fetched
         if not _is_down(verdict):
-            del self._rows[site]
+            del self._failures[site]
             if not isinstance(verdict.outcome, Failed):
                 self._answered[site] = url
             return None
-        self._rows[site] += 1
+        self._failures[site] += 1
         # Responses in flight when the host went down reset the count, so earlier failures are kept as well.
-        recent = self._recent.setdefault(site, deque(maxlen=KEPT))
+        recent = self._recent.setdefault(site, deque(maxlen=MAX_RECENT))
         recent.append(url)
-        return list(recent) if self._rows[site] >= ROW else None
+        return list(recent) if self._failures[site] >= MIN_FAILURES else None
 
-    def witness(self, site: str) -> Url | None:
-        """The page of an origin that answered last."""
+    def last_good(self, site: str) -> Url | None:
+        """The page of an origin that last responded without an error."""
         return self._answered.get(site)
 
     def clear(self, site: str) -> None:
-        """The origin is healthy: its failures stand."""
-        del self._rows[site]
+        """Forgets the failures of an origin that still responds."""
+        del self._failures[site]
         self._recent.pop(site, None)
 
 

@@ -18,7 +18,7 @@ FAMILY_BATCH: Final = 600  # the same, for all patterns of a family together tha
 PAGES_FOR_NEWS: Final = 75  # pages of a batch for each piece of news that it must bring
 GROWN: Final = 20  # consecutive rounds in which the longest URL of a pattern may grow
 ALIKE: Final = 10  # listed pages with the same content, from which on a soft 404 is suspected
-TOLD: Final = 1_000  # traps that are reported
+MAX_REPORTED: Final = 1_000  # traps that are reported
 
 
 def due(size: int) -> int:
@@ -36,7 +36,7 @@ class Traps:
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         """`allowed`: kinds of traps that are crawled anyway."""
         self._allowed = frozenset(allowed)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._news: list[Trap] = []
 
     def allows(self, kind: str) -> bool:
@@ -48,7 +48,7 @@ class Traps:
         if url.count("/") > SAME_SEGMENTS + 3 or url.count("&") >= SAME_PARAMETERS or depth > DEEPEST:
             shown = obvious(url, depth)
             if shown and shown[0] not in self._allowed:
-                self.tell(*shown, url)
+                self.report(*shown, url)
                 return True
         return False
 
@@ -59,10 +59,10 @@ class Traps:
             return None
         return pattern._replace(named=named)
 
-    def tell(self, kind: str, pattern: str, example: str) -> None:
+    def report(self, kind: str, pattern: str, example: str) -> None:
         """Records a trap for the report."""
-        if pattern not in self._told and len(self._told) < TOLD:
-            self._told.add(pattern)
+        if pattern not in self._reported and len(self._reported) < MAX_REPORTED:
+            self._reported.add(pattern)
             self._news.append(Trap(kind, pattern, example))
 
     def news(self) -> list[Trap]:
@@ -72,4 +72,4 @@ class Traps:
 
     def session(self, name: str, example: str) -> None:
         """Records a session id that was removed from a URL."""
-        self.tell("session", f"{name}=…", example)
+        self.report("session", f"{name}=…", example)

@@ -53,7 +53,7 @@ class ManyRuns:
         self.now += DAY
         # Changed settings make the frontier give up an unfinished run.
         await self.frontier.begin(f"settings {self.number if ending == 'abandoned' else ''}")
-        await self.frontier.meet(SITE, RobotsFile("none", fetched=self.now), 0)
+        await self.frontier.store_robots(SITE, RobotsFile("none", fetched=self.now), 0)
         await self.frontier.add([Visit(url) for url in PAGES])
         at = None if header is None else datetime.fromtimestamp(header, UTC)
         for lease in (await self.frontier.lease(100)).leases:
@@ -228,7 +228,7 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
     async def found() -> Build | None:
         site = ManyRuns()
         await site.frontier.begin("")
-        await site.frontier.meet(SITE, RobotsFile("none", fetched=site.now), 0)
+        await site.frontier.store_robots(SITE, RobotsFile("none", fetched=site.now), 0)
         await site.frontier.add([Visit(Url(f"{SITE}/{number}")) for number in range(len(moments))])
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.engine import robots as permits
-from crawler.engine.robots import BODY, Robots
+from crawler.engine.robots import MAX_BODY, Robots
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import RobotsFile
@@ -400,7 +400,7 @@ class Web:
         self.log: list[str] = []
 
     async def fetch(self, request: Request) -> Reply:
-        assert request.limit == BODY
+        assert request.limit == MAX_BODY
         self.log.append(request.url)
         return self.answer(request.url)
 

@@ -121,7 +121,7 @@ def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path)
         assert process(DYING, str(log), "", "0", *words(origin, tmp_path / "calm")).returncode == 0
         moments = log.read_text().splitlines()
         for moment in (
-            "commit of name_seeds",
+            "commit of add_seeds",
             "commit of add",
             "commit of settle_seed",
             "commit of next_seed",

@@ -77,7 +77,7 @@ async def test_facts_round_trip_through_state(tmp_path: Path) -> None:
     for run in (1, 2):
         await frontier.begin("settings")
         await frontier.add([Visit(url) for url in some])
-        await frontier.meet("http://a.example", RobotsFile("none", fetched=time.time()), 0.0)
+        await frontier.store_robots("http://a.example", RobotsFile("none", fetched=time.time()), 0.0)
         leases = (await frontier.lease(len(some))).leases
         if run == 2:
             assert {lease.visit.url: lease.prior and lease.prior.facts for lease in leases} == some

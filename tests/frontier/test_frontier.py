@@ -63,7 +63,7 @@ class Bench:
     async def ready(self, *urls: str, gap: float = 0.0, site: str = SITE) -> None:
         """Begin a run, record robots.txt of `site`, and add these URLs."""
         await self.frontier.begin("settings")
-        await self.frontier.meet(site, RobotsFile("none", fetched=self.clock()), gap)
+        await self.frontier.store_robots(site, RobotsFile("none", fetched=self.clock()), gap)
         self.clock.now += gap
         await self.frontier.add([Visit(Url(url)) for url in urls or (ROOT,)])
 
@@ -148,7 +148,7 @@ async def test_unknown_origin_gets_one_robots_first_lease(bench: Bench) -> None:
     [probe] = await bench.leases()
     assert probe.robots_first
     assert await bench.leases() == []
-    await bench.frontier.meet(SITE, RobotsFile("rules", b"x", "ok", bench.clock()), 0.0)
+    await bench.frontier.store_robots(SITE, RobotsFile("rules", b"x", "ok", bench.clock()), 0.0)
     await bench.frontier.release([probe])
     both = await bench.leases()
     assert len(both) == 2
@@ -159,7 +159,7 @@ async def test_unknown_origin_gets_one_robots_first_lease(bench: Bench) -> None:
 async def test_robots_txt_is_kept_for_a_day(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *\n\xff", "why", bench.clock())
-    await bench.frontier.meet(SITE, file, 0.0)
+    await bench.frontier.store_robots(SITE, file, 0.0)
     assert await bench.frontier.robots(SITE) == file
     assert await bench.frontier.robots("http://other.example") is None
     bench.clock.now += DAY
@@ -172,7 +172,7 @@ async def test_stale_robots_txt_read_by_this_run_is_available(bench: Bench) -> N
     bench.clock.now += 10
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
-    await bench.frontier.meet(SITE, file, 0.0)
+    await bench.frontier.store_robots(SITE, file, 0.0)
     bench.clock.now += DAY
     assert await bench.frontier.robots(SITE) is None
     assert await bench.frontier.robots(SITE, stale=True) == file
@@ -186,7 +186,7 @@ async def test_stale_robots_txt_read_by_this_run_is_available(bench: Bench) -> N
 async def test_robots_txt_that_expires_during_run_is_available_as_stale(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
-    await bench.frontier.meet(SITE, file, 0.0)
+    await bench.frontier.store_robots(SITE, file, 0.0)
     await bench.frontier.finish()
     await bench.frontier.conclude()
     bench.clock.now += DAY - 10
@@ -199,7 +199,7 @@ async def test_robots_txt_that_expires_during_run_is_available_as_stale(bench: B
 @pytest.mark.parametrize("status", ["down", "unreachable"])
 async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, status: str) -> None:
     await bench.frontier.begin("settings")
-    await bench.frontier.meet(SITE, RobotsFile(status, fetched=bench.clock()), 0.0)
+    await bench.frontier.store_robots(SITE, RobotsFile(status, fetched=bench.clock()), 0.0)
     await bench.frontier.add([page("/a"), page("/b")])
     [one, two] = await bench.leases()
     await bench.settle(one, Unlisted(Why.ROBOTS_DOWN))
@@ -228,7 +228,7 @@ async def test_slots_of_a_host_are_one_delay_apart(bench: Bench) -> None:
 async def test_other_host_does_not_wait_for_slow_host(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=10.0)
     other = "http://b.example"
-    await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
+    await bench.frontier.store_robots(other, RobotsFile("none", fetched=bench.clock()), 0.0)
     await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(9)])
     hosts = [lease.visit.url[:16] for lease in await bench.leases(6)]
     assert hosts.count(other) >= 5
@@ -258,7 +258,7 @@ async def test_successful_responses_restore_delay(bench: Bench) -> None:
 async def test_only_successful_responses_of_same_host_restore_delay(bench: Bench, how: str) -> None:
     other = "http://b.example"
     await bench.ready(*(f"{SITE}/{n}" for n in range(40)), gap=1.0)
-    await bench.frontier.meet(other, RobotsFile("none", fetched=bench.clock()), 0.0)
+    await bench.frontier.store_robots(other, RobotsFile("none", fetched=bench.clock()), 0.0)
     await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(40)])
     await bench.frontier.slow(SITE, bench.clock.now)
     for _ in range(40):
@@ -535,7 +535,7 @@ from crawler.parse.url import Url
 async def main():
     frontier = SqliteFrontier(sys.argv[1])
     await frontier.begin("settings")
-    await frontier.meet("http://a.example", RobotsFile("none", fetched=2e9), 0.0)
+    await frontier.store_robots("http://a.example", RobotsFile("none", fetched=2e9), 0.0)
     await frontier.add([Visit(Url("http://a.example/"))])
     for number in range(50):
         [lease, *_] = (await frontier.lease(1)).leases
@@ -634,7 +634,7 @@ def test_seen_cache_is_bounded_and_evicts_oldest() -> None:
 async def test_url_evicted_from_seen_cache_is_still_known(path: Path) -> None:
     frontier = SqliteFrontier(str(path), clock=Clock())
     await frontier.begin("settings")
-    await frontier.meet(SITE, RobotsFile("none", fetched=Clock()()), 0.0)
+    await frontier.store_robots(SITE, RobotsFile("none", fetched=Clock()()), 0.0)
     await frontier.add([Visit(Url(ROOT)), Visit(Url(SITE + "/second"))])
     first, second = (await frontier.lease(9)).leases
     found = (page("/x", filtered=Why.NOFOLLOW), page("/y"))
@@ -753,28 +753,28 @@ async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
     assert await bench.frontier.next_seed() is None, "start URLs are not read"
-    assert await bench.frontier.name_seeds([sitemap("b"), sitemap("a"), sitemap("b")], 10) == 0
-    await bench.frontier.name_seeds([Seed(SeedKind.INPUT, "list.txt")], 10)
+    assert await bench.frontier.add_seeds([sitemap("b"), sitemap("a"), sitemap("b")], 10) == 0
+    await bench.frontier.add_seeds([Seed(SeedKind.INPUT, "list.txt")], 10)
     order = []
     while seed := await bench.frontier.next_seed():
         order.append(seed)
         below = (sitemap("c", 1), sitemap("a", 1)) if seed == sitemap("b") else ()
         await bench.frontier.settle_seed(SeedSettlement(seed, SeedOutcome.READ, below=below), 10)
     assert order == [Seed(SeedKind.INPUT, "list.txt"), sitemap("b"), sitemap("a"), sitemap("c", 1)]
-    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 10)
+    await bench.frontier.add_seeds([sitemap("a"), sitemap("b")], 10)
     assert await bench.frontier.next_seed() is None
     assert await bench.frontier.sitemaps() == {"read": 3}
     await bench.frontier.finish()
     await bench.frontier.conclude()
     await bench.frontier.begin("settings")
-    await bench.frontier.name_seeds([sitemap("a")], 10)
+    await bench.frontier.add_seeds([sitemap("a")], 10)
     assert await bench.frontier.next_seed() == sitemap("a")
 
 
 async def test_number_of_seeds_per_depth_is_limited(bench: Bench) -> None:
     await bench.frontier.begin("settings")
-    assert await bench.frontier.name_seeds([sitemap(str(n)) for n in range(5)], 3) == 2
-    assert await bench.frontier.name_seeds([sitemap("0"), sitemap("9")], 3) == 1, (
+    assert await bench.frontier.add_seeds([sitemap(str(n)) for n in range(5)], 3) == 2
+    assert await bench.frontier.add_seeds([sitemap("0"), sitemap("9")], 3) == 1, (
         "a known seed does not count towards the limit"
     )
     below = tuple(sitemap(f"c{n}", 1) for n in range(5))
@@ -789,7 +789,7 @@ async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench)
     [root] = await bench.leases()
     reasons = [Why.NOFOLLOW, Why.DEPTH, Why.TRAP, Why.NOT_NAMED, Why.EXCLUDED]
     await bench.settle(root, Listed(), *(page(f"/{why.value}", filtered=why) for why in reasons))
-    await bench.frontier.name_seeds([sitemap("a")], 1)
+    await bench.frontier.add_seeds([sitemap("a")], 1)
     named = [Visit(Url(f"{SITE}/{why.value}")) for why in reasons[:-1]]
     excluded = Visit(Url(f"{SITE}/excluded"), filtered=Why.EXCLUDED)
     assert await bench.frontier.add([*named, excluded], sitemap("a")) == 4
@@ -805,7 +805,7 @@ async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench)
 async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench, linked_first: bool) -> None:
     await bench.ready()
     [root] = await bench.leases()
-    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
+    await bench.frontier.add_seeds([sitemap("a"), sitemap("b")], 2)
     both, alone, follows_not, itself = (
         Url(SITE + path) for path in ("/both", "/alone", "/nofollow", "/itself")
     )
@@ -836,7 +836,7 @@ async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench
 
 async def test_start_url_keeps_its_seed(bench: Bench) -> None:
     await bench.frontier.begin("settings")
-    await bench.frontier.name_seeds([sitemap("a")], 1)
+    await bench.frontier.add_seeds([sitemap("a")], 1)
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
@@ -849,7 +849,7 @@ async def test_sitemaps_skipped_for_failed_robots_txt_are_read_on_resume(
     bench: Bench,
 ) -> None:
     await bench.frontier.begin("settings")
-    await bench.frontier.name_seeds([sitemap("a"), sitemap("b")], 2)
+    await bench.frontier.add_seeds([sitemap("a"), sitemap("b")], 2)
     await bench.frontier.settle_seed(SeedSettlement(sitemap("a"), SeedOutcome.ROBOTS_DOWN), 0)
     await bench.frontier.settle_seed(SeedSettlement(sitemap("b"), SeedOutcome.FAILED), 0)
     assert (await bench.frontier.begin("settings")).resumed
@@ -999,8 +999,8 @@ async def test_rounds_resume_after_crash(path: Path) -> None:
 async def test_reported_traps_are_stored_once(bench: Bench) -> None:
     await bench.ready()
     trap = Trap("path", "https://a/…/x/…/x/…", "https://a/x/x")
-    await bench.frontier.tell([trap, trap])
-    await bench.frontier.tell([trap])
+    await bench.frontier.store_traps([trap, trap])
+    await bench.frontier.store_traps([trap])
     assert await bench.frontier.traps() == [trap]
 
 

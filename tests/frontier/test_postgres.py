@@ -36,7 +36,7 @@ async def test_visit_is_leased_to_one_member_and_slots_are_shared() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
     first = await one.begin("settings")
-    await one.meet(SITE, RobotsFile("none", fetched=clock()), 0.5)
+    await one.store_robots(SITE, RobotsFile("none", fetched=clock()), 0.5)
     clock.now += 0.5
     await one.add([Visit(Url(f"{SITE}/{number}")) for number in range(20)])
     second = await two.begin("settings")
@@ -53,7 +53,7 @@ async def test_leases_of_dead_member_return_and_its_settlement_is_dropped() -> N
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
     await one.begin("settings")
-    await one.meet(SITE, RobotsFile("none", fetched=clock()), 0.0)
+    await one.store_robots(SITE, RobotsFile("none", fetched=clock()), 0.0)
     await one.add([Visit(ROOT)])
     await two.begin("settings")
     [lost] = (await one.lease(1)).leases

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> str:
 async def run_of(frontier: SqliteFrontier, pages: dict[str, Outcome]) -> None:
     """A run that finds these pages and is complete."""
     await frontier.begin("settings")
-    await frontier.meet(SITE, RobotsFile("none", fetched=START), 0.0)
+    await frontier.store_robots(SITE, RobotsFile("none", fetched=START), 0.0)
     await frontier.add([Visit(Url(SITE + path)) for path in pages])
     for lease in (await frontier.lease(100)).leases:
         outcome = pages[lease.visit.url.removeprefix(SITE)]

@@ -19,7 +19,7 @@ from crawler.model.outcome import Failed, Listed, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.model.settlement import Verdict
 from crawler.parse.url import Url
-from crawler.rules.circuit_breaker import ROW, CircuitBreaker
+from crawler.rules.circuit_breaker import MIN_FAILURES, CircuitBreaker
 from tests.engine.test_crawl import Result, crawl, settings
 
 DOWN = [
@@ -44,20 +44,25 @@ def url(number: int, site: str = "https://a.example") -> Url:
 @pytest.mark.parametrize("verdict", DOWN)
 def test_consecutive_failures_are_returned(verdict: Verdict) -> None:
     circuit_breaker = CircuitBreaker()
-    assert all(circuit_breaker.note(url(number), verdict) is None for number in range(ROW - 1))
-    assert circuit_breaker.note(url(ROW - 1), verdict) == [url(number) for number in range(ROW)]
+    assert all(circuit_breaker.note(url(number), verdict) is None for number in range(MIN_FAILURES - 1))
+    assert circuit_breaker.note(url(MIN_FAILURES - 1), verdict) == [
+        url(number) for number in range(MIN_FAILURES)
+    ]
 
 
 @pytest.mark.parametrize("verdict", UP)
 def test_one_response_resets_the_count(verdict: Verdict) -> None:
     circuit_breaker = CircuitBreaker()
-    for number in range(3 * ROW):
-        assert circuit_breaker.note(url(number), verdict if number % (ROW - 1) == 0 else DOWN[0]) is None
+    for number in range(3 * MIN_FAILURES):
+        assert (
+            circuit_breaker.note(url(number), verdict if number % (MIN_FAILURES - 1) == 0 else DOWN[0])
+            is None
+        )
 
 
 def test_each_origin_is_counted_separately() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
-    for number in range(ROW - 1):
+    for number in range(MIN_FAILURES - 1):
         assert circuit_breaker.note(url(number), down) is None
         assert circuit_breaker.note(url(number, "https://b.example"), down) is None
 
@@ -67,37 +72,37 @@ def test_failures_shortly_before_the_series_are_returned_too() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
     circuit_breaker.note(url(1), down)
     circuit_breaker.note(url(0), UP[0])
-    row = [circuit_breaker.note(url(number), down) for number in range(2, ROW + 2)]
-    assert row[-1] == [url(number) for number in range(1, ROW + 2)]
+    row = [circuit_breaker.note(url(number), down) for number in range(2, MIN_FAILURES + 2)]
+    assert row[-1] == [url(number) for number in range(1, MIN_FAILURES + 2)]
 
 
 def test_urls_that_were_not_fetched_do_not_count() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
-    for number in range(ROW - 1):
+    for number in range(MIN_FAILURES - 1):
         assert circuit_breaker.note(url(number), down) is None
         assert circuit_breaker.note(url(1_000 + number), Verdict(Unlisted(Why.ROBOTS))) is None
         assert circuit_breaker.note(url(2_000 + number), Verdict(Listed())) is None, "listed unfetched"
-    assert circuit_breaker.witness("https://a.example") is None
-    assert circuit_breaker.note(url(ROW), down)
+    assert circuit_breaker.last_good("https://a.example") is None
+    assert circuit_breaker.note(url(MIN_FAILURES), down)
 
 
-def test_the_witness_is_the_page_that_answered_last() -> None:
+def test_last_good_page_is_the_last_one_that_responded() -> None:
     circuit_breaker = CircuitBreaker()
     circuit_breaker.note(url(1), UP[0])
     circuit_breaker.note(url(2), UP[0])
     circuit_breaker.note(url(3), UP[1])
     circuit_breaker.note(url(4), DOWN[0])
-    assert circuit_breaker.witness("https://a.example") == url(2)
-    assert circuit_breaker.witness("https://b.example") is None
+    assert circuit_breaker.last_good("https://a.example") == url(2)
+    assert circuit_breaker.last_good("https://b.example") is None
 
 
 def test_clear_resets_the_count() -> None:
     circuit_breaker, down = CircuitBreaker(), DOWN[0]
-    for number in range(ROW):
+    for number in range(MIN_FAILURES):
         circuit_breaker.note(url(number), down)
     circuit_breaker.clear("https://a.example")
-    rows = [circuit_breaker.note(url(100 + number), down) for number in range(ROW)]
-    assert rows == [None] * (ROW - 1) + [[url(100 + number) for number in range(ROW)]]
+    rows = [circuit_breaker.note(url(100 + number), down) for number in range(MIN_FAILURES)]
+    assert rows == [None] * (MIN_FAILURES - 1) + [[url(100 + number) for number in range(MIN_FAILURES)]]
 
 
 @pytest.fixture
@@ -131,11 +136,11 @@ async def test_a_broken_section_does_not_end_the_run(tmp_path: Path, concurrency
         result = await crawl(settings(origin, tmp_path, concurrency=concurrency))
     assert result.ending is Ending.COMPLETE
     assert result.counts == {"listed": 101, "failed:server-error": 200}
-    assert len(site.log) <= 302 + 200 // ROW + 1, "one page more for each row"
+    assert len(site.log) <= 302 + 200 // MIN_FAILURES + 1, "one page more for each row"
 
 
 @pytest.mark.anyio
-async def test_a_resumed_run_finds_the_witness_in_the_state(
+async def test_resumed_run_finds_a_good_page_in_the_state(
     tmp_path: Path,
 ) -> None:
     site = HalfBrokenSite()
@@ -180,7 +185,7 @@ async def again(origin: str, folder: Path) -> Result:
 
 
 @pytest.mark.anyio
-async def test_an_interruption_does_not_wait_for_the_witness(tmp_path: Path) -> None:
+async def test_interruption_does_not_wait_for_the_probe(tmp_path: Path) -> None:
     site, asked_again, over = HalfBrokenSite(), threading.Event(), threading.Event()
     site.page("/", links=["/blog/0", *(f"/shop/{n}" for n in range(200))])
     good = site.answers["/blog/0"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.frontier.sqlite import schema
-from crawler.frontier.sqlite.duplicates import SORT_ORDERS, teach
+from crawler.frontier.sqlite.duplicates import SORT_ORDERS, register_functions
 from crawler.model.outcome import Unlisted
 from crawler.model.reasons import Why
 from crawler.parse.url import Url
@@ -100,7 +100,7 @@ def test_links_to_other_urls_of_the_page_itself_are_ignored() -> None:
 def test_equal_pages_are_not_compared_pairwise() -> None:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(schema.TABLES)
-        teach(db)
+        register_functions(db)
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SORT_ORDERS}", {"run": 1})]
     assert [step for step in plan if "SEARCH b" in step] == [
         "SEARCH b USING INDEX sqlite_autoindex_url_1 (url=?)"

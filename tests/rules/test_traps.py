@@ -8,7 +8,7 @@ from crawler.model.outcome import Pattern
 from crawler.model.trap import SAYS, Trap
 from crawler.parse.url import Url
 from crawler.rules.trap_patterns import DEEPEST, calendar_of, obvious, pattern_of
-from crawler.rules.traps import BATCH, TOLD, Traps, due
+from crawler.rules.traps import BATCH, MAX_REPORTED, Traps, due
 
 SITE = "https://a.example"
 
@@ -125,9 +125,9 @@ def test_a_batch_must_bring_more_than_one_new_page() -> None:
 
 def test_traps_are_reported_once_and_up_to_a_limit() -> None:
     traps = Traps()
-    for number in range(3 * TOLD):
-        traps.tell("path", f"p{number // 2}", SITE)
-    assert len(traps.news()) == TOLD
+    for number in range(3 * MAX_REPORTED):
+        traps.report("path", f"p{number // 2}", SITE)
+    assert len(traps.news()) == MAX_REPORTED
     assert traps.news() == []
 
 

@@ -51,7 +51,7 @@ async def soft_404s(
             reply = await ask(folder)
             shown[folder] = _contents(judge, folder, reply) if reply else frozenset()
         if group.content in shown[folder] and home.isdisjoint(shown[folder]):
-            traps.tell("soft-404", f"{group.count:,} pages of {group.origin}", group.example)
+            traps.report("soft-404", f"{group.count:,} pages of {group.origin}", group.example)
             for content in shown[folder]:
                 await pages.withdraw(replace(group, content=content), Why.SOFT_404, folder)
 

@@ -159,7 +159,7 @@ WITH moved AS (
 """
 
 # The site has grown, or a nearer way was found: what is to be asked for now.
-SET_ASIDE = """
+LIST_FILTERED = """
 SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
 AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
@@ -206,7 +206,7 @@ class Discovery:
         self._insert([row for row in rows if row.state != schema.QUEUED], number)
         new = self._insert(due, number)
         if seed and number:
-            new += self._seeds.take_up(rows, seed, number)
+            new += self._seeds.requeue(rows, seed, number)
             self._fewer([(row.url, 0, 0) for row in rows])
         return new
 
@@ -251,13 +251,13 @@ class Discovery:
             place.sample if place else None,
         )
 
-    def set_aside(self, after: str) -> Sequence[Visit]:
-        """See `ports.Queue.set_aside`."""
-        rows = self._db.all(SET_ASIDE, {"run": self._db.run, "after": after, "limit": CHUNK})
+    def list_filtered(self, after: str) -> Sequence[Visit]:
+        """See `ports.Queue.list_filtered`."""
+        rows = self._db.all(LIST_FILTERED, {"run": self._db.run, "after": after, "limit": CHUNK})
         return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
 
-    def take_up(self, visits: Iterable[Visit]) -> int:
-        """See `ports.Queue.take_up`."""
+    def requeue(self, visits: Iterable[Visit]) -> int:
+        """See `ports.Queue.requeue`."""
         rows = [self._row(visit) for visit in visits if visit.filtered is None]
         self._db.do(ADMIT, self._given(rows))
         return sum(row.state == schema.QUEUED for row in rows)

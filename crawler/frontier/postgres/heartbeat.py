@@ -12,7 +12,7 @@ from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.connection import begin, connect
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.leases import Leases
-from crawler.frontier.postgres.members import PULSE, Members
+from crawler.frontier.postgres.members import HEARTBEAT, Members
 
 
 class Heartbeat:
@@ -34,7 +34,7 @@ class Heartbeat:
             with suppress(psycopg.Error), connect(self._address) as connection:
                 while not connection.closed:
                     self._beat(connection)
-                    if self._ended.wait(PULSE):
+                    if self._ended.wait(HEARTBEAT):
                         return
             self._ended.wait(1.0)
 

@@ -58,8 +58,8 @@ class HostTable:
         self._db.do("INSERT INTO host (origin, gap) VALUES (:origin, :gap) ON CONFLICT DO NOTHING", known)
         return self._db.count("SELECT id FROM host WHERE origin = :origin", {"origin": origin})
 
-    def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
-        """See `ports.Hosts.meet`."""
+    def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+        """See `ports.Hosts.store_robots`."""
         self.id(origin)
         learned = {"robots": file.status, "body": file.text, "detail": file.detail, "met": file.fetched}
         self._db.do(MEET, learned | {"gap": float(gap), "now": self._db.now(), "origin": origin})

@@ -212,10 +212,11 @@ class Leases:
     def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Queue.release`."""
         self._db.do(RETURN, given(("id", "token"), [(lease.id, lease.token) for lease in leases]))
-        strangers = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
-        if strangers:
+        unknown_origins = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
+        if unknown_origins:
             self._db.do(
-                "UPDATE host SET asked = 0 WHERE origin = ANY (:origins::text[])", {"origins": strangers}
+                "UPDATE host SET asked = 0 WHERE origin = ANY (:origins::text[])",
+                {"origins": unknown_origins},
             )
 
     def reopen(self, pages: Sequence[Url]) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres.database import Database
 
 LIFE: Final = 30.0  # seconds without a beat after which a member counts as dead
-PULSE: Final = 5.0  # seconds between two beats
+HEARTBEAT: Final = 5.0  # seconds between two beats
 
 JOIN = "INSERT INTO member (run, name, until) VALUES (:run, :name, :until) RETURNING id"
 

@@ -63,7 +63,7 @@ FROM (
 WHERE page.id = r.id AND r.closed = 1 AND r.best <> r.url
 """
 
-TOLD = """
+MAX_REPORTED = """
 SELECT t.kind, t.pattern, coalesce(t.example, (SELECT min(u.url) FROM url AS u WHERE u.trap = t.id AND u.run = t.run),
     (SELECT min(u.url) FROM trap AS m JOIN url AS u ON u.trap = m.id WHERE m.family = t.id AND u.run = t.run), '')
 FROM trap AS t LEFT JOIN trap AS f ON f.id = t.family
@@ -167,15 +167,15 @@ class PatternTable:
             return 0
         return self._db.do(REPEATS, {"run": self._db.run})
 
-    def tell(self, traps: Sequence[Trap]) -> None:
+    def store_traps(self, traps: Sequence[Trap]) -> None:
         """Keep traps that show by the text of a URL."""
         for trap in traps:
             told = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
             self._db.do(TELL, told | {"run": self._db.run})
 
-    def told(self, most: int) -> list[Trap]:
+    def stored_traps(self, most: int) -> list[Trap]:
         """The traps of this run."""
-        return [Trap(*row) for row in self._db.all(TOLD, {"run": self._db.run, "most": most})]
+        return [Trap(*row) for row in self._db.all(MAX_REPORTED, {"run": self._db.run, "most": most})]
 
 
 def sample(url: str) -> int:

@@ -25,7 +25,7 @@ ON CONFLICT (kind, name) DO UPDATE SET
     settled = NULL, outcome = NULL, detail = NULL, entries = 0, passed = 0
 """
 
-UNNAMED = f"""
+PAGES_OF_FAILING_SEEDS = f"""
 SELECT count(DISTINCT (kind, name)) FROM {SEEDS}
 WHERE NOT EXISTS (SELECT 1 FROM seed AS s WHERE s.kind = r.kind AND s.name = r.name AND s.run = :run)
 """
@@ -61,7 +61,7 @@ AND (seed IS NULL OR (SELECT (kind, id) > (:kind, :seed) FROM seed AS s WHERE s.
 
 # What was not to be asked for because of where it was linked is asked for when a seed names it, too; and what was held for a
 # round, or barred with its pattern, is no longer.
-TAKE_UP = f"""
+REQUEUE = f"""
 WITH moved AS (
     UPDATE url SET host = r.host, trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample), nofollow = false,
         via = CASE WHEN k.state = -1 OR k.outcome <> 'unlisted:nofollow' THEN url.via END
@@ -108,8 +108,8 @@ class SeedTable:
     def __init__(self, db: Database, keep_failing: float) -> None:
         self._db, self._keep_failing = db, float(keep_failing)
 
-    def name_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
-        """See `ports.Queue.name_seeds`."""
+    def add_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
+        """See `ports.Queue.add_seeds`."""
         if not seeds:
             return 0
         asked = _given(seeds) | {"run": self._db.run}
@@ -118,7 +118,7 @@ class SeedTable:
             {"run": self._db.run, "kind": seeds[0].kind.value, "depth": seeds[0].depth},
         )
         self._db.do(NAME, asked | {"room": max(0, room - used), "parent": parent})
-        return self._db.count(UNNAMED, asked)
+        return self._db.count(PAGES_OF_FAILING_SEEDS, asked)
 
     def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
@@ -128,7 +128,7 @@ class SeedTable:
     def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
         number = self.id(read.seed)
-        passed = self.name_seeds([*read.below, *self._below(number, read)], room, number)
+        passed = self.add_seeds([*read.below, *self._below(number, read)], room, number)
         self._db.do(
             SETTLE_SEED,
             {
@@ -146,8 +146,8 @@ class SeedTable:
         asked = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
         return [Seed(SeedKind(kind), name, depth) for kind, name, depth in self._db.all(BELOW, asked)]
 
-    def unnamed(self) -> list[tuple[Seed, list[Url]]]:
-        """See `ports.Queue.unnamed`."""
+    def pages_of_failing_seeds(self) -> list[tuple[Seed, list[Url]]]:
+        """See `ports.Queue.pages_of_failing_seeds`."""
         last = last_publication(self._db)
         asked = {"run": self._db.run, "now": self._db.now(), "keep": self._keep_failing, "last": last or 0}
         rows = self._db.all(NAMED_BEFORE, asked) if last else []
@@ -177,12 +177,12 @@ class SeedTable:
             {"kind": seed.kind.value, "name": seed.name},
         )
 
-    def take_up(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
+    def requeue(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
         """What a seed names though it was found before; how many of these are visits now."""
         named = {"fp_s": [row.fp for row in rows], "run": self._db.run}
         self._db.do(SEEDED, named | {"kind": seed.kind.value, "seed": number})
         self._db.do(RAISE, named)
-        return self._db.count(TAKE_UP, given(FoundRow._fields, rows) | {"run": self._db.run})
+        return self._db.count(REQUEUE, given(FoundRow._fields, rows) | {"run": self._db.run})
 
     def orphans(self) -> Mapping[str, int]:
         """See `ports.Record.orphans`."""

@@ -102,7 +102,7 @@ AND (url.state = -1 OR (url.state = 3 AND url.outcome = 'unlisted:trap' AND url.
 """
 
 # URLs to fetch now, because the site has grown or a shorter path was found.
-SET_ASIDE = """
+LIST_FILTERED = """
 SELECT u.url, u.depth, v.url, u.hops FROM url AS u INDEXED BY sqlite_autoindex_url_1 LEFT JOIN url AS v ON v.id = u.via
 WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
 AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
@@ -151,7 +151,7 @@ class Discovery:
         self._insert([row for row in rows if row.state != schema.QUEUED], number)
         new = self._insert(due, number)
         if seed and number:
-            new += self._seeds.take_up(rows, seed, number)
+            new += self._seeds.requeue(rows, seed, number)
             self._fewer([(row.url, 0, 0) for row in rows])
         return new
 
@@ -196,13 +196,13 @@ class Discovery:
             place.sample if place else None,
         )
 
-    def set_aside(self, after: str) -> Sequence[Visit]:
-        """See `ports.Queue.set_aside`."""
-        rows = self._db.all(SET_ASIDE, {"run": self._db.run, "after": after, "limit": CHUNK})
+    def list_filtered(self, after: str) -> Sequence[Visit]:
+        """See `ports.Queue.list_filtered`."""
+        rows = self._db.all(LIST_FILTERED, {"run": self._db.run, "after": after, "limit": CHUNK})
         return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
 
-    def take_up(self, visits: Iterable[Visit]) -> int:
-        """See `ports.Queue.take_up`."""
+    def requeue(self, visits: Iterable[Visit]) -> int:
+        """See `ports.Queue.requeue`."""
         rows = [self._row(visit) for visit in visits if visit.filtered is None]
         given = {"rows": json.dumps(rows), "run": self._db.run, "round": self._patterns.round}
         self._db.do(ADMIT, given)

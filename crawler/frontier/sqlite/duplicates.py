@@ -76,7 +76,7 @@ WHERE url.id = c.id
 """
 
 
-def teach(connection: sqlite3.Connection) -> None:
+def register_functions(connection: sqlite3.Connection) -> None:
     """Register the functions that the statements use."""
     connection.create_function("resource", 2, duplicates.resource, deterministic=True)
     connection.create_function(

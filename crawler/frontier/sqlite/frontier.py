@@ -44,7 +44,7 @@ from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
 from crawler.ports import Batch, Hosts, Queue, Record, Round, Rows, Runs
-from crawler.rules.traps import TOLD
+from crawler.rules.traps import MAX_REPORTED
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -131,26 +131,26 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Queue.shorten`."""
         return await self._call(Distances(self._db).shorten, deepest)
 
-    async def set_aside(self, after: str = "") -> Sequence[Visit]:
-        """See `ports.Queue.set_aside`."""
-        return await self._call(self._discovery.set_aside, after)
+    async def list_filtered(self, after: str = "") -> Sequence[Visit]:
+        """See `ports.Queue.list_filtered`."""
+        return await self._call(self._discovery.list_filtered, after)
 
-    async def take_up(self, visits: Sequence[Visit]) -> int:
-        """See `ports.Queue.take_up`."""
-        return await self._call(self._discovery.take_up, visits)
+    async def requeue(self, visits: Sequence[Visit]) -> int:
+        """See `ports.Queue.requeue`."""
+        return await self._call(self._discovery.requeue, visits)
 
     async def advance(self, depth: int | None = None) -> Round:
         """See `ports.Queue.advance`."""
         return await self._call(self._rounds.advance, ANY_DEPTH if depth is None else depth)
 
-    async def tell(self, traps: Sequence[Trap]) -> None:
-        """See `ports.Queue.tell`."""
+    async def store_traps(self, traps: Sequence[Trap]) -> None:
+        """See `ports.Queue.store_traps`."""
         if traps:
-            await self._call(self._patterns.tell, traps)
+            await self._call(self._patterns.store_traps, traps)
 
-    async def name_seeds(self, seeds: Sequence[Seed], room: int) -> int:
-        """See `ports.Queue.name_seeds`."""
-        return await self._call(self._seeds.name_seeds, seeds, room)
+    async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+        """See `ports.Queue.add_seeds`."""
+        return await self._call(self._seeds.add_seeds, seeds, room)
 
     async def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
@@ -160,15 +160,15 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Queue.settle_seed`."""
         return await self._call(self._seeds.settle_seed, read, room)
 
-    async def unnamed(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """See `ports.Queue.unnamed`."""
-        return await self._call(self._seeds.unnamed)
+    async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+        """See `ports.Queue.pages_of_failing_seeds`."""
+        return await self._call(self._seeds.pages_of_failing_seeds)
 
     # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
-    async def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
-        """See `ports.Hosts.meet`."""
-        await self._call(self._hosts.meet, origin, file, gap)
+    async def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+        """See `ports.Hosts.store_robots`."""
+        await self._call(self._hosts.store_robots, origin, file, gap)
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""
@@ -306,7 +306,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
 
     async def traps(self) -> Sequence[Trap]:
         """See `ports.Record.traps`."""
-        return await self._call(self._patterns.told, TOLD)
+        return await self._call(self._patterns.stored_traps, MAX_REPORTED)
 
     async def sitemaps(self) -> Mapping[str, int]:
         """See `ports.Record.sitemaps`."""

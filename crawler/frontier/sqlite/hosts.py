@@ -31,8 +31,8 @@ class HostTable:
             number = self._ids[origin] = self._db.count("SELECT id FROM host WHERE origin = ?", (origin,))
         return number
 
-    def meet(self, origin: str, file: RobotsFile, gap: float) -> None:
-        """See `ports.Hosts.meet`."""
+    def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+        """See `ports.Hosts.store_robots`."""
         self.id(origin)
         self._db.do(
             """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, met = ?, gap = ?, asked = 0,

@@ -129,8 +129,8 @@ class Leases:
         """See `ports.Queue.release`."""
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
         self._db.do(RETURN, {"leases": pairs})
-        strangers = {origin(lease.visit.url) for lease in leases if lease.robots_first}
-        for name in strangers:
+        unknown_origins = {origin(lease.visit.url) for lease in leases if lease.robots_first}
+        for name in unknown_origins:
             self._db.do("UPDATE host SET asked = 0 WHERE origin = ?", (name,))
 
     def reopen(self, pages: Sequence[Url]) -> None:

@@ -34,7 +34,7 @@ _PAGES_BEFORE: Final = slice(16, 20)
 class Owner(Enum):
     """The owner of a file."""
 
-    NOBODY = "nobody"  # the file is missing or empty
+    NONE = "none"  # the file is missing or empty
     OURS = "ours"
     OTHERS = "others"
 
@@ -50,15 +50,15 @@ def owner_of(path: Path) -> Owner:
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except FileNotFoundError:
-        return Owner.NOBODY
+        return Owner.NONE
     if not head:
-        return Owner.NOBODY
+        return Owner.NONE
     if not head.startswith(_SQLITE) or head[_OWNER] not in (_OURS, _UNSET):
         return Owner.OTHERS
     if head[_OWNER] == _OURS or _is_log_ours(log_of(path)):
         return Owner.OURS
     is_empty = len(head) == _HEAD and not any(head[_CELLS])
-    return Owner.NOBODY if is_empty and not _has_bytes(log_of(path)) else Owner.OTHERS
+    return Owner.NONE if is_empty and not _has_bytes(log_of(path)) else Owner.OTHERS
 
 
 def log_of(path: Path) -> Path:
@@ -95,7 +95,7 @@ def check_usable(state: str | Path) -> Path:
 
 def leftovers(path: Path) -> Iterator[Path]:
     """Logs with content next to a missing or empty database, which SQLite would delete."""
-    if owner_of(path) is not Owner.NOBODY:
+    if owner_of(path) is not Owner.NONE:
         return
     if _has_bytes(log_of(path)):
         yield log_of(path)

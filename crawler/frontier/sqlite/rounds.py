@@ -149,7 +149,7 @@ class Rounds:
         shut = [one for one in ripe if not goes_on[one.trap]]
         if shut:
             self._patterns.forget()
-        told = {trap.pattern: trap for trap in self._patterns.told(len(shut) + 1_000)} if shut else {}
+        told = {trap.pattern: trap for trap in self._patterns.stored_traps(len(shut) + 1_000)} if shut else {}
         return [told[one.pattern] for one in shut if one.pattern in told]
 
     def _end_batch(self, one: _Ripe, *, goes_on: bool) -> None:
@@ -250,7 +250,7 @@ class Rounds:
             "SELECT url FROM url WHERE state = -1 AND trap = ? ORDER BY sample", (one.trap,)
         )[0]
         self._bar(one.trap, growing, one.longest)
-        self._patterns.tell([Trap(one.kind, growing, example)])
+        self._patterns.store_traps([Trap(one.kind, growing, example)])
         return Trap(one.kind, growing, example)
 
     def _size(self, one: _Waiting) -> int:

@@ -23,7 +23,7 @@ ON CONFLICT (kind, name) DO UPDATE SET
     settled = NULL, outcome = NULL, detail = NULL, entries = 0, passed = 0
 """
 
-UNNAMED = """
+PAGES_OF_FAILING_SEEDS = """
 SELECT count(DISTINCT json_array(value ->> 0, value ->> 1)) FROM json_each(:seeds) AS j
 WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
 """
@@ -59,7 +59,7 @@ AND (seed IS NULL OR (SELECT kind, id FROM seed AS s WHERE s.id = url.seed) > (:
 
 # A URL in a seed is fetched even if its links are nofollow or too deep, and is no longer held for a round or barred with
 # its pattern.
-TAKE_UP = f"""
+REQUEUE = f"""
 UPDATE url SET state = 0, host = r.host, detail = NULL, settled = NULL,
     outcome = iif(url.state = -1, url.outcome, NULL), trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample),
     via = CASE WHEN url.state = -1 OR url.outcome <> 'unlisted:nofollow' THEN url.via END
@@ -93,8 +93,8 @@ class SeedTable:
     def __init__(self, db: Database, keep_failing: float) -> None:
         self._db, self._keep_failing = db, keep_failing
 
-    def name_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
-        """See `ports.Queue.name_seeds`."""
+    def add_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
+        """See `ports.Queue.add_seeds`."""
         if not seeds:
             return 0
         rows = json.dumps([[seed.kind.value, seed.name, seed.depth] for seed in seeds])
@@ -104,7 +104,7 @@ class SeedTable:
             {"run": self._db.run, "kind": seeds[0].kind.value, "depth": seeds[0].depth},
         )
         self._db.do(NAME, given | {"room": max(0, room - used)})
-        return self._db.count(UNNAMED, given)
+        return self._db.count(PAGES_OF_FAILING_SEEDS, given)
 
     def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
@@ -114,7 +114,7 @@ class SeedTable:
     def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
         number = self.id(read.seed)
-        passed = self.name_seeds([*read.below, *self._below(number, read)], room, number)
+        passed = self.add_seeds([*read.below, *self._below(number, read)], room, number)
         self._db.do(
             SETTLE_SEED,
             {
@@ -132,8 +132,8 @@ class SeedTable:
         given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
         return [Seed(SeedKind(kind), name, depth) for kind, name, depth in self._db.all(BELOW, given)]
 
-    def unnamed(self) -> list[tuple[Seed, list[Url]]]:
-        """See `ports.Queue.unnamed`."""
+    def pages_of_failing_seeds(self) -> list[tuple[Seed, list[Url]]]:
+        """See `ports.Queue.pages_of_failing_seeds`."""
         last = last_publication(self._db)
         given = {
             "run": self._db.run,
@@ -168,12 +168,12 @@ class SeedTable:
         )  # fmt: skip
         return self._db.count("SELECT id FROM seed WHERE kind = :kind AND name = :name", given)
 
-    def take_up(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
+    def requeue(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
         """Record known URLs that are also in a seed. Returns how many of them became visits."""
         given = {"rows": json.dumps(rows), "run": self._db.run, "seed": number}
         self._db.do(SEEDED, given | {"kind": seed.kind.value})
         self._db.do(RAISE, given)
-        return self._db.do(TAKE_UP, given)
+        return self._db.do(REQUEUE, given)
 
     def orphans(self) -> Mapping[str, int]:
         """See `ports.Record.orphans`."""

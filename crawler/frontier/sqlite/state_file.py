@@ -15,13 +15,13 @@ from typing import Final
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.sqlite import schema
-from crawler.frontier.sqlite.duplicates import teach
+from crawler.frontier.sqlite.duplicates import register_functions
 from crawler.frontier.sqlite.migrations import MIGRATIONS
 from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, located, owner_of
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
 
-PULSE: Final = 5.0  # seconds between heartbeats
+HEARTBEAT: Final = 5.0  # seconds between heartbeats
 
 
 class Lock:
@@ -30,7 +30,7 @@ class Lock:
     def __init__(self, state: Path) -> None:
         """Raises `StateBusy` if another process holds it, `FrontierError` if it cannot be created."""
         path = self._path = _lock_of(state)
-        self._beaten = time.monotonic()
+        self._last_beat = time.monotonic()
         try:
             state.parent.mkdir(parents=True, exist_ok=True)
             _check_lock(path)
@@ -50,10 +50,10 @@ class Lock:
             ) from error
 
     def beat(self) -> None:
-        """Update the heartbeat, at most every `PULSE` seconds."""
+        """Update the heartbeat, at most every `HEARTBEAT` seconds."""
         now = time.monotonic()
-        if now - self._beaten >= PULSE:
-            self._beaten = now
+        if now - self._last_beat >= HEARTBEAT:
+            self._last_beat = now
             with suppress(OSError):  # a folder that was removed is reported elsewhere
                 os.utime(self._path)
 
@@ -100,7 +100,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         _check_version(db, path, read_only=read_only)
         if read_only and _version(db) != schema.VERSION:
             db = in_memory(db)
-        teach(db)
+        register_functions(db)
         if not read_only:
             _prepare(db)
         elif _version(db) != schema.VERSION:
@@ -199,7 +199,7 @@ def remove_state(state: str | Path) -> Path | None:
     try:
         for log in leftovers(path):
             log.replace(_unused(log))
-        if owner_of(path) is Owner.NOBODY:
+        if owner_of(path) is Owner.NONE:
             return None
         if _is_damaged(path):
             kept = _unused(path)
