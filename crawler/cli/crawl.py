@@ -25,7 +25,7 @@ from crawler.model.survey import Balance
 from crawler.parse.url import target
 from crawler.ports import History, Record
 from crawler.report import log as lines
-from crawler.report.report import Report
+from crawler.report.report import Finding, Report
 from crawler.settings.sections import Log, Scope, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish.guard import asked_for
@@ -71,17 +71,18 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
                 ending = await job.crawl()
         except (StartUnreachable, StartForbidden) as error:
             await job.end(error.exit)
-            _write(await report_of(job), settings)
+            _write((await report_of(job)).report, settings)
             raise
         published, refused = await _publish(job, ending)
         code = _exit(ending, refused)
         await job.end(code)
-        report = await report_of(job, published)
-        unwritten = _write(report, settings)
-        await _summarise(job, began, published, refused, report, [] if unwritten else settings.report.report)
+        found = await report_of(job, published)
+        unwritten = _write(found.report, settings)
+        written = [] if unwritten else settings.report.report
+        await _summarise(job, began, published, refused, found.findings, written)
         if unwritten:
             raise unwritten
-        if code is Exit.OK and (code := _failing(report, settings)) is not Exit.OK:
+        if code is Exit.OK and (code := _failing(found.findings, settings)) is not Exit.OK:
             await job.end(code)
     return code
 
@@ -104,9 +105,9 @@ def _write(report: Report | None, settings: Settings) -> OutputError | None:
     return None
 
 
-def _failing(report: Report | None, settings: Settings) -> Exit:
+def _failing(findings: Sequence[Finding], settings: Settings) -> Exit:
     """Exit 8 if there are findings that --fail-on names."""
-    codes = reports.failing(report, settings.report.fail_on) if report else []
+    codes = reports.failing(findings, settings.report.fail_on)
     if codes:
         log.error("found what --fail-on names: %s", ", ".join(codes))
     return Exit.FINDINGS if codes else Exit.OK
@@ -185,7 +186,7 @@ async def _summarise(
     began: float,
     published: Published | None,
     refused: PublishRefused | None,
-    report: Report | None,
+    findings: Sequence[Finding],
     written: Sequence[str],
 ) -> None:
     settings = job.settings
@@ -206,7 +207,7 @@ async def _summarise(
         resume="run the same command again" if unfinished and kept else None,
         stalled=job.stalled,
         refused=str(refused) if refused else None,
-        findings=finding_lines(report),
+        findings=finding_lines(findings),
         findings_command=command(settings, job.starts[0]),
         reports=written,
     )

@@ -22,9 +22,10 @@ from crawler.ports import Rows
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings, Found
 from crawler.report.forms import as_csv
-from crawler.report.gathering import item_of, of_the_site
+from crawler.report.gathering import item_of
 from crawler.report.printable import printable
 from crawler.report.report import Item
+from crawler.report.site import of_the_site
 from crawler.report.words import iso
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings

@@ -30,7 +30,7 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
     reports.write(report, settings.report.report)
     if not settings.report.report:
         click.echo(shown(report, form, SHOWN if most is None else most), nl=False)
-    return Exit.FINDINGS if reports.failing(report, settings.report.fail_on) else Exit.OK
+    return Exit.FINDINGS if reports.failing(report.findings, settings.report.fail_on) else Exit.OK
 
 
 def shown(report: Report, form: str, most: int) -> str:

@@ -1,7 +1,8 @@
-"""The report at the end of `crawl`: made for the summary, the files of --report and --fail-on."""
+"""The report at the end of `crawl`: made for the files of --report; the summary and --fail-on need its findings only."""
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from crawler.app import report as reports
 from crawler.app.job import Job
@@ -9,33 +10,40 @@ from crawler.app.state import MEMORY
 from crawler.cli.run_summary import FindingLine
 from crawler.cli.signals import noted
 from crawler.report.forms.as_text import measure
-from crawler.report.report import Report
+from crawler.report.report import Finding, Report
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.publish import Published
 
 
-async def report_of(job: Job, published: Published | None = None) -> Report | None:
-    """The report of the run that `job` has just ended; None if it is not needed."""
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What was found in a run."""
+
+    findings: Sequence[Finding] = ()  # the most severe first
+    report: Report | None = None  # None: no file was asked for
+
+
+async def report_of(job: Job, published: Published | None = None) -> RunReport:
+    """The findings of the run that `job` has just ended, as far as they are needed."""
     settings = job.settings
     is_wanted = settings.report.report or settings.report.fail_on
     if not is_wanted and (settings.log.quiet or noted.first):
-        return None  # after an interruption, the program should exit quickly
+        return RunReport()  # after an interruption, the program should exit quickly
     known = await reports.known_of(
         job.frontier,
         settings,
         robots_line=(published.robots_line or None) if published else None,
         settings_told=True,
     )
-    return await reports.gathered(job.frontier, known, findings_only=not settings.report.report)
+    if not settings.report.report:
+        return RunReport(await reports.tallied(job.frontier, known))
+    report = await reports.gathered(job.frontier, known)
+    return RunReport(report.findings, report)
 
 
-def finding_lines(report: Report | None) -> Sequence[FindingLine]:
+def finding_lines(findings: Sequence[Finding]) -> Sequence[FindingLine]:
     """The findings in the summary, the most severe first."""
-    if report is None:
-        return ()
-    return [
-        FindingLine(f.code.value, f.code.severity.value, f.count, f.new, measure(f)) for f in report.findings
-    ]
+    return [FindingLine(f.code.value, f.code.severity.value, f.count, f.new, measure(f)) for f in findings]
 
 
 def command(settings: Settings, start: str) -> str:

@@ -45,6 +45,17 @@ class EdgeRow(NamedTuple):
     canonical: int = 0  # 0: none, or itself
 
 
+class Tallies(NamedTuple):
+    """Counts over listed pages. Groups: pages of one origin with the same text, and how many pages these are in all."""
+
+    undated: int = 0  # without a date
+    newly_undated: int = 0  # of these, those that were not undated in the run before
+    content_groups: int = 0
+    content_pages: int = 0
+    title_groups: int = 0
+    title_pages: int = 0
+
+
 class PublicationRow(NamedTuple):
     """A publication of a run."""
 

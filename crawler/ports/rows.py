@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
-from crawler.model.rows import EdgeRow, PageRow, RunRow
+from crawler.model.rows import EdgeRow, PageRow, RunRow, Tallies
 
 
 class Rows(Protocol):
@@ -18,6 +18,18 @@ class Rows(Protocol):
 
     def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
         """The links, redirect and canonical of each URL of the newest run that has any, sorted by URL."""
+        ...
+
+    def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """The settled URLs of the newest run that may have a finding of their own, in any order.
+
+        These are all that are not listed, apart from those on other sites, and the listed ones that a sitemap or input
+        contains. Only `id`, `run`, `outcome`, `was` and `seed` are filled in.
+        """
+        ...
+
+    async def tallies(self) -> Tallies:
+        """Counts over the listed pages of the newest run, for findings that need no other row."""
         ...
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:

@@ -55,17 +55,20 @@ class Findings:
     def __init__(self, run: int, *, complete: bool) -> None:
         """`run`: the number of the newest run."""
         self._run, self.complete = run, complete
-        self._kinds = bytearray(1024)
+        self._kinds, self._told = bytearray(1024), bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
-        self.inbound = Inbound(bytearray(), LINKED)
+        self.inbound = Inbound(bytearray(), bytearray())
 
     def look(self, page: PageRow) -> None:
         """The first pass: every page, in any order."""
         if page.run != self._run:
             return
         if page.id >= len(self._kinds):
-            self._kinds.extend(bytes(max(page.id + 1 - len(self._kinds), len(self._kinds))))
-        self._kinds[page.id] = kind_of(page.outcome)
+            more = bytes(max(page.id + 1 - len(self._kinds), len(self._kinds)))
+            self._kinds.extend(more)
+            self._told.extend(more)
+        kind = self._kinds[page.id] = kind_of(page.outcome)
+        self._told[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
             if page.content:
                 self.texts.add(origin(page.url), page.content)
@@ -76,7 +79,12 @@ class Findings:
         """End the first pass."""
         self.texts.close()
         self.titles.close()
-        self.inbound = Inbound(self._kinds, LINKED)
+        self.inbound = Inbound(self._kinds, self._told)
+
+    @property
+    def is_led_to(self) -> bool:
+        """Whether it matters to any finding where pages lead: if not, the second pass may be left out."""
+        return any(self._told) or Kind.CANONICAL in self._kinds
 
     def link(self, edges: EdgeRow) -> None:
         """The second pass: the edges of every page of the run."""
@@ -86,7 +94,7 @@ class Findings:
         """The third pass: the findings of a page. Pages come in the order of the report."""
         if page.run != self._run or not page.outcome:
             return
-        for rule in _RULES:
+        for rule in _LISTED if page.outcome == "listed" else _OTHERS:
             for found in rule(self, page):
                 if self.complete or found.code not in NEEDS_COMPLETE:
                     yield found._replace(new=self._is_new(found.code, page))
@@ -154,20 +162,19 @@ class Findings:
 
     def _named(self, page: PageRow) -> Iterator[Found]:
         """URLs that a sitemap should not contain, or that only a sitemap contains."""
-        seed, listed = page.seed, is_listed(page.outcome)
-        if seed is None or seed.kind is SeedKind.START:
-            return
-        if seed.kind is SeedKind.SITEMAP and not listed and kind_of(page.outcome) in _STALE:
+        seed, inbound = page.seed, self.inbound
+        if _is_named(page):
+            if not inbound.count[page.id] and not inbound.redirected[page.id]:
+                yield self._found(Code.ORPHAN, page, "")
+        elif seed and seed.kind is SeedKind.SITEMAP and kind_of(page.outcome) in _STALE:
             yield Found(Code.SITEMAP_STALE, page, _said(page), named_by=seed.name)
-        if listed and not self.inbound.count[page.id] and not self.inbound.redirected[page.id]:
-            yield self._found(Code.ORPHAN, page, "")
 
     def _grouped(self, page: PageRow) -> Iterator[Found]:
         """Pages that share their content or title with other listed pages."""
-        if page.outcome != "listed":
+        title = page.title or ""
+        if not (title or page.content):
             return
         site = origin(page.url)
-        title = page.title or ""
         for code, groups, text in (
             (Code.DUPLICATE_CONTENT, self.texts, page.content),
             (Code.DUPLICATE_TITLE, self.titles, title),
@@ -177,7 +184,7 @@ class Findings:
                 yield Found(code, page, title, group=number, size=size, first=groups.is_first(number))
 
     def _undated(self, page: PageRow) -> Iterator[Found]:
-        if page.outcome == "listed" and page.lastmod is None:
+        if page.lastmod is None:
             yield Found(Code.NO_LASTMOD, page, "")
 
     def _found(self, code: Code, page: PageRow, detail: str) -> Found:
@@ -191,14 +198,20 @@ class Findings:
         return Found(code, page, detail, links, sources, named_by, site_wide=wide)
 
 
-_RULES: Final[Sequence[Callable[[Findings, PageRow], Iterator[Found]]]] = (
-    Findings._linked,  # noqa: SLF001 - our own
+_Rule = Callable[[Findings, PageRow], Iterator[Found]]
+_LISTED: Final[Sequence[_Rule]] = (Findings._named, Findings._grouped, Findings._undated)  # noqa: SLF001 - our own
+_OTHERS: Final[Sequence[_Rule]] = (
+    Findings._linked,  # noqa: SLF001
     Findings._chained,  # noqa: SLF001
     Findings._canonical,  # noqa: SLF001
     Findings._named,  # noqa: SLF001
-    Findings._grouped,  # noqa: SLF001
-    Findings._undated,  # noqa: SLF001
 )
+"""The rules for listed pages, and for all other URLs."""
+
+
+def _is_named(page: PageRow) -> bool:
+    """Whether the page is listed, and a sitemap or --input contains it."""
+    return page.seed is not None and page.seed.kind is not SeedKind.START and is_listed(page.outcome)
 
 
 def _answer(page: PageRow) -> str:

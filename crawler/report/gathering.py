@@ -5,19 +5,18 @@ ids in them at the end (`wanted`).
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from crawler.model.rows import EdgeRow, PageRow
-from crawler.model.trap import SAYS
-from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.changes import Changes
 from crawler.report.findings import Findings, Found
 from crawler.report.inbound import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, Report, Rule
+from crawler.report.site import of_the_site
 
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
@@ -80,11 +79,11 @@ class _Rules:
 class Gathering:
     """`look` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
 
-    def __init__(self, known: Known, *, most: int = ITEMS, findings_only: bool = False) -> None:
-        """`most`: items of each finding to keep; 0 for all. `findings_only`: skip everything else."""
+    def __init__(self, known: Known, *, most: int = ITEMS) -> None:
+        """`most`: items of each finding to keep; 0 for all."""
         run = known.run
         before = [other.number for other in known.runs if other.number < run.number]
-        self._known, self._most, self._findings_only = known, most, findings_only
+        self._known, self._most = known, most
         self._findings = Findings(run.number, complete=run.complete)
         self._overview = Overview(run.number, known.site)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
@@ -94,9 +93,8 @@ class Gathering:
     def look(self, page: PageRow) -> None:
         """The first pass."""
         self._findings.look(page)
-        if not self._findings_only:
-            self._overview.look(page)
-            self._changes.look(page)
+        self._overview.look(page)
+        self._changes.look(page)
 
     def close(self) -> None:
         """Every page was looked at."""
@@ -160,20 +158,3 @@ def item_of(found: Found, names: Mapping[int, str], others: Sequence[str] = ()) 
     detail = " → ".join(hops) if hops else found.detail
     page = found.page
     return Item(page.url, page.status, detail, found.links, sources, found.new, found.site_wide, found.size)
-
-
-def of_the_site(known: Known) -> Iterator[Finding]:
-    """Findings about the site as a whole, not about a page."""
-    if known.traps:
-        items = [
-            Item(trap.example, detail=f"{SAYS.get(trap.kind, trap.kind)}: {trap.pattern}")
-            for trap in known.traps
-        ]
-        yield Finding(Code.TRAP, len(items), items=items)
-    if known.lies and known.run.complete:
-        items = [Item(f"{site}/", detail=why) for site, why in known.lies.items()]
-        yield Finding(Code.LASTMOD_LIES, len(items), items=items)
-    if known.robots_line and known.robots_names is False:
-        _, _, sitemap = known.robots_line.partition(" ")
-        item = Item(f"{origin(sitemap)}/robots.txt", detail=known.robots_line)
-        yield Finding(Code.ROBOTS_LINE, 1, items=[item])

@@ -1,12 +1,14 @@
 """Inbound links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
 
-Counts are an array by id; for URLs that may be findings, the first pages that link to them are stored too. An inverse
-table in the state would need a row for each link.
+Only links to URLs that may be findings are counted, with the first pages that contain them. Which those are is a byte for
+each URL, so the many links to other pages are skipped by built-in functions. An inverse table in the state would need a row
+for each link.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Final
 
 from crawler.model.rows import EdgeRow
@@ -24,9 +26,11 @@ def numbers(size: int) -> "array[int]":
 class Inbound:
     """Links, redirects and canonicals, by target."""
 
-    def __init__(self, kinds: bytearray, told: frozenset[int]) -> None:
-        """`kinds`: the kind of each URL by id, 0 if not in this run. `told`: kinds whose linking pages are stored."""
+    def __init__(self, kinds: bytearray, told: bytearray) -> None:
+        """`kinds`: the kind of each URL by id, 0 if not in this run. `told`: 1 for each URL whose links are counted."""
         self._kinds, self._told = kinds, told
+        # Doubled, so that the negative id of a nofollow link, which counts from the end, finds the same value.
+        self._both = told + told[:1] + told[:0:-1]
         self._slot, self._sources = numbers(len(kinds)), array("I", _NONE)
         self.count = numbers(len(kinds))  # other pages that link to it
         self.target = numbers(len(kinds))  # its redirect target or canonical
@@ -36,21 +40,32 @@ class Inbound:
 
     def add(self, row: EdgeRow) -> None:
         """Add the links, redirect and canonical of one URL."""
-        met: set[int] = set()
-        kinds, count, told, size = self._kinds, self.count, self._told, len(self._kinds)
-        for link in row.links:
+        if row.links:
+            self.pages += 1
+            if counted := self._counted(row.links):
+                self._count(counted, row.id)
+        if row.redirect or row.canonical:
+            self._lead(row)
+
+    def _counted(self, links: Sequence[int]) -> Sequence[int]:
+        """The links to URLs whose links are counted."""
+        try:
+            return list(compress(links, map(self._both.__getitem__, links)))
+        except IndexError:  # to a URL that a crawl at work has found since
+            return [link for link in links if abs(link) < len(self._told) and self._told[abs(link)]]
+
+    def _count(self, links: Iterable[int], source: int) -> None:
+        met, count = set[int](), self.count
+        for link in links:
             to = abs(link)
-            if to == row.id or to >= size:
+            if to == source or to >= len(self._told):
                 continue
-            kind = kinds[to]
-            if kind in told:
-                met.add(kind)
-                if count[to] < FIRST:
-                    self._remember(to, row.id)
+            met.add(self._kinds[to])
+            if count[to] < FIRST:
+                self._remember(to, source)
             count[to] += 1
-        self.linking.update(met)
-        self.pages += bool(row.links)
-        self._lead(row)
+        for kind in met:
+            self.linking[kind] += 1
 
     def _lead(self, row: EdgeRow) -> None:
         to = row.redirect or row.canonical

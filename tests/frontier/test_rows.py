@@ -1,10 +1,13 @@
 """The rows of a state are complete and ordered by URL, whatever the chunk size."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from crawler.app import report as reports
 from crawler.app.job import open_job
+from crawler.app.state import open_frontier
 from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
 from crawler.frontier.sqlite import streams
@@ -12,7 +15,9 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.ports import Rows
-from crawler.settings.sections import Http, Output, Pace, Scope, Settings, State
+from crawler.report.report import Finding
+from crawler.settings.sections import Guard, Http, Output, Pace, Scope, Settings, State
+from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
 
@@ -98,3 +103,56 @@ async def test_open_page_has_no_outcome_and_shows_previous_one(path: str, tmp_pa
         await frontier.close()
     assert sum(not page.outcome for page in every) == balance.open > 0
     assert all(page.was is None for page in every)
+
+
+# -- counts, without looking at every row ------------------------------------------------------------------------
+
+
+def counted(findings: Sequence[Finding]) -> list[tuple[str, int, int, int, int]]:
+    return [(one.code.value, one.count, one.new, one.links, one.pages) for one in findings]
+
+
+@pytest.mark.parametrize(
+    ("backend", "max_pages"),
+    [("sqlite", None), ("sqlite", 9), pytest.param("postgres", None, marks=pytest.mark.slow)],
+)
+async def test_the_tally_is_that_of_the_report(
+    backend: str, path: str, tmp_path: Path, max_pages: int | None
+) -> None:
+    path = new_state() if backend == "postgres" else path
+    site = demo_site()
+    with site.serve(port=0) as origin:
+        for night in range(2):
+            settings = Settings(
+                scope=Scope(start=(origin + "/",), max_pages=max_pages),
+                pace=Pace(rate=0),
+                guard=Guard(force=True),
+                output=Output(output=str(tmp_path / "out")),
+                state=State(state=path),
+            )
+            async with open_job(settings) as job:
+                await job.crawl()
+                if max_pages is None:
+                    await job.publish()
+            frontier = open_frontier(settings, None, read_only=True)
+            try:
+                known = await reports.known_of(
+                    frontier, settings, robots_line="Sitemap: https://x.example/s.xml"
+                )
+                whole = await reports.gathered(frontier, known)
+                told = counted(await reports.tallied(frontier, known))
+                suspects = [page async for chunk in frontier.suspect_rows() for page in chunk]
+                every = {page.id: page for page in await pages(frontier)}
+            finally:
+                await frontier.close()
+            assert told == counted(whole.findings)
+            assert told or max_pages
+            for page in suspects:
+                full = every[page.id]
+                assert (page.run, page.outcome, page.was) == (full.run, full.outcome, full.was)
+                assert (page.seed and page.seed.kind) == (full.seed and full.seed.kind)
+                assert page.outcome != "listed" or page.seed
+            assert len(suspects) < len(every)
+            if night == 0:  # the next night, some things are new
+                site.page("/guides/", title="The same", links=["/guides/missing", "/new-loss", "/shop"])
+                site.page("/", title="The same", links=["/guides/", "/lanterns/", "/new-loss"])

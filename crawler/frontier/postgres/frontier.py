@@ -38,7 +38,7 @@ from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
@@ -345,6 +345,15 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows):
         """See `ports.Rows.edge_rows`."""
         async for rows in self._stream(streams.EDGE_ROWS, {"run": self._db.run}):
             yield await self._call(streams.edges, self._db, rows)
+
+    async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.suspect_rows`."""
+        async for rows in self._stream(streams.SUSPECT_ROWS, {"run": self._db.run}):
+            yield [streams.suspect(self._db.run, row) for row in rows]
+
+    async def tallies(self) -> Tallies:
+        """See `ports.Rows.tallies`."""
+        return await self._call(streams.tallies, self._db)
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """See `ports.Rows.rows_of`."""

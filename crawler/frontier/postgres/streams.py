@@ -7,7 +7,7 @@ from typing import Any, Final
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
 
@@ -26,6 +26,22 @@ WHERE u.run = :run AND u.state = 3 AND (u.links IS NOT NULL OR u.outcome = 'move
 ORDER BY u.url
 """
 _IDS: Final = "SELECT url, id FROM url WHERE fp = ANY (:fps::uuid[])"
+SUSPECT_ROWS: Final = """
+SELECT u.id, u.outcome, u.was, s.kind FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed
+WHERE u.run = :run AND u.state = 3 AND u.outcome <> 'unlisted:offsite' AND (u.outcome <> 'listed' OR s.kind > 0)
+ORDER BY u.id
+"""
+_UNDATED: Final = """
+SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
+FROM known WHERE run = :run AND state = 3 AND outcome = 'listed' AND lastmod IS NULL
+"""
+_REPEATED: Final = """
+SELECT count(*), coalesce(sum(pages), 0)::bigint FROM (
+    SELECT count(*) AS pages FROM known
+    WHERE run = :run AND state = 3 AND outcome = 'listed' AND {text} <> '' GROUP BY host, {text} HAVING count(*) > 1
+) AS repeated
+"""
+_SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 _RUN_ROWS: Final = f"""
 SELECT r.number, r.started, r.status, (SELECT coalesce(sum(discovered), 0)::bigint FROM member WHERE run = r.number),
     coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
@@ -39,6 +55,21 @@ ORDER BY r.number
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:
     """See `ports.Rows.rows_of`."""
     return {row[0]: page(row) for row in db.all(_ROWS_OF, {"ids": list(ids)})}
+
+
+def suspect(run: int, row: tuple[Any, ...]) -> PageRow:
+    """A row of `SUSPECT_ROWS`."""
+    number, outcome, was, kind = row
+    return PageRow(number, Url(""), run, outcome, was=was, seed=None if kind is None else _SEEDS[kind])
+
+
+def tallies(db: Database) -> Tallies:
+    """See `ports.Rows.tallies`."""
+    counts = [
+        db.all(statement, {"run": db.run})[0]
+        for statement in (_UNDATED, *(_REPEATED.format(text=text) for text in ("content", "title")))
+    ]
+    return Tallies._make(number for row in counts for number in row)
 
 
 def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:

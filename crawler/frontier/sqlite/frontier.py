@@ -34,7 +34,7 @@ from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settlement
@@ -347,6 +347,17 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         while chunk := await self._call(streams.edge_rows, self._db, after):
             yield chunk
             after = chunk[-1].url
+
+    async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.suspect_rows`."""
+        after = 0
+        while chunk := await self._call(streams.suspect_rows, self._db, after):
+            yield chunk
+            after = chunk[-1].id
+
+    async def tallies(self) -> Tallies:
+        """See `ports.Rows.tallies`."""
+        return await self._call(streams.tallies, self._db)
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """See `ports.Rows.rows_of`."""

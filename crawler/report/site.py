@@ -1,0 +1,25 @@
+"""The findings about a site as a whole, not about a page."""
+
+from collections.abc import Iterator
+
+from crawler.model.trap import SAYS
+from crawler.parse.url import origin
+from crawler.report.catalogue import Code
+from crawler.report.report import Finding, Item, Known
+
+
+def of_the_site(known: Known) -> Iterator[Finding]:
+    """Findings about the site as a whole, not about a page."""
+    if known.traps:
+        items = [
+            Item(trap.example, detail=f"{SAYS.get(trap.kind, trap.kind)}: {trap.pattern}")
+            for trap in known.traps
+        ]
+        yield Finding(Code.TRAP, len(items), items=items)
+    if known.lies and known.run.complete:
+        items = [Item(f"{site}/", detail=why) for site, why in known.lies.items()]
+        yield Finding(Code.LASTMOD_LIES, len(items), items=items)
+    if known.robots_line and known.robots_names is False:
+        _, _, sitemap = known.robots_line.partition(" ")
+        item = Item(f"{origin(sitemap)}/robots.txt", detail=known.robots_line)
+        yield Finding(Code.ROBOTS_LINE, 1, items=[item])

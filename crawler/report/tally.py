@@ -1,0 +1,61 @@
+"""Counts the findings of a run, without their items: for the summary of a crawl and `--fail-on`.
+
+The passes are those of `findings`, over fewer rows: pages that are listed and were found by links are only counted, by the
+state itself (`Tallies`). The counts are those of the whole report; a test compares them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.model.rows import PageRow, Tallies
+from crawler.report.catalogue import Code
+from crawler.report.findings import Findings
+from crawler.report.report import Finding, Known
+from crawler.report.site import of_the_site
+
+COUNTED: Final = frozenset({Code.NO_LASTMOD, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
+"""Codes that the state counts."""
+
+
+class Tally:
+    """`look` at every suspect, `close`, `link` all edges if `is_led_to`, `pick` from every suspect; then `findings`."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._findings = Findings(known.run.number, complete=known.run.complete)
+        self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
+        self.look, self.close, self.link = self._findings.look, self._findings.close, self._findings.link
+
+    @property
+    def is_led_to(self) -> bool:
+        """See `Findings.is_led_to`."""
+        return self._findings.is_led_to
+
+    def pick(self, page: PageRow) -> None:
+        """The third pass."""
+        for found in self._findings.found(page):
+            self._counts[found.code] += 1
+            self._new[found.code] += found.new
+            self._links[found.code] += found.links
+
+    def findings(self, tallies: Tallies) -> Sequence[Finding]:
+        """All findings without their items, the most severe first."""
+        known = self._known
+        every = {finding.code: finding for finding in of_the_site(known)}
+        if known.run.complete:
+            every |= {finding.code: finding for finding in _counted(tallies, known.run.number)}
+        every |= {code: self._finding(code) for code in self._counts if code not in COUNTED}
+        return [every[code] for code in Code if code in every]
+
+    def _finding(self, code: Code) -> Finding:
+        return Finding(
+            code, self._counts[code], self._new[code], self._links[code], self._findings.pages_in(code)
+        )
+
+
+def _counted(tallies: Tallies, run: int) -> Sequence[Finding]:
+    undated = Finding(Code.NO_LASTMOD, tallies.undated, tallies.newly_undated if run > 1 else 0)
+    same_content = Finding(Code.DUPLICATE_CONTENT, tallies.content_groups, pages=tallies.content_pages)
+    same_title = Finding(Code.DUPLICATE_TITLE, tallies.title_groups, pages=tallies.title_pages)
+    return [finding for finding in (undated, same_content, same_title) if finding.count]
