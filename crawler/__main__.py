@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from crawler.cli.signals import noted
+from crawler.cli.signals import received
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Runs the program and exits with its exit code. Must be called in the main thread."""
-    began_here = noted.begin()
+    began_here = received.begin()
     try:
         code = _run(sys.argv[1:] if args is None else args)
     finally:
         if began_here:  # else the handlers stay until the process ends
-            noted.end()
+            received.end()
     sys.exit(code)
 
 
@@ -26,14 +26,14 @@ def _run(args: Sequence[str]) -> int:
     """Runs the program, unless a signal arrived while it was imported."""
     from crawler.cli.main import run  # noqa: PLC0415 - slow to import
 
-    if noted.first:
+    if received.first:
         if sys.stderr is not None:
             with suppress(OSError):
-                sys.stderr.write(f"sitemap-crawler: {noted.word} before the start.\n")
+                sys.stderr.write(f"sitemap-crawler: {received.word} before the start.\n")
                 sys.stderr.flush()
-        return noted.exit
+        return received.exit
     code = int(run(args))
-    return noted.exit or code  # also for a signal that arrived at the very end
+    return received.exit or code  # also for a signal that arrived at the very end
 
 
 if __name__ == "__main__":

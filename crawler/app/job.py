@@ -42,7 +42,7 @@ from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
 from crawler.settings.load import checked
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.guard import Crawled
+from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import STDOUT, Published, publish
 from crawler.workers.pool import Coordinator, WorkerPool
 
@@ -163,7 +163,9 @@ class Job:
                 self.settings.dates,
                 self.settings.guard,
                 base.site,
-                crawled=Crawled(complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt),
+                crawled=CrawlResult(
+                    complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt
+                ),
                 run_id=str(self.run.number),
             )
         except PublishRefused as refusal:

@@ -109,7 +109,7 @@ def _changed(settings: Settings) -> Sequence[tuple[str, str]]:
 async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
     """The report. `most`: maximum items of each finding; 0 for all."""
     gathering = Gathering(known, most=most)
-    await _looked(rows, gathering)
+    await _add_pages(rows, gathering)
     async for chunk in rows.page_rows():
         for page in chunk:
             gathering.pick(page)
@@ -121,7 +121,7 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
     tally = Tally(known)
     async for chunk in rows.suspect_rows():
         for page in chunk:
-            tally.look(page)
+            tally.add_page(page)
     tally.close()
     if tally.is_led_to:
         async for leading in rows.edge_rows():
@@ -136,14 +136,14 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
 async def findings_of(rows: Rows, run: RunRow) -> Findings:
     """The findings of a run, ready to be queried for each page."""
     findings = Findings(run.number, complete=run.complete)
-    await _looked(rows, findings)
+    await _add_pages(rows, findings)
     return findings
 
 
-async def _looked(rows: Rows, passes: Gathering | Findings) -> None:
+async def _add_pages(rows: Rows, passes: Gathering | Findings) -> None:
     async for chunk in rows.page_rows():
         for page in chunk:
-            passes.look(page)
+            passes.add_page(page)
     passes.close()
     async for leading in rows.edge_rows():
         for edges in leading:

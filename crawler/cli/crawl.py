@@ -16,8 +16,8 @@ from crawler.app.job import Job, open_job
 from crawler.app.state import MEMORY, state_path
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_report import command, finding_lines, report_of
-from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, complaint, stalled_words
-from crawler.cli.signals import noted
+from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, problem, stalled_words
+from crawler.cli.signals import received
 from crawler.engine.crawl import Ending
 from crawler.errors import Exit, OutputError, PublishRefused, StartForbidden, StartUnreachable, first_of
 from crawler.model.note import DATE_NOTES, UNRELIABLE
@@ -46,10 +46,10 @@ async def crawl_site(settings: Settings) -> Exit:
     stopping = _Stopping()
     async with _listening(stopping):
         await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
-        if noted.first is None:
+        if received.first is None:
             return await _crawl(settings, stopping)
-    log.error("%s before the crawl started", noted.word)
-    return Exit(noted.exit)
+    log.error("%s before the crawl started", received.word)
+    return Exit(received.exit)
 
 
 async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
@@ -90,8 +90,8 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
 def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:
     if refused:
         return refused.exit
-    if noted.first:
-        return Exit(noted.exit)
+    if received.first:
+        return Exit(received.exit)
     return Exit.OK if ending in {Ending.COMPLETE, Ending.OVER} else Exit.PARTIAL
 
 
@@ -127,7 +127,7 @@ class _Stopping:
         """
         await signalled()
         if self.job:
-            self.job.stop(noted.word)
+            self.job.stop(received.word)
         else:
             block.cancel()
 
@@ -142,7 +142,7 @@ class _Stopping:
 @asynccontextmanager
 async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
     """Handles signals while the block runs."""
-    noted.leaving = stopping.leave
+    received.leaving = stopping.leave
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stopping.when_signalled, tasks.cancel_scope)
@@ -151,7 +151,7 @@ async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
     except BaseExceptionGroup as group:
         raise first_of(group) from group
     finally:
-        noted.leaving = None
+        received.leaving = None
 
 
 @asynccontextmanager
@@ -164,7 +164,7 @@ async def _shown(job: Job) -> AsyncIterator[None]:
 
                 console = progress.Screen()
                 drawn = console.is_terminal and job.settings.log.log_format == "text"
-                tasks.start_soon(progress.show if drawn else progress.tell, job.stats, console)
+                tasks.start_soon(progress.show if drawn else progress.log_periodically, job.stats, console)
             yield
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
@@ -273,7 +273,7 @@ async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[st
 
 def say(closing: Closing, chosen: Log) -> None:
     """Prints the summary in the chosen format. With --quiet only a failure is reported."""
-    wrong = complaint(closing)
+    wrong = problem(closing)
     if closing.stalled and chosen.log_format == "text" and not chosen.quiet:
         log.error(stalled_words(closing))
     if chosen.log_format == "json":

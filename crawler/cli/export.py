@@ -10,7 +10,7 @@ from crawler.cli.crawl import _closing, configure_log, say
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.guard import Crawled
+from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import publish
 
 
@@ -35,7 +35,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             settings.dates,
             replace(settings.guard, allow_partial=True),
             base.site,
-            crawled=Crawled(run.complete, balance.outcomes, await frontier.changed(), doubts.doubt),
+            crawled=CrawlResult(run.complete, balance.outcomes, await frontier.changed(), doubts.doubt),
             run_id=str(run.number),
         )
         closing = await _closing(frontier, published, settings)

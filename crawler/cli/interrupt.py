@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from crawler.app import event_loop
-from crawler.cli.signals import noted
+from crawler.cli.signals import received
 from crawler.errors import Interrupted, first_of
 
 T = TypeVar("T")
@@ -24,12 +24,12 @@ async def signalled() -> None:
     def wake() -> None:
         here.call_soon_threadsafe(came.set)
 
-    noted.listener = wake
+    received.listener = wake
     try:
-        if noted.first is None:
+        if received.first is None:
             await came.wait()
     finally:
-        noted.listener = None
+        received.listener = None
 
 
 def run(call: Callable[[], Awaitable[T]]) -> T:
@@ -47,7 +47,7 @@ async def _until_signalled(call: Callable[[], Awaitable[T]]) -> T:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             await anyio.lowlevel.checkpoint()  # starts `watch`
-            if noted.first is None:
+            if received.first is None:
                 result = await call()
                 tasks.cancel_scope.cancel()
                 return result

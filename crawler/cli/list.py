@@ -25,7 +25,7 @@ from crawler.report.forms import as_csv
 from crawler.report.gathering import item_of
 from crawler.report.printable import printable
 from crawler.report.report import Item
-from crawler.report.site import of_the_site
+from crawler.report.site import site_findings
 from crawler.report.words import iso
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
@@ -86,7 +86,7 @@ SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text for
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class Filter:
     """The filter of --only: outcome codes or kinds of outcomes, and codes of findings."""
 
     outcomes: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ async def list_rows(
     settings: Settings, what: str, *, form: str, only: Sequence[str], fields: str, all_kinds: bool
 ) -> Exit:
     """Run `list`."""
-    wanted = _only(what, only)
+    wanted = _filter(what, only)
     columns = _columns(what, fields, form)
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)
@@ -120,7 +120,7 @@ async def list_rows(
             case "links":
                 rows = _links(frontier, known.run, wanted, all_kinds=all_kinds)
             case "findings":
-                items = [(finding.code, item) for finding in of_the_site(known) for item in finding.items]
+                items = [(finding.code, item) for finding in site_findings(known) for item in finding.items]
                 rows = _findings(frontier, known.run, wanted, items)
             case _:
                 rows = _runs(known.runs)
@@ -134,7 +134,7 @@ async def list_rows(
 # -- the filter -------------------------------------------------------------------------------------------
 
 
-def _only(what: str, names: Sequence[str]) -> Only:
+def _filter(what: str, names: Sequence[str]) -> Filter:
     """Parse --only. Raises `ConfigError` for an unknown name."""
     codes = {code.value: code for code in Code}
     outcomes = {"listed", "unlisted", "moved", "failed", "kept", "open"}
@@ -148,7 +148,7 @@ def _only(what: str, names: Sequence[str]) -> Only:
             raise ConfigError(
                 f"--only: there is no {'outcome or finding' if len(known) > len(codes) else 'finding'} {name}{nearest(name, known)}"
             )
-    return Only(
+    return Filter(
         tuple(name for name in names if name not in codes),
         frozenset(codes[name] for name in names if name in codes),
     )
@@ -166,14 +166,14 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 # -- the rows ---------------------------------------------------------------------------------------------
 
 
-async def _pages(rows: Rows, run: RunRow, only: Only) -> AsyncIterator[Row]:
+async def _pages(rows: Rows, run: RunRow, only: Filter) -> AsyncIterator[Row]:
     found = await reports.findings_of(rows, run) if only.codes else None
     async for page in reports.pages(rows):
         if page.run == run.number and (not only or only.admits(page, found)):
             yield [value(page) for value in PAGE.values()]
 
 
-async def _links(rows: Rows, run: RunRow, only: Only, *, all_kinds: bool) -> AsyncIterator[Row]:
+async def _links(rows: Rows, run: RunRow, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:
     wanted = await _targets(rows, run, only) if only else None
     batch: list[tuple[str, int, str]] = []
     async for chunk in rows.edge_rows():
@@ -189,7 +189,7 @@ async def _links(rows: Rows, run: RunRow, only: Only, *, all_kinds: bool) -> Asy
         yield row
 
 
-async def _targets(rows: Rows, run: RunRow, only: Only) -> bytearray:
+async def _targets(rows: Rows, run: RunRow, only: Filter) -> bytearray:
     """Whether to show links to a URL, by its id."""
     found = await reports.findings_of(rows, run) if only.codes else None
     wanted = bytearray(1024)
@@ -217,7 +217,7 @@ async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncI
 
 
 async def _findings(
-    rows: Rows, run: RunRow, only: Only, items: Sequence[tuple[Code, Item]]
+    rows: Rows, run: RunRow, only: Filter, items: Sequence[tuple[Code, Item]]
 ) -> AsyncIterator[Row]:
     """Findings sorted by URL; those about the site as a whole come last."""
     findings = await reports.findings_of(rows, run)
@@ -227,17 +227,17 @@ async def _findings(
             found for found in findings.found(page) if found.first and (not only or found.code in only.codes)
         ]
         if len(batch) >= BATCH:
-            for row in await _told(rows, batch):
+            for row in await _finding_rows(rows, batch):
                 yield row
             batch = []
-    for row in await _told(rows, batch):
+    for row in await _finding_rows(rows, batch):
         yield row
     for code, item in items:
         if not only or code in only.codes:
             yield _row(code, item)
 
 
-async def _told(rows: Rows, batch: Sequence[Found]) -> Sequence[Row]:
+async def _finding_rows(rows: Rows, batch: Sequence[Found]) -> Sequence[Row]:
     names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
     return [_row(found.code, item_of(found, names)) for found in batch]
 

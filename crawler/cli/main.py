@@ -14,7 +14,7 @@ import click
 from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
-from crawler.cli.signals import noted
+from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked
 from crawler.report.printable import printable
@@ -54,7 +54,7 @@ def _answer(words: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted.", Exit.INTERRUPTED)
     except Interrupted:
-        return _say(f"{noted.word}.", Exit(noted.exit))
+        return _say(f"{received.word}.", Exit(received.exit))
     except CrawlerError as error:
         return _say(str(error), error.exit)
     except Exception as error:

@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crawler.report.log import duration, remaining_words, tell_progress
+from crawler.report.log import duration, log_progress, remaining_words
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
 
@@ -37,18 +37,20 @@ class Screen(Console):
 async def show(stats: Stats, console: Console, *, interval: float = 0.25) -> None:
     """Draws `stats` every `interval` seconds until cancelled; logs them if the console cannot be redrawn."""
     if not console.is_terminal or console.is_dumb_terminal:
-        await tell(stats)
+        await log_periodically(stats)
     try:
         await _draw(stats, console, interval)
     except Exception:  # a closed terminal or an unusual encoding must not stop a crawl
         log.debug("progress display failed and is switched off", exc_info=True)
 
 
-async def tell(stats: Stats, _console: Console | None = None, *, interval: float = LINE_SECONDS) -> None:
+async def log_periodically(
+    stats: Stats, _console: Console | None = None, *, interval: float = LINE_SECONDS
+) -> None:
     """Logs `stats` every `interval` seconds until cancelled. Same parameters as `show`."""
     while True:
         await sleep(interval)
-        tell_progress(stats)
+        log_progress(stats)
 
 
 async def _draw(stats: Stats, console: Console, interval: float) -> None:

@@ -8,7 +8,7 @@ from crawler.app import report as reports
 from crawler.app.job import Job
 from crawler.app.state import MEMORY
 from crawler.cli.run_summary import FindingLine
-from crawler.cli.signals import noted
+from crawler.cli.signals import received
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Finding, Report
 from crawler.settings.sections import Settings
@@ -27,7 +27,7 @@ async def report_of(job: Job, published: Published | None = None) -> RunReport:
     """The findings of the run that `job` has just ended, as far as they are needed."""
     settings = job.settings
     is_wanted = settings.report.report or settings.report.fail_on
-    if not is_wanted and (settings.log.quiet or noted.first):
+    if not is_wanted and (settings.log.quiet or received.first):
         return RunReport()  # after an interruption, the program should exit quickly
     known = await reports.known_of(
         job.frontier,

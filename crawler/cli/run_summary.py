@@ -68,69 +68,69 @@ class Closing:
     keeps_many: bool = False  # unusually many failed pages stay listed
 
 
-def complaint(told: Closing) -> str:
+def problem(closing: Closing) -> str:
     """What went wrong, in one line; empty if nothing did."""
-    if told.refused:
-        return f"Not published: {told.refused}"
-    if told.unfinished:
-        words = f"{stalled_words(told)} " if told.stalled else ""
+    if closing.refused:
+        return f"Not published: {closing.refused}"
+    if closing.unfinished:
+        words = f"{stalled_words(closing)} " if closing.stalled else ""
         return (
             words
-            + f"Not finished: {told.unfinished}."
-            + (f" {UNPUBLISHED}" if told.unpublished else "")
-            + (f" To continue: {told.resume}." if told.resume else "")
+            + f"Not finished: {closing.unfinished}."
+            + (f" {UNPUBLISHED}" if closing.unpublished else "")
+            + (f" To continue: {closing.resume}." if closing.resume else "")
         )
-    return kept_words(told) if told.keeps_many else ""
+    return kept_words(closing) if closing.keeps_many else ""
 
 
-def stalled_words(told: Closing) -> str:
+def stalled_words(closing: Closing) -> str:
     """The sentence on a run without progress."""
     return (
         f"No progress: like the previous run, this crawl ended unfinished, and no further page was received; "
-        f"{told.balance.open:,} of {told.balance.discovered:,} URLs are still open, and nothing new was published."
+        f"{closing.balance.open:,} of {closing.balance.discovered:,} URLs are still open, and nothing new was published."
     )
 
 
-def kept_words(told: Closing) -> str:
+def kept_words(closing: Closing) -> str:
     """The sentence on failed pages that stay listed."""
-    balance = told.balance
+    balance = closing.balance
     return (
         f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with their old "
         "dates, until --keep-failing has passed."
     )
 
 
-def as_json(told: Closing) -> dict[str, Any]:
+def as_json(closing: Closing) -> dict[str, Any]:
     """The fields of the log event "done". Texts are unescaped."""
-    balance = told.balance
+    balance = closing.balance
     return {
         "discovered": balance.discovered,
         "open": balance.open,
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
-        "dated": dict(told.dated),
-        "lies": dict(told.lies),
-        "date_notes": list(told.date_notes),
-        "traps": [asdict(trap) | {"flag": trap.flag} for trap in told.traps],
-        "findings": [line._asdict() for line in told.findings],
-        "reports": list(told.reports),
-        "files": [file._asdict() for file in told.files],
-        "folder": told.folder,
-        "robots_line": told.robots_line,
-        "elapsed": None if told.elapsed is None else round(told.elapsed, 1),
-        "asked": told.asked,
-        "examples": {code: list(urls[:EXAMPLES]) for code, urls in told.examples.items()},
-        "state": told.state,
-        "unfinished": told.unfinished,
-        "unpublished": told.unpublished,
-        "sitemaps": dict(told.sitemaps),
-        "orphans": dict(told.orphans),
-        "unmatched": list(told.unmatched),
-        "resume": told.resume,
-        "stalled": told.stalled,
-        "refused": told.refused,
-        "notes": list(told.notes),
-        "dry_run": told.dry_run,
+        "dated": dict(closing.dated),
+        "lies": dict(closing.lies),
+        "date_notes": list(closing.date_notes),
+        "traps": [asdict(trap) | {"flag": trap.flag} for trap in closing.traps],
+        "findings": [line._asdict() for line in closing.findings],
+        "reports": list(closing.reports),
+        "files": [file._asdict() for file in closing.files],
+        "folder": closing.folder,
+        "robots_line": closing.robots_line,
+        "elapsed": None if closing.elapsed is None else round(closing.elapsed, 1),
+        "asked": closing.asked,
+        "examples": {code: list(urls[:EXAMPLES]) for code, urls in closing.examples.items()},
+        "state": closing.state,
+        "unfinished": closing.unfinished,
+        "unpublished": closing.unpublished,
+        "sitemaps": dict(closing.sitemaps),
+        "orphans": dict(closing.orphans),
+        "unmatched": list(closing.unmatched),
+        "resume": closing.resume,
+        "stalled": closing.stalled,
+        "refused": closing.refused,
+        "notes": list(closing.notes),
+        "dry_run": closing.dry_run,
         "kept": balance.kept,
-        "keeps_many": told.keeps_many,
+        "keeps_many": closing.keeps_many,
     }

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-NOTED = (signal.SIGINT, signal.SIGTERM)
+HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
-class Noted:
+class Received:
     """The signals received by this process."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Noted:
         if self._before:
             return False
         self.first = None
-        for number in NOTED:
-            self._before[number] = signal.signal(number, self._arrived)
+        for number in HANDLED_SIGNALS:
+            self._before[number] = signal.signal(number, self._receive)
         return True
 
     def end(self) -> None:
@@ -51,7 +51,7 @@ class Noted:
         """The exit code for the first signal, as in a shell (130 or 143); 0 if there was none."""
         return 128 + self.first if self.first else 0
 
-    def _arrived(self, number: int, _frame: "FrameType | None") -> None:
+    def _receive(self, number: int, _frame: "FrameType | None") -> None:
         if self.first is None:
             self.first = signal.Signals(number)
             if self.listener:
@@ -64,5 +64,5 @@ class Noted:
             os._exit(self.exit)
 
 
-noted = Noted()
+received = Received()
 """The only instance, as a process has one handler for each signal."""

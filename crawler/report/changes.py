@@ -23,7 +23,7 @@ class Change(NamedTuple):
 
 
 @dataclass
-class _Some:
+class _Sample:
     """A count, and the first URLs counted."""
 
     count: int = 0
@@ -42,11 +42,11 @@ class Changes:
     run: int
     since: int | None
     complete: bool
-    added: _Some = field(default_factory=_Some)
-    removed: _Some = field(default_factory=_Some)
-    dated: _Some = field(default_factory=_Some)
+    added: _Sample = field(default_factory=_Sample)
+    removed: _Sample = field(default_factory=_Sample)
+    dated: _Sample = field(default_factory=_Sample)
 
-    def look(self, page: PageRow) -> None:
+    def add_page(self, page: PageRow) -> None:
         """Compare a page with the previous run."""
         if self.since is None:
             return
@@ -58,7 +58,7 @@ class Changes:
     def _compare(self, page: PageRow) -> None:
         before, now = is_listed(page.was or ""), is_listed(page.outcome)
         if now and not before:
-            self.added.add(page.url, _said(page.was) if page.was else "found for the first time")
+            self.added.add(page.url, _sentence(page.was) if page.was else "found for the first time")
         elif before and not now and page.outcome and self.complete:
             self.removed.add(
                 page.url, f"{says(page.outcome)}: {page.detail}" if page.detail else says(page.outcome)
@@ -67,7 +67,7 @@ class Changes:
             self.dated.add(page.url, f"{_day(page.was_lastmod)} → {_day(page.lastmod)}")
 
 
-def _said(was: str) -> str:
+def _sentence(was: str) -> str:
     return f"before: {says(was)}"
 
 

@@ -1,6 +1,6 @@
 """The findings about a site: a pure function of the rows of the state.
 
-Three passes over the rows, none of which stores a row: `look` takes every page, `link` every edge, and `found` gives the
+Three passes over the rows, none of which stores a row: `add_page` takes every page, `link` every edge, and `found` gives the
 findings of each page. Memory grows by a few bytes per URL. Findings that need a complete run are left out if the run is
 not complete; a finding that did not apply in the previous run is new.
 """
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
 
 class Findings:
-    """The passes over one run, in this order: `look`, `close`, `link`, `found`."""
+    """The passes over one run, in this order: `add_page`, `close`, `link`, `found`."""
 
     def __init__(self, run: int, *, complete: bool) -> None:
         """`run`: the number of the newest run."""
@@ -59,7 +59,7 @@ class Findings:
         self.texts, self.titles = Groups(), Groups()
         self.inbound = Inbound(bytearray(), bytearray())
 
-    def look(self, page: PageRow) -> None:
+    def add_page(self, page: PageRow) -> None:
         """The first pass: every page, in any order."""
         if page.run != self._run:
             return
@@ -130,7 +130,7 @@ class Findings:
         is_named = links or (kind in FAILED and (redirected or page.seed))
         # A URL that failed is reported however it was found, except as a canonical: then the page that names it is reported.
         if code and is_named:
-            yield self._found(code, page, _answer(page))
+            yield self._found(code, page, _failure_detail(page))
 
     def _chained(self, page: PageRow) -> Iterator[Found]:
         """A redirect to a redirect."""
@@ -141,10 +141,10 @@ class Findings:
         if moves and moves[0]:
             is_loop = meets_itself and all(moves)
             code = Code.REDIRECT_LOOP if is_loop else Code.REDIRECT_CHAIN
-            yield self._found(code, page, page.detail)._replace(hops=self._until_it_stays(hops, moves))
+            yield self._found(code, page, page.detail)._replace(hops=self._to_final_target(hops, moves))
 
     @staticmethod
-    def _until_it_stays(hops: Sequence[int], moves: Sequence[bool]) -> Sequence[int]:
+    def _to_final_target(hops: Sequence[int], moves: Sequence[bool]) -> Sequence[int]:
         """The hops up to the first URL that does not redirect; the next hop would be its canonical."""
         return hops if all(moves) else hops[: moves.index(False) + 1]
 
@@ -167,7 +167,7 @@ class Findings:
             if not inbound.count[page.id] and not inbound.redirected[page.id]:
                 yield self._found(Code.ORPHAN, page, "")
         elif seed and seed.kind is SeedKind.SITEMAP and kind_of(page.outcome) in _STALE:
-            yield Found(Code.SITEMAP_STALE, page, _said(page), named_by=seed.name)
+            yield Found(Code.SITEMAP_STALE, page, _sentence(page), named_by=seed.name)
 
     def _grouped(self, page: PageRow) -> Iterator[Found]:
         """Pages that share their content or title with other listed pages."""
@@ -214,17 +214,17 @@ def _is_named(page: PageRow) -> bool:
     return page.seed is not None and page.seed.kind is not SeedKind.START and is_listed(page.outcome)
 
 
-def _answer(page: PageRow) -> str:
+def _failure_detail(page: PageRow) -> str:
     """The detail of a failure, beside the status."""
     kind = kind_of(page.outcome)
     if kind in {Kind.MOVED, Kind.ROBOTS}:
         return page.detail
     if kind is Kind.NOINDEX or (kind is Kind.BROKEN and page.status in {404, 410}):
         return ""
-    return _said(page)
+    return _sentence(page)
 
 
-def _said(page: PageRow) -> str:
+def _sentence(page: PageRow) -> str:
     """The sentence for the outcome, with its detail beyond the status."""
     sort, _, reason = page.outcome.partition(":")
     words = says(f"failed:{reason}" if sort == "kept" else page.outcome)

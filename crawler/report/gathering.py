@@ -16,7 +16,7 @@ from crawler.report.findings import Findings, Found
 from crawler.report.inbound import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, Report, Rule
-from crawler.report.site import of_the_site
+from crawler.report.site import site_findings
 
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
@@ -71,13 +71,13 @@ class _Rules:
         counts[1] += found.links
         self.examples.setdefault(line, found.page.url)
 
-    def told(self) -> list[Rule]:
+    def result(self) -> list[Rule]:
         every = [Rule(line, urls, links, self.examples[line]) for line, (urls, links) in self.counts.items()]
         return sorted(every, key=lambda rule: (-rule.links, rule.line))[:RULES]
 
 
 class Gathering:
-    """`look` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
+    """`add_page` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
 
     def __init__(self, known: Known, *, most: int = ITEMS) -> None:
         """`most`: items of each finding to keep; 0 for all."""
@@ -90,14 +90,14 @@ class Gathering:
         self._picked: dict[Code, _Picked] = {}
         self._rules = _Rules()
 
-    def look(self, page: PageRow) -> None:
+    def add_page(self, page: PageRow) -> None:
         """The first pass."""
-        self._findings.look(page)
-        self._overview.look(page)
-        self._changes.look(page)
+        self._findings.add_page(page)
+        self._overview.add_page(page)
+        self._changes.add_page(page)
 
     def close(self) -> None:
-        """Every page was looked at."""
+        """All pages were added."""
         self._findings.close()
 
     def link(self, edges: EdgeRow) -> None:
@@ -123,7 +123,7 @@ class Gathering:
     def report(self, names: Mapping[int, str]) -> Report:
         """The finished report. `names`: the URLs of the ids in `wanted`."""
         overview, known = self._overview, self._known
-        site_wide = {finding.code: finding for finding in of_the_site(known)}
+        site_wide = {finding.code: finding for finding in site_findings(known)}
         every = (site_wide.get(code) or self._finding(code, names) for code in Code)
         return Report(
             known,
@@ -135,7 +135,7 @@ class Gathering:
             dict(sorted(overview.statuses.items())),
             overview.slowest,
             overview.largest,
-            self._rules.told(),
+            self._rules.result(),
         )
 
     def _finding(self, code: Code, names: Mapping[int, str]) -> Finding | None:

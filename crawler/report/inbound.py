@@ -26,11 +26,11 @@ def numbers(size: int) -> "array[int]":
 class Inbound:
     """Links, redirects and canonicals, by target."""
 
-    def __init__(self, kinds: bytearray, told: bytearray) -> None:
-        """`kinds`: the kind of each URL by id, 0 if not in this run. `told`: 1 for each URL whose links are counted."""
-        self._kinds, self._told = kinds, told
+    def __init__(self, kinds: bytearray, wanted: bytearray) -> None:
+        """`kinds`: the kind of each URL by id, 0 if not in this run. `wanted`: 1 for each URL whose links are counted."""
+        self._kinds, self._wanted_ids = kinds, wanted
         # Doubled, so that the negative id of a nofollow link, which counts from the end, finds the same value.
-        self._both = told + told[:1] + told[:0:-1]
+        self._both = wanted + wanted[:1] + wanted[:0:-1]
         self._slot, self._sources = numbers(len(kinds)), array("I", _NONE)
         self.count = numbers(len(kinds))  # other pages that link to it
         self.target = numbers(len(kinds))  # its redirect target or canonical
@@ -45,36 +45,38 @@ class Inbound:
             if counted := self._counted(row.links):
                 self._count(counted, row.id)
         if row.redirect or row.canonical:
-            self._lead(row)
+            self._add_redirect(row)
 
     def _counted(self, links: Sequence[int]) -> Sequence[int]:
         """The links to URLs whose links are counted."""
         try:
             return list(compress(links, map(self._both.__getitem__, links)))
         except IndexError:  # to a URL that a crawl at work has found since
-            return [link for link in links if abs(link) < len(self._told) and self._told[abs(link)]]
+            return [
+                link for link in links if abs(link) < len(self._wanted_ids) and self._wanted_ids[abs(link)]
+            ]
 
     def _count(self, links: Iterable[int], source: int) -> None:
         met, count = set[int](), self.count
         for link in links:
             to = abs(link)
-            if to == source or to >= len(self._told):
+            if to == source or to >= len(self._wanted_ids):
                 continue
             met.add(self._kinds[to])
             if count[to] < FIRST:
-                self._remember(to, source)
+                self._add_source(to, source)
             count[to] += 1
         for kind in met:
             self.linking[kind] += 1
 
-    def _lead(self, row: EdgeRow) -> None:
+    def _add_redirect(self, row: EdgeRow) -> None:
         to = row.redirect or row.canonical
         if 0 < to < len(self._kinds) and to != row.id:
             self.target[row.id] = to
             if row.redirect and not self.redirected[to]:
                 self.redirected[to] = row.id
 
-    def _remember(self, to: int, source: int) -> None:
+    def _add_source(self, to: int, source: int) -> None:
         slot = self._slot[to]
         if not slot:
             slot = self._slot[to] = len(self._sources)

@@ -127,16 +127,16 @@ class LineSink:
     """
 
     def __init__(self, log_format: str = "text") -> None:
-        self._tells_failures = log_format == "json"
+        self._logs_failures = log_format == "json"
 
     async def settled(self, group: Sequence[Settlement]) -> None:
         """See `ports.Sink.settled`. Formats nothing that is not logged."""
-        tells_all = log.isEnabledFor(logging.DEBUG)
-        if not tells_all and not self._tells_failures:
+        logs_all = log.isEnabledFor(logging.DEBUG)
+        if not logs_all and not self._logs_failures:
             return
         for settlement in group:
             failed = isinstance(settlement.verdict.outcome, Failed)
-            if failed or tells_all:
+            if failed or logs_all:
                 level = logging.INFO if failed else logging.DEBUG
                 log.log(level, "settled", extra={"fields": settled_fields(settlement)})
 
@@ -167,7 +167,7 @@ def _detail(outcome: Outcome) -> str:
             return lastmod.at.isoformat() if lastmod else ""
 
 
-def tell_progress(stats: Stats) -> None:
+def log_progress(stats: Stats) -> None:
     """Logs one line of progress."""
     if log.isEnabledFor(logging.INFO):
         log.info(progress_line(stats), extra={"event": "progress", "fields": progress_fields(stats)})

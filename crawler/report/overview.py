@@ -70,7 +70,7 @@ class _Largest:
         else:
             heapq.heappushpop(self._top, item)
 
-    def told(self) -> Extremes | None:
+    def result(self) -> Extremes | None:
         if not self._all:
             return None
         values = sorted(self._all)
@@ -92,7 +92,7 @@ class _FolderCounts:
         counts[1] += listed
         counts[2] += failed
 
-    def told(self) -> list[Folder]:
+    def result(self) -> list[Folder]:
         """The largest folders first; the rest are combined."""
         every = [Folder(name, *counts) for name, counts in self._counts.items()]
         every.sort(key=lambda folder: (-folder.urls, folder.name))
@@ -120,7 +120,7 @@ class Overview:
     _slow: _Largest = field(default_factory=_Largest)
     _large: _Largest = field(default_factory=_Largest)
 
-    def look(self, page: PageRow) -> None:
+    def add_page(self, page: PageRow) -> None:
         """Count a page."""
         if page.run != self.run or page.outcome == _OFF_SITE:
             return
@@ -146,19 +146,19 @@ class Overview:
 
     def folders(self) -> Sequence[Folder]:
         """Top-level folders, the largest first; two levels if nearly all URLs are in one folder."""
-        first = self._first.told()
+        first = self._first.result()
         every = sum(folder.urls for folder in first)
-        return self._second.told() if first and first[0].urls > CROWDED * every else first
+        return self._second.result() if first and first[0].urls > CROWDED * every else first
 
     @property
     def slowest(self) -> Extremes | None:
         """Response times in milliseconds, from the request to the last byte."""
-        return self._slow.told()
+        return self._slow.result()
 
     @property
     def largest(self) -> Extremes | None:
         """Sizes in bytes, decoded."""
-        return self._large.told()
+        return self._large.result()
 
     def lastmod(self) -> Mapping[str, Mapping[str, int]]:
         """The dates of listed pages, by source and by month."""

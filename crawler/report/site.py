@@ -8,7 +8,7 @@ from crawler.report.catalogue import Code
 from crawler.report.report import Finding, Item, Known
 
 
-def of_the_site(known: Known) -> Iterator[Finding]:
+def site_findings(known: Known) -> Iterator[Finding]:
     """Findings about the site as a whole, not about a page."""
     if known.traps:
         items = [

@@ -12,20 +12,20 @@ from crawler.model.rows import PageRow, Tallies
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings
 from crawler.report.report import Finding, Known
-from crawler.report.site import of_the_site
+from crawler.report.site import site_findings
 
 COUNTED: Final = frozenset({Code.NO_LASTMOD, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes that the state counts."""
 
 
 class Tally:
-    """`look` at every suspect, `close`, `link` all edges if `is_led_to`, `pick` from every suspect; then `findings`."""
+    """`add_page` at every suspect, `close`, `link` all edges if `is_led_to`, `pick` from every suspect; then `findings`."""
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._findings = Findings(known.run.number, complete=known.run.complete)
         self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
-        self.look, self.close, self.link = self._findings.look, self._findings.close, self._findings.link
+        self.add_page, self.close, self.link = self._findings.add_page, self._findings.close, self._findings.link
 
     @property
     def is_led_to(self) -> bool:
@@ -42,7 +42,7 @@ class Tally:
     def findings(self, tallies: Tallies) -> Sequence[Finding]:
         """All findings without their items, the most severe first."""
         known = self._known
-        every = {finding.code: finding for finding in of_the_site(known)}
+        every = {finding.code: finding for finding in site_findings(known)}
         if known.run.complete:
             every |= {finding.code: finding for finding in _counted(tallies, known.run.number)}
         every |= {code: self._finding(code) for code in self._counts if code not in COUNTED}

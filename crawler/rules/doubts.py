@@ -46,9 +46,9 @@ class Doubts(NamedTuple):
 
 def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
     """The doubts and notes about a run. `landings`: one for each start URL."""
-    found = [*_hidden(landings, survey), *_elsewhere(survey)]
-    bound = tuple(_bound(survey.outcomes))
-    lone = () if found or bound else tuple(_lone(landings, survey))
+    found = [*_hidden_site(landings, survey), *_elsewhere(survey)]
+    bound = tuple(_excluded_by_rule(survey.outcomes))
+    lone = () if found or bound else tuple(_single_page(landings, survey))
     return Doubts(" ".join(found), (*bound, *lone))
 
 
@@ -56,7 +56,7 @@ def _listed(survey: Survey) -> int:
     return sum(survey.obstacles.values())
 
 
-def _hidden(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
+def _hidden_site(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
     """The start page is (nearly) the only page, and looks as if the site were hidden behind it."""
     obstacles = [landing.hidden_by() for landing in landings]
     listed, first = _listed(survey), obstacles[0] if obstacles else None
@@ -82,7 +82,7 @@ def _elsewhere(survey: Survey) -> Iterator[str]:
         )
 
 
-def _bound(outcomes: Mapping[str, int]) -> Iterator[str]:
+def _excluded_by_rule(outcomes: Mapping[str, int]) -> Iterator[str]:
     """Most URLs of the site are excluded by a rule that can be switched off."""
     total = sum(outcomes.values())
     for why, flag in (
@@ -94,6 +94,6 @@ def _bound(outcomes: Mapping[str, int]) -> Iterator[str]:
             yield f"{count:,} of the {total:,} URLs of the site are {why.says}: {flag} crawls them."
 
 
-def _lone(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
+def _single_page(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
     if _listed(survey) == 1 and sum(survey.outcomes.values()) == 1 and landings:
         yield f"The site is one page: {landings[0].url} has no link to another page of the site."

@@ -28,7 +28,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RawValue:
     """A value as given, not yet parsed, and where it was given."""
 
     key: Key
@@ -66,7 +66,7 @@ def checked(settings: Settings) -> Settings:
     return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
 
 
-def _accept(given: Given) -> Origin:
+def _accept(given: RawValue) -> Origin:
     try:
         value = given.key.option.kind.read(given.value)
     except ValueError as error:
@@ -85,7 +85,7 @@ def _assemble(effective: Mapping[str, Origin]) -> Settings:
     )
 
 
-def _from_settings(settings: Settings) -> Iterator[Given]:
+def _from_settings(settings: Settings) -> Iterator[RawValue]:
     for key in keys():
         section, wanted = getattr(settings, key.section), type(getattr(DEFAULTS, key.section))
         if not isinstance(section, wanted):
@@ -93,24 +93,24 @@ def _from_settings(settings: Settings) -> Iterator[Given]:
         value = getattr(section, key.field)
         if isinstance(key.default, tuple) and isinstance(value, str | PathLike):
             value = (value,)
-        yield Given(key, value, f"Settings.{key.section}.{key.field}")
+        yield RawValue(key, value, f"Settings.{key.section}.{key.field}")
 
 
-def _from_flags(flags: Mapping[str, object], known: Iterable[Key]) -> Iterator[Given]:
+def _from_flags(flags: Mapping[str, object], known: Iterable[Key]) -> Iterator[RawValue]:
     for key in known:
         if key.field in flags:
-            yield Given(key, flags[key.field], f"--{key.name}" if key.option.flag else "URL")
+            yield RawValue(key, flags[key.field], f"--{key.name}" if key.option.flag else "URL")
 
 
-def _from_env(environ: Mapping[str, str], known: Iterable[Key]) -> Iterator[Given]:
+def _from_env(environ: Mapping[str, str], known: Iterable[Key]) -> Iterator[RawValue]:
     names = {key.env: key for key in known}
     for name in sorted(n for n in environ if n.startswith(PREFIX) and n not in _NOT_SETTINGS):
         if name not in names:
             raise ConfigError(f"{name}: there is no such setting{nearest(name, names)}")
-        yield Given(names[name], environ[name], name)
+        yield RawValue(names[name], environ[name], name)
 
 
-def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[Given]:
+def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[RawValue]:
     if file is None:
         return
     sections: dict[str, dict[str, Key]] = {}
@@ -128,7 +128,7 @@ def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[Given]:
                 raise ConfigError(
                     f"{file}: [{section}] has no key {_shown(name)}{_elsewhere(name, section, sections)}"
                 )
-            yield Given(found, value, f"{file} [{section}] {found.name}")
+            yield RawValue(found, value, f"{file} [{section}] {found.name}")
 
 
 def _read(file: Path) -> dict[str, Any]:

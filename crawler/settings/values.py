@@ -120,7 +120,7 @@ def _network(value: object) -> str:
 def _variable(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):  # it may be the secret itself
-        raise Unfit("***", "needs the name of an environment variable, not its value")
+        raise InvalidValue("***", "needs the name of an environment variable, not its value")
     return text
 
 
@@ -143,7 +143,9 @@ def _file_mode(value: object) -> str:
 def _web_address(value: object) -> str:
     text = _text(value)
     if "@" in text:
-        raise Unfit(re.sub(r"(?<![^/@])[^/@]*@", "***@", text), "must not contain a user name or password")
+        raise InvalidValue(
+            re.sub(r"(?<![^/@])[^/@]*@", "***@", text), "must not contain a user name or password"
+        )
     url = Normaliser(strip=(), sessions=None).literal(text) if _WEB_ADDRESS.fullmatch(text) else None
     if not url:
         raise ValueError("needs an address such as https://www.example.com")
@@ -207,7 +209,7 @@ def BYTES(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802
     return Kind("SIZE", read)
 
 
-class Unfit(ValueError):  # noqa: N818 - the ValueError of a `Kind`
+class InvalidValue(ValueError):  # noqa: N818 - the ValueError of a `Kind`
     """An invalid value, with the part that is wrong."""
 
     def __init__(self, part: object, words: str) -> None:
@@ -260,7 +262,7 @@ def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  #
         try:
             return kind.read(part)
         except ValueError as error:
-            raise Unfit(part, str(error)) from None
+            raise InvalidValue(part, str(error)) from None
 
     def show(value: tuple[T, ...]) -> str:
         return (separator or " ").join(kind.show(part) for part in value)

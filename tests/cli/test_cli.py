@@ -977,12 +977,12 @@ def test_a_resumed_run_keeps_the_number_of_known_urls(run: Run) -> None:
     with site.serve() as origin:
         for words in (("--max-pages", "3"), ("--max-pages", "3")):
 
-            async def tell(stats: Any, _console: object = None) -> None:
+            async def log_periodically(stats: Any, _console: object = None) -> None:
                 told.append(stats)
                 await anyio.sleep_forever()
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("crawler.cli.progress.tell", tell)
+                patch.setattr("crawler.cli.progress.log_periodically", log_periodically)
                 run("crawl", origin + "/", *QUICK, "--concurrency", "1", *words)
     assert [stats.known for stats in told] == [21, 21]
     assert told[1].done > told[0].done

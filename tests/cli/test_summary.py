@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from crawler.cli.run_summary import Closing, FileLine, as_json, complaint
+from crawler.cli.run_summary import Closing, FileLine, as_json, problem
 from crawler.cli.summary import closing
 from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
@@ -139,15 +139,15 @@ def test_kept_pages_count_as_listed_and_are_reported() -> None:
     words = shown(told)
     assert "50 of 100 listed pages with a lastmod (50 %)" in words
     assert "40 of 100 listed pages failed and stay in the sitemap for now" in " ".join(words.split())
-    assert complaint(told) == "", "a few are not worth waking anybody"
-    assert complaint(replace(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
+    assert problem(told) == "", "a few are not worth waking anybody"
+    assert problem(replace(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
     assert as_json(told)["kept"] == 40
 
 
 def test_a_run_without_progress_is_reported() -> None:
     told = replace(balanced({"listed": 60}, 40), unfinished="the host only fails", stalled=True)
     assert "No progress" in shown(told)
-    assert "40 of 100 URLs are still open" in complaint(told)
+    assert "40 of 100 URLs are still open" in problem(told)
 
 
 def test_the_robots_line_is_never_broken() -> None:
@@ -186,7 +186,7 @@ def test_a_dry_run_suggests_publication_only_if_it_would_succeed(
     ],
 )
 def test_a_failure_is_one_line_and_success_none(change: dict[str, object], words: str) -> None:
-    assert complaint(replace(DONE, **change)) == words  # type: ignore[arg-type]
+    assert problem(replace(DONE, **change)) == words  # type: ignore[arg-type]
 
 
 def test_singular_and_plural() -> None:
@@ -338,7 +338,7 @@ def test_the_json_form_has_everything_as_plain_values() -> None:
 
 def test_a_limit_is_named_with_the_way_to_continue() -> None:
     told = replace(balanced({"listed": 6}, 4), unfinished="stopped at --max-pages 10", unpublished=True)
-    for words in (shown(told), complaint(told)):
+    for words in (shown(told), problem(told)):
         text = " ".join(words.split())
         assert "stopped at --max-pages 10." in text
         assert "Nothing was published; --allow-partial publishes what was found so far." in text

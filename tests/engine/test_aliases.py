@@ -11,13 +11,13 @@ import pytest
 import trustme
 
 from crawler.app.job import open_job
-from crawler.cli.demo.site import Answer, Site
+from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from tests.engine.test_crawl import Result, crawl, settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-Respond = Callable[[str, str], Answer]  # from origin and target
+Respond = Callable[[str, str], CannedResponse]  # from origin and target
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ class Hosts:
         self.port, self.asked = "", list[str]()
         self._respond = respond
 
-    def get(self, target: str, _: Any = None) -> Callable[[Any], Answer]:
+    def get(self, target: str, _: Any = None) -> Callable[[Any], CannedResponse]:
         """Called by `Site` in place of `dict.get`."""
 
-        def answer(request: Any) -> Answer:
+        def answer(request: Any) -> CannedResponse:
             scheme = "https" if isinstance(request.request, ssl.SSLSocket) else "http"
             site = f"{scheme}://{request.headers['Host'].rpartition(':')[0]}"
             if target != "/robots.txt":
@@ -57,7 +57,9 @@ class Hosts:
             headers = tuple(
                 (name, value.replace(".test/", f".test:{self.port}/")) for name, value in said.headers
             )
-            return Answer(said.status, said.body.replace(b".test/", f".test:{self.port}/".encode()), headers)
+            return CannedResponse(
+                said.status, said.body.replace(b".test/", f".test:{self.port}/".encode()), headers
+            )
 
         return answer
 
@@ -92,11 +94,11 @@ async def crawled(hosts: Hosts, chosen: dict[str, object], *starts: str, **more:
             return result
 
 
-def page(*links: str, head: str = "") -> Answer:
+def page(*links: str, head: str = "") -> CannedResponse:
     return Site.answer(200, f"{head}<p>a page{''.join(f'<a href={link}>x</a>' for link in links)}".encode())
 
 
-def to(url: str) -> Answer:
+def to(url: str) -> CannedResponse:
     return Site.answer(301, b"", [("Location", url)])
 
 
@@ -105,10 +107,12 @@ HTTP = "http://site.test"
 PATHS = ("/a", "/b", "/c?d=1")
 
 
-def aliased(home: str, aliases: dict[str, Callable[[str], Answer]], links: tuple[str, ...]) -> Respond:
+def aliased(
+    home: str, aliases: dict[str, Callable[[str], CannedResponse]], links: tuple[str, ...]
+) -> Respond:
     """A site whose start page has these links, and its aliases."""
 
-    def respond(site: str, target: str) -> Answer:
+    def respond(site: str, target: str) -> CannedResponse:
         if target == "/robots.txt":
             return Site.answer(404)
         if site != home:
@@ -171,7 +175,7 @@ async def test_chain_of_aliases_is_resolved(tmp_path: Path, tasks: int) -> None:
     ],
 )
 async def test_host_that_does_not_redirect_here_is_offsite(
-    tmp_path: Path, answer: Callable[[str], Answer]
+    tmp_path: Path, answer: Callable[[str], CannedResponse]
 ) -> None:
     aliases = {HTTP: answer, "http://www.site.test": lambda target: to(HTTP + target)}
     with serving(aliased(HTTPS, aliases, links_to(HTTP)), tmp_path) as (hosts, chosen):
@@ -182,7 +186,7 @@ async def test_host_that_does_not_redirect_here_is_offsite(
 
 
 async def test_alias_that_redirects_only_its_root_has_none_of_its_own_pages_listed(tmp_path: Path) -> None:
-    def answer(target: str) -> Answer:
+    def answer(target: str) -> CannedResponse:
         return to(f"{HTTPS}/") if target == "/" else to(f"{HTTPS}/c?d=1") if target == "/a" else page()
 
     for alias in (HTTP, "https://www.site.test"):
@@ -201,7 +205,7 @@ async def test_start_url_that_redirects_to_https_requests_http_origin_once(tmp_p
 
 
 async def test_two_start_urls_of_which_one_redirects_to_https(tmp_path: Path) -> None:
-    def respond(site: str, target: str) -> Answer:
+    def respond(site: str, target: str) -> CannedResponse:
         if target == "/robots.txt":
             return Site.answer(404)
         return to(HTTPS + target) if site == HTTP else page()
@@ -214,7 +218,7 @@ async def test_two_start_urls_of_which_one_redirects_to_https(tmp_path: Path) ->
 async def test_robots_txt_of_alias_is_obeyed(tmp_path: Path) -> None:
     said = b"User-agent: *\nDisallow: /\n"
 
-    def respond(site: str, target: str) -> Answer:
+    def respond(site: str, target: str) -> CannedResponse:
         if target == "/robots.txt":
             return (
                 Site.answer(200, said, [("Content-Type", "text/plain")]) if site == HTTP else Site.answer(404)
@@ -230,7 +234,7 @@ async def test_robots_txt_of_alias_is_obeyed(tmp_path: Path) -> None:
 async def test_redirect_and_canonical_to_alias_are_not_listed(tmp_path: Path) -> None:
     """A page that redirects to its alias, which redirects back, is not listed."""
 
-    def respond(site: str, target: str) -> Answer:
+    def respond(site: str, target: str) -> CannedResponse:
         if target == "/robots.txt":
             return Site.answer(404)
         if site == HTTP:
@@ -252,7 +256,7 @@ async def test_alias_of_last_publication_is_kept_while_it_fails(tmp_path: Path) 
     """The alias that the last publication recorded is used."""
     is_down: list[bool] = []
 
-    def respond(site: str, target: str) -> Answer:
+    def respond(site: str, target: str) -> CannedResponse:
         if target == "/robots.txt":
             return Site.answer(404)
         if site == HTTP:
@@ -272,7 +276,7 @@ ELSEWHERE = "https://other.site.test"
 WWW = "https://www.site.test"
 
 
-def moving(site: str, target: str) -> Answer:
+def moving(site: str, target: str) -> CannedResponse:
     """The start page of one host links to the host that another start URL redirects to; no other page does."""
     if target == "/robots.txt":
         return Site.answer(404)
@@ -303,7 +307,7 @@ async def test_links_found_before_start_url_redirected_are_in_scope(
 
 @pytest.mark.parametrize("first", [True, False])
 async def test_folder_that_a_start_url_redirects_to_is_in_scope(tmp_path: Path, first: bool) -> None:
-    def respond(_: str, target: str) -> Answer:
+    def respond(_: str, target: str) -> CannedResponse:
         pages = {"/a/": page("/new/x"), "/b/": to("/new/"), "/new/": page(), "/new/x": page()}
         return pages.get(target, Site.answer(404))
 

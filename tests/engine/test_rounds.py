@@ -16,7 +16,7 @@ import pytest
 
 from crawler.__main__ import main
 from crawler.app.job import open_job
-from crawler.cli.demo.site import Answer, Site
+from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
 from crawler.rules import trap_patterns, traps
@@ -33,13 +33,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def html(said: str, *links: str, head: str = "") -> Answer:
+def html(said: str, *links: str, head: str = "") -> CannedResponse:
     """A page with this text and these links."""
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)
     return Site.answer(200, f"<title>{said}</title>{head}<main><p>{said}</p>{anchors}</main>".encode())
 
 
-Page = Callable[[str, dict[str, str]], Answer]
+Page = Callable[[str, dict[str, str]], CannedResponse]
 
 
 class Pages(dict[str, Any]):
@@ -74,7 +74,7 @@ def start(*links: str) -> Page:
 # -- sites ------------------------------------------------------------------------------------------------
 
 
-def calendar(path: str, _: dict[str, str]) -> Answer:
+def calendar(path: str, _: dict[str, str]) -> CannedResponse:
     """A month that links to the next and the previous one; one month has an event."""
     year, month = (int(part) for part in path.split("/")[2:4])
     after, before = divmod(year * 12 + month, 12), divmod(year * 12 + month - 2, 12)
@@ -83,7 +83,7 @@ def calendar(path: str, _: dict[str, str]) -> Answer:
     return html("no events here", *links, event)
 
 
-def facets(_: str, query: dict[str, str]) -> Answer:
+def facets(_: str, query: dict[str, str]) -> CannedResponse:
     """120 URLs with 5 distinct texts that link to each other."""
     number = int(query["n"])
     return html(
@@ -92,7 +92,7 @@ def facets(_: str, query: dict[str, str]) -> Answer:
     )
 
 
-def topic(_: str, query: dict[str, str]) -> Answer:
+def topic(_: str, query: dict[str, str]) -> CannedResponse:
     """A forum: each topic has its own content and links to some others."""
     number = int(query["t"])
     words = blake2b(str(number).encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
@@ -293,7 +293,7 @@ async def test_depth_trap_uses_shortest_path(tmp_path: Path, monkeypatch: pytest
     for module in (trap_patterns, traps):
         monkeypatch.setattr(module, "DEEPEST", 8)
 
-    def slow(_: Any) -> Answer:
+    def slow(_: Any) -> CannedResponse:
         time.sleep(0.3)
         return html("slow", "/deep/0")
 
@@ -325,7 +325,7 @@ async def test_depth_trap_uses_shortest_path(tmp_path: Path, monkeypatch: pytest
 def product(*, canonical: bool) -> Page:
     """A product by its id; other parameters change nothing. Invalid ids show one and the same page."""
 
-    def answer(_: str, query: dict[str, str]) -> Answer:
+    def answer(_: str, query: dict[str, str]) -> CannedResponse:
         number = int(query["id"]) if query.get("id", "").isdecimal() else 0
         if not 1 <= number <= 200:
             return html("There is no such product.")
@@ -406,10 +406,10 @@ async def test_second_run_of_unchanged_site_lists_the_same(tmp_path: Path) -> No
     """With and without conditional requests, and with an abandoned run in between."""
 
     def stamped(page: Page) -> Page:
-        def answer(path: str, query: dict[str, str]) -> Answer:
+        def answer(path: str, query: dict[str, str]) -> CannedResponse:
             said = page(path, query)
             tag = f'"{blake2b(said.body, digest_size=8).hexdigest()}"'
-            return Answer(said.status, said.body, (*said.headers, ("ETag", tag)))
+            return CannedResponse(said.status, said.body, (*said.headers, ("ETag", tag)))
 
         return answer
 
@@ -515,7 +515,7 @@ async def test_noindex_listing_pages_are_followed_to_all_items(tmp_path: Path) -
     assert result.traps == []
 
 
-def topic_of(_: str, query: dict[str, str]) -> Answer:
+def topic_of(_: str, query: dict[str, str]) -> CannedResponse:
     return topic("", {"t": str(1_000 + number_in(query))})
 
 
@@ -526,7 +526,7 @@ async def test_start_url_in_trap_pattern_is_crawled(tmp_path: Path) -> None:
         "/page": lambda _, q: html(f"page {'i' * number_in(q)}"),
     }
 
-    def home(path: str, query: dict[str, str]) -> Answer:
+    def home(path: str, query: dict[str, str]) -> CannedResponse:
         return html("home", "/page?n=1", "/page?n=2") if query else pages["redirect"](path, query)
 
     pages["redirect"] = pages["/"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Asked:
+class LoggedRequest:
     """One request, as it came."""
 
     path: str
@@ -40,7 +40,7 @@ Answer = bytes | Callable[["Talk"], None]
 class Talk:
     """A connection with a request on it."""
 
-    asked: Asked
+    asked: LoggedRequest
     raw: socket.socket
     count: int  # the how-manieth request of this path
     gone: threading.Event  # the server closes
@@ -80,7 +80,7 @@ class Origin:
     expect: dict[str, Expect] = field(default_factory=dict)
     spaces: list[tuple[str, Callable[[str], bool], int]] = field(default_factory=list)
     others: Callable[[str], Answer | None] = lambda _: None
-    log: list[Asked] = field(default_factory=list)
+    log: list[LoggedRequest] = field(default_factory=list)
     waiting: int = 0  # requests that nothing was answered to yet
     lock: threading.Lock = field(default_factory=threading.Lock)
     port: int = 0
@@ -176,7 +176,7 @@ def _answer(origin: Origin, connection: socket.socket, head: bytes, gone: thread
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
     with origin.lock:
         origin.waiting += 1
-        asked = Asked(path, time.monotonic(), headers, method, origin.waiting)
+        asked = LoggedRequest(path, time.monotonic(), headers, method, origin.waiting)
         origin.log.append(asked)
     answering = once(origin)
     try:

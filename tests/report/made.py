@@ -125,7 +125,7 @@ class MadeState:
         """The passes, as a program makes them."""
         gathering = Gathering(self.known(), most=most)
         for page in self.in_order():
-            gathering.look(page)
+            gathering.add_page(page)
         gathering.close()
         for edges in self.leading():
             gathering.link(edges)

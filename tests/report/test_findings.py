@@ -225,7 +225,7 @@ def test_the_order_of_edges_changes_no_count(order: random.Random) -> None:
     order.shuffle(rows)
     findings = Findings(state.run, complete=True)
     for page in state.in_order():
-        findings.look(page)
+        findings.add_page(page)
     findings.close()
     for edges in rows:
         findings.link(edges)
@@ -238,7 +238,7 @@ def test_the_order_of_edges_changes_no_count(order: random.Random) -> None:
 def test_ids_that_nobody_has_are_no_reason_to_fail() -> None:
     findings = Findings(1, complete=True)
     page = PageRow(1, Url(f"{SITE}/"), 1, "listed", seed=START)
-    findings.look(page)
+    findings.add_page(page)
     findings.close()
     findings.link(EdgeRow(1, page.url, [99_999, -99_999, 1], 99_999, 0))
     assert [one.code for one in findings.found(page)] == [Code.NO_LASTMOD]
@@ -272,7 +272,7 @@ def test_a_large_site_is_reported_in_little_memory() -> None:
     state = MadeState(2)
     gathering = Gathering(state.known())
     for page in many_pages():
-        gathering.look(page)
+        gathering.add_page(page)
     tracemalloc.start()
     gathering.close()
     for edges in many_edges():

@@ -250,10 +250,10 @@ def test_the_progress_line_has_the_phase_and_the_reason_for_stopping(stats: Told
 
 def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
     text = written("text")
-    lines.tell_progress(stats)
+    lines.log_progress(stats)
     assert text.getvalue().endswith("16 in flight, 814 queued, 2 failed\n")
     machine = written("json")
-    lines.tell_progress(stats)
+    lines.log_progress(stats)
     said = json.loads(machine.getvalue())
     del said["time"]
     assert said == {

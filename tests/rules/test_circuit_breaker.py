@@ -11,7 +11,7 @@ import pytest
 
 from crawler.app.job import open_job
 from crawler.cli.crawl import crawl_site
-from crawler.cli.demo.site import Answer, Site
+from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.errors import Exit
 from crawler.model.facts import Facts
@@ -123,7 +123,7 @@ class HalfBrokenSite(Site):
             self.page(path)
             self.respond(path, self._answering(path, self.answers[path]))
 
-    def _answering(self, path: str, good: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
+    def _answering(self, path: str, good: Callable[[Any], CannedResponse]) -> Callable[[Any], CannedResponse]:
         return lambda request: good(request) if self.well(path) else fallen(request, self.fall)
 
 
@@ -174,7 +174,7 @@ async def test_a_site_that_goes_down_ends_the_run_and_loses_nothing(tmp_path: Pa
     assert second.counts == {"listed": 301}
 
 
-def fallen(request: Any, status: int | None) -> Answer:
+def fallen(request: Any, status: int | None) -> CannedResponse:
     if status is None:
         request.connection.close()
     return Site.answer(status or 500, b"ill")
@@ -190,7 +190,7 @@ async def test_interruption_does_not_wait_for_the_probe(tmp_path: Path) -> None:
     site.page("/", links=["/blog/0", *(f"/shop/{n}" for n in range(200))])
     good = site.answers["/blog/0"]
 
-    def hesitating(request: Any) -> Answer:
+    def hesitating(request: Any) -> CannedResponse:
         if site.requests("/blog/0"):
             asked_again.set()
             over.wait(600)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawler.app.job import open_job
-from crawler.cli.demo.site import Answer, Site
+from crawler.cli.demo.site import CannedResponse, Site
 from crawler.errors import CrawlerError, PublishRefused
 from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Why
@@ -70,7 +70,7 @@ class Nights:
         self.site.page(path, links=links, **({"lastmod": WHEN} | more))
         well = self.site.answers[path]
 
-        def answer(request: Any) -> Answer:
+        def answer(request: Any) -> CannedResponse:
             status = self.status.get(path, 200)
             return well(request) if status == 200 else Site.answer(status, b"ill")
 

@@ -26,7 +26,7 @@ from crawler.model import failpoints
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
 from crawler.settings.sections import Dates, Guard, Output
-from crawler.sitemap.publish.guard import Crawled
+from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import Published, check_folder, publish
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def put(folder: Path, count: int = 3, *, complete: bool = True, **chosen: 
         Dates(),
         Guard(**guard),
         SITE,
-        crawled=Crawled(complete, {"listed": count, "failed:dns": 1}, {}),
+        crawled=CrawlResult(complete, {"listed": count, "failed:dns": 1}, {}),
         run_id="7",
     )
 
@@ -262,7 +262,7 @@ async def test_an_invalid_sitemap_is_never_published(tmp_path: Path, monkeypatch
     ):
         await publish(
             dated(), Output(output=str(tmp_path)), Dates(), Guard(max_shrink=1.0), SITE,
-            crawled=Crawled(True, {}, {}), run_id="1",
+            crawled=CrawlResult(True, {}, {}), run_id="1",
         )  # fmt: skip
     assert contents(tmp_path) == before
 
@@ -277,7 +277,7 @@ async def test_urls_of_several_hosts_may_be_published(tmp_path: Path) -> None:
         Dates(),
         Guard(),
         SITE,
-        crawled=Crawled(True, {}, {}),
+        crawled=CrawlResult(True, {}, {}),
         run_id="1",
     )
     assert done.urls == 2
@@ -457,7 +457,7 @@ async def publish_these(folder: Path, numbers: Iterable[int], **chosen: Any) -> 
 
     output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
     guard = Guard(max_shrink=1.0)
-    await publish(found(), output, Dates(), guard, SITE, crawled=Crawled(True, {}, {}), run_id="1")
+    await publish(found(), output, Dates(), guard, SITE, crawled=CrawlResult(True, {}, {}), run_id="1")
 
 
 def urls_of(numbers: Iterable[int]) -> list[str]:

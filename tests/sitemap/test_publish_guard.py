@@ -13,7 +13,7 @@ from crawler.errors import PublishRefused
 from crawler.model.outcome import Failed, code
 from crawler.model.reasons import Cause, Why
 from crawler.settings.sections import Guard
-from crawler.sitemap.publish.guard import Before, Crawled, check, failures
+from crawler.sitemap.publish.guard import CrawlResult, EarlierPublications, check, failures
 from tests.engine.test_crawl import published, settings
 from tests.rules.test_keep_failing import WHEN, Nights
 from tests.rules.test_keep_failing import nights as nights  # noqa: PLC0414 - a fixture
@@ -31,13 +31,13 @@ def anyio_backend() -> str:
 def refusal(
     outcomes: dict[str, int],
     published: dict[str, int] | None = None,
-    before: Before = Before(),  # noqa: B008 - frozen
+    before: EarlierPublications = EarlierPublications(),  # noqa: B008 - frozen
     **chosen: Any,
 ) -> str:
     """What the guard says; nothing when it lets the crawl through."""
     urls = sum(count for outcome, count in outcomes.items() if outcome.startswith(("listed", "kept")))
     try:
-        check(Guard(**chosen), urls, before, Crawled(True, outcomes, published or {}))
+        check(Guard(**chosen), urls, before, CrawlResult(True, outcomes, published or {}))
     except PublishRefused as refused:
         return str(refused)
     return ""
@@ -78,33 +78,37 @@ def test_dead_links_do_not_count_while_most_pages_answer(counts: dict[Cause, int
 @pytest.mark.parametrize("verdict", [Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE])
 def test_a_mass_change_of_verdicts_is_refused_even_if_the_number_of_urls_stays(verdict: Why) -> None:
     changed = {"listed": 79, f"unlisted:{verdict.value}": 21}
-    said = refusal({"listed": 200}, changed, Before(100))
+    said = refusal({"listed": 200}, changed, EarlierPublications(100))
     assert (
         f"Of 100 published pages, 21 would no longer be listed (21%; 21 unlisted:{verdict.value}: {verdict.says})"
         in said
     )
     assert "--max-verdict-change is 20%" in said
-    assert not refusal({"listed": 200}, {"listed": 80, f"unlisted:{verdict.value}": 20}, Before(100))
-    assert not refusal({"listed": 200}, changed, Before(100), max_verdict_change=0.3)
+    assert not refusal(
+        {"listed": 200}, {"listed": 80, f"unlisted:{verdict.value}": 20}, EarlierPublications(100)
+    )
+    assert not refusal({"listed": 200}, changed, EarlierPublications(100), max_verdict_change=0.3)
 
 
 def test_changed_verdicts_are_summed() -> None:
     said = refusal(
-        {"listed": 99}, {"listed": 70, "unlisted:noindex": 16, "unlisted:canonical": 14}, Before(100)
+        {"listed": 99},
+        {"listed": 70, "unlisted:noindex": 16, "unlisted:canonical": 14},
+        EarlierPublications(100),
     )
     assert "30 would no longer be listed (30%; 16 unlisted:noindex" in said
 
 
 def test_the_refusal_of_an_empty_sitemap_tells_what_happened_to_the_pages() -> None:
-    said = refusal({"unlisted:noindex": 50}, {"unlisted:noindex": 50}, Before(50))
+    said = refusal({"unlisted:noindex": 50}, {"unlisted:noindex": 50}, EarlierPublications(50))
     assert said.startswith(
         "No page is listed, and an empty sitemap is never published (of the published pages, 50 unlisted:noindex"
     )
 
 
 def test_shrinking_is_measured_against_the_largest_recent_publication() -> None:
-    assert not refusal({"listed": 85}, before=Before(100, (100,)))
-    said = refusal({"listed": 72}, before=Before(85, (100, 85)))
+    assert not refusal({"listed": 85}, before=EarlierPublications(100, (100,)))
+    said = refusal({"listed": 72}, before=EarlierPublications(85, (100, 85)))
     assert (
         "URLs listed: 72, where 85 are published and 100 were in the largest of the last 7 publications: 28% fewer"
         in said

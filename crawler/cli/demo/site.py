@@ -29,7 +29,7 @@ Fields = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CannedResponse:
     """A response."""
 
     status: int = 200
@@ -41,7 +41,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoggedRequest:
     """A received request."""
 
     time: float  # seconds, monotonic
@@ -55,8 +55,8 @@ class Asked:
 class Site:
     """Pages by path and query. Others answer 404."""
 
-    answers: dict[str, Callable[[Any], Answer]] = field(default_factory=dict)
-    log: list[Asked] = field(default_factory=list)
+    answers: dict[str, Callable[[Any], CannedResponse]] = field(default_factory=dict)
+    log: list[LoggedRequest] = field(default_factory=list)
 
     def page(
         self,
@@ -103,12 +103,12 @@ class Site:
         self.answers[target] = answer
 
     @staticmethod
-    def answer(status: int = 200, body: bytes = b"", headers: Fields = ()) -> Answer:
+    def answer(status: int = 200, body: bytes = b"", headers: Fields = ()) -> CannedResponse:
         """A response for `respond`; without a Content-Type it is HTML."""
         fields = _pairs(headers)
         if body and not any(name.lower() == "content-type" for name, _ in fields):
             fields.append(("Content-Type", "text/html; charset=utf-8"))
-        return Answer(status, body, tuple(fields))
+        return CannedResponse(status, body, tuple(fields))
 
     def robots(self, text: str) -> None:
         self.raw("/robots.txt", body=text.encode(), headers=[("Content-Type", "text/plain")])
@@ -182,8 +182,10 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
             given = site.answers.get(self.path, _missing)(self)
             answer = _with_origin(given, self.server.origin)
             if _is_unchanged(self.headers, answer):
-                answer = Answer(304, b"", answer.headers)
-            site.log.append(Asked(came, self.command, self.path, dict(self.headers.items()), answer.status))
+                answer = CannedResponse(304, b"", answer.headers)
+            site.log.append(
+                LoggedRequest(came, self.command, self.path, dict(self.headers.items()), answer.status)
+            )
             self.send_response_only(answer.status, _phrase(answer.status))
             for name, value in answer.headers:
                 self.send_header(name, value)
@@ -199,16 +201,16 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _missing(_: Any) -> Answer:
+def _missing(_: Any) -> CannedResponse:
     return Site.answer(404, b"<title>Not found</title><h1>Not found</h1>")
 
 
-def _with_origin(answer: Answer, origin: str) -> Answer:
+def _with_origin(answer: CannedResponse, origin: str) -> CannedResponse:
     headers = tuple((name, value.replace("{origin}", origin)) for name, value in answer.headers)
-    return Answer(answer.status, answer.body.replace(b"{origin}", origin.encode()), headers)
+    return CannedResponse(answer.status, answer.body.replace(b"{origin}", origin.encode()), headers)
 
 
-def _is_unchanged(asked: Message, answer: Answer) -> bool:
+def _is_unchanged(asked: Message, answer: CannedResponse) -> bool:
     """Whether to answer 304 (RFC 9110 13): by ETag if request and page have one, else by an equal date."""
     if answer.status != 200:
         return False

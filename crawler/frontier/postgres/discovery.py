@@ -67,9 +67,9 @@ before AS (
             AND u.run IN (SELECT number FROM run WHERE status = 'concluded')) AS published
     FROM renewed JOIN url AS u ON u.id = renewed.id JOIN page AS p ON p.id = renewed.id
 ),
--- What the run before saw counts from now on, if it was published. Content without a date leaves what is known
--- of the content before: the site may have been ill, and that may come back. A page that fails next has the date
--- that was published, whatever a refused run said.
+-- The content of the previous run becomes the known content if that run was published. Content without a date
+-- does not replace what is known: the site may have shown error pages, and the earlier content may return. A page
+-- that fails next keeps its published date, whatever a refused run found.
 kept AS (
     UPDATE page AS p SET
         attempts = 0,

@@ -29,7 +29,7 @@ FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
 
-RIPE = """
+DECIDABLE = """
 SELECT id, family, pattern, batch - rest, since FROM trap
 WHERE run = :run AND NOT closed AND rest <= 0
 """
@@ -122,7 +122,7 @@ class _Waiting(NamedTuple):
     rising: int
 
 
-class _Ripe(NamedTuple):
+class _Decidable(NamedTuple):
     """A pattern or family whose batch was read."""
 
     trap: int
@@ -149,22 +149,22 @@ class Rounds:
         return Round(released, closed)
 
     def _decide(self) -> list[Trap]:
-        ripe = [_Ripe(*row) for row in self._db.all(RIPE, {"run": self._db.run})]
+        decidable = [_Decidable(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
         # All are judged before any is closed: their order must not matter.
-        goes_on = {one.trap: self._goes_on(one) for one in ripe}
-        for one in ripe:
+        goes_on = {one.trap: self._goes_on(one) for one in decidable}
+        for one in decidable:
             if one.family is not None:
                 self._end_batch(one, goes_on=goes_on[one.trap])
-        for one in ripe:
+        for one in decidable:
             if one.family is None:
                 self._end_batch(one, goes_on=goes_on[one.trap])
-        shut = [one for one in ripe if not goes_on[one.trap]]
+        shut = [one for one in decidable if not goes_on[one.trap]]
         if shut:
             self._patterns.forget()
         told = {trap.pattern: trap for trap in self._patterns.stored_traps(len(shut) + 1_000)} if shut else {}
         return [told[one.pattern] for one in shut if one.pattern in told]
 
-    def _end_batch(self, one: _Ripe, *, goes_on: bool) -> None:
+    def _end_batch(self, one: _Decidable, *, goes_on: bool) -> None:
         if goes_on:
             self._db.do(
                 "UPDATE trap SET batch = 2 * batch, rest = 2 * batch, since = :since, proven = true WHERE id = :id",
@@ -183,7 +183,7 @@ class Rounds:
             self._db.do("UPDATE trap SET closed = true WHERE id = :id", {"id": trap})
             self._bar(trap, pattern, 0)
 
-    def _spared(self, family: _Ripe) -> list[int]:
+    def _spared(self, family: _Decidable) -> list[int]:
         """Of a family that closes, the patterns that brought news all the same: what they had was too few pages."""
         given = {
             "traps": self._unproven(family.trap), "run": self._db.run, "since": family.since,
@@ -195,7 +195,7 @@ class Rounds:
     def _bar(self, trap: int, detail: str, longer: int) -> None:
         self._db.do(BAR, {"trap": trap, "detail": detail, "now": self._db.now(), "longer": longer})
 
-    def _goes_on(self, one: _Ripe) -> bool:
+    def _goes_on(self, one: _Decidable) -> bool:
         """Whether a batch brought news enough."""
         members = [one.trap] if one.family is not None else self._unproven(one.trap)
         family = one.trap if one.family is None else one.family

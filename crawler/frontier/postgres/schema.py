@@ -1,8 +1,8 @@
 """The tables of the PostgreSQL frontier. One schema of the database is one crawl; only this package writes there.
 
-What is known of a URL is spread by how often it changes: `url` is written once, `visit` holds open work only and is
-deleted when that is done, `page` is what became of it. `known` joins the three as one row, for those who read. Text is
-compared byte by byte everywhere, as in SQLite, whatever the database was made with.
+The data of a URL is split by how often it changes: `url` is written once, `visit` holds open work only and is deleted
+when that is done, `page` holds the outcome. The view `known` joins the three for readers. Text is compared byte by byte
+everywhere, as in SQLite, whatever the collation of the database.
 """
 
 from typing import Final
@@ -29,24 +29,24 @@ CREATE TABLE run (
     started double precision NOT NULL,
     status text NOT NULL,                       -- crawling, complete, concluded (published), refused, abandoned
     round integer NOT NULL DEFAULT 0,
-    leader bigint,                              -- the member that leads
+    leader bigint,                              -- the member that is the leader
     reach bigint,                               -- visits up to this depth may be leased
-    ended double precision,                     -- NULL: a session is at work, or was killed
+    ended double precision,                     -- NULL: a session is running, or was killed
     exit integer,
     seconds double precision,
     requests bigint,
     bytes bigint,
     outcomes text,                              -- JSON object: URLs by code
     refused text,
-    succeeded double precision                  -- when a session of this run, or of one before, last ended with exit 0 or 8
+    succeeded double precision                  -- when a session of this or an earlier run last ended with exit 0 or 8
 ) WITH (fillfactor = 50);
-CREATE TABLE member (                           -- one process at work, or what is left of it
+CREATE TABLE member (                           -- a process that works on the run, or has worked on it
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     run integer NOT NULL,
     name text NOT NULL,                         -- host:pid
-    until double precision NOT NULL,            -- then it counts as dead
+    until double precision NOT NULL,            -- after this time it counts as dead
     gone boolean NOT NULL DEFAULT false,
-    discovered bigint NOT NULL DEFAULT 0,       -- URLs that it added; the balance is held against the sum
+    discovered bigint NOT NULL DEFAULT 0,       -- URLs that it added; the sum is checked against the balance
     settled bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE INDEX member_run ON member (run);
@@ -105,8 +105,8 @@ CREATE INDEX trap_members ON trap (family) WHERE family IS NOT NULL;
 CREATE SEQUENCE url_id;
 CREATE TABLE url (
     id bigint PRIMARY KEY,
-    fp uuid NOT NULL UNIQUE,                    -- BLAKE2b of the text: an index of the text refuses long ones
-    host bigint,                                -- NULL: not to be asked for
+    fp uuid NOT NULL UNIQUE,                    -- BLAKE2b of the URL: an index on the text would refuse long URLs
+    host bigint,                                -- NULL: not to be requested
     via bigint,
     seed bigint,
     trap bigint,
@@ -116,16 +116,16 @@ CREATE TABLE url (
     hops integer NOT NULL,
     found integer NOT NULL DEFAULT 0,
     round integer,
-    nofollow boolean NOT NULL DEFAULT false,    -- known from links that are not to be followed, only
+    nofollow boolean NOT NULL DEFAULT false,    -- found only by nofollow links
     url text NOT NULL
 );
 CREATE INDEX url_nofollow ON url (id) WHERE nofollow;
 CREATE INDEX url_patterned ON url (trap, round) WHERE trap IS NOT NULL;
-CREATE TABLE visit (                            -- open work; nothing else
+CREATE TABLE visit (                            -- open work only
     id bigint PRIMARY KEY,
     host bigint NOT NULL,
-    token bigint,                               -- of the lease: member << 32 | of the call
-    due double precision,                       -- waiting: until then; leased: ours until then
+    token bigint,                               -- of the lease: member << 32 | number of the call
+    due double precision,                       -- waiting: when it is due; leased: when the lease expires
     trap bigint,
     sample bigint,
     depth integer NOT NULL,
@@ -146,13 +146,13 @@ CREATE TABLE page (
     learned integer,
     published integer,
     attempts integer NOT NULL DEFAULT 0,
-    named integer,                              -- links at the head that it only names: canonical, redirect
+    named integer,                              -- how many of the links, from the first on, are canonical or redirect targets
     outcome text,
     detail text,
 {_FACTS}    seen text,
     kept text,
     was text,
-    links bigint[]                              -- ids; below zero: nofollow
+    links bigint[]                              -- ids; negative: nofollow
 );
 CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
 CREATE INDEX page_unasked ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');

@@ -50,7 +50,7 @@ rung AS (
                 THEN header END AS h,
            CASE WHEN :page THEN stated END AS s,
            CASE WHEN NOT :history THEN NULL
-                -- Content that did not move, or came back, keeps the date it had.
+                -- Content that is unchanged, or has returned, keeps its date.
                 WHEN content = kept THEN CASE WHEN NOT EXISTS
                     (SELECT 1 FROM build AS b WHERE b.host = url.host AND dated BETWEEN first AND last) THEN dated END
                 WHEN content <> seen AND host NOT IN changing THEN CAST(settled AS INTEGER) END AS m

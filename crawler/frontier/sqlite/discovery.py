@@ -30,9 +30,9 @@ ON CONFLICT (url) DO UPDATE SET
     was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
     learned = CASE WHEN excluded.outcome IS NULL THEN learned END,
-    -- What the run before saw counts from now on, if it was published. Content without a date leaves what is known
-    -- of the content before: the site may have been ill, and that may come back. A page that fails next has the date
-    -- that was published, whatever a refused run said.
+    -- The content of the previous run becomes the known content if that run was published. Content without a date
+    -- does not replace what is known: the site may have shown error pages, and the earlier content may return. A page
+    -- that fails next keeps its published date, whatever a refused run found.
     seen = CASE WHEN PUBLISHED THEN content ELSE seen END,
     kept = CASE WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN content ELSE kept END,
     dated = CASE WHEN PUBLISHED THEN coalesce(lastmod, dated) ELSE dated END,

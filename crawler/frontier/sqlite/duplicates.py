@@ -35,7 +35,7 @@ AND host = (SELECT id FROM host WHERE origin = :origin)
 SORT_ORDERS = """
 WITH pair AS MATERIALIZED (
     SELECT q.id, q.host, b.url AS base, j.key AS place, j.value ->> 1 AS sorting, q.content <> b.content AS reordered
-    -- In this order: pages that say the same may be all there are, names that could be a page's base are few.
+    -- CROSS JOIN fixes the join order: all pages may be identical, but each URL has few candidates for its base.
     FROM url AS q CROSS JOIN json_each(unsorted(q.url)) AS j
     CROSS JOIN url AS b INDEXED BY sqlite_autoindex_url_1 ON b.url = j.value ->> 0
     WHERE q.run = :run AND q.state = 3 AND q.outcome = 'listed' AND q.unordered IS NOT NULL AND instr(q.url, '?')
@@ -44,7 +44,7 @@ WITH pair AS MATERIALIZED (
 )
 UPDATE url SET outcome = 'unlisted:duplicate', detail = d.base
 FROM (
-    -- That parameters sort is known of some, and shows of others where the order differs.
+    -- Some parameters are known to sort; others prove it on pages whose order differs.
     SELECT id, base, min(place) FROM pair
     WHERE sorting = '' OR (host, sorting) IN (SELECT host, sorting FROM pair WHERE reordered) GROUP BY id
 ) AS d

@@ -30,7 +30,7 @@ FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
 
-RIPE = """
+DECIDABLE = """
 SELECT id, family, pattern, batch - rest, since FROM trap INDEXED BY ripe
 WHERE run = :run AND closed = 0 AND rest <= 0
 """
@@ -110,7 +110,7 @@ class _Waiting(NamedTuple):
     rising: int
 
 
-class _Ripe(NamedTuple):
+class _Decidable(NamedTuple):
     """A pattern or family whose whole batch was read."""
 
     trap: int
@@ -137,22 +137,22 @@ class Rounds:
         return Round(released, closed)
 
     def _decide(self) -> list[Trap]:
-        ripe = [_Ripe(*row) for row in self._db.all(RIPE, {"run": self._db.run})]
+        decidable = [_Decidable(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
         # All are judged before any is closed, so that their order does not matter.
-        goes_on = {one.trap: self._goes_on(one) for one in ripe}
-        for one in ripe:
+        goes_on = {one.trap: self._goes_on(one) for one in decidable}
+        for one in decidable:
             if one.family is not None:
                 self._end_batch(one, goes_on=goes_on[one.trap])
-        for one in ripe:
+        for one in decidable:
             if one.family is None:
                 self._end_batch(one, goes_on=goes_on[one.trap])
-        shut = [one for one in ripe if not goes_on[one.trap]]
+        shut = [one for one in decidable if not goes_on[one.trap]]
         if shut:
             self._patterns.forget()
         told = {trap.pattern: trap for trap in self._patterns.stored_traps(len(shut) + 1_000)} if shut else {}
         return [told[one.pattern] for one in shut if one.pattern in told]
 
-    def _end_batch(self, one: _Ripe, *, goes_on: bool) -> None:
+    def _end_batch(self, one: _Decidable, *, goes_on: bool) -> None:
         if goes_on:
             self._db.do(
                 "UPDATE trap SET batch = 2 * batch, rest = 2 * batch, since = ?, proven = 1 WHERE id = ?",
@@ -170,7 +170,7 @@ class Rounds:
             self._db.do("UPDATE trap SET closed = 1 WHERE id = ?", (trap,))
             self._bar(trap, pattern, 0)
 
-    def _spared(self, family: _Ripe) -> list[int]:
+    def _spared(self, family: _Decidable) -> list[int]:
         """The patterns of a closing family that brought new content themselves, though with too few pages."""
         given = {
             "traps": json.dumps(self._unproven(family.trap)), "run": self._db.run, "since": family.since,
@@ -182,7 +182,7 @@ class Rounds:
     def _bar(self, trap: int, detail: str, longer: int) -> None:
         self._db.do(BAR, {"trap": trap, "detail": detail, "now": self._db.now(), "longer": longer})
 
-    def _goes_on(self, one: _Ripe) -> bool:
+    def _goes_on(self, one: _Decidable) -> bool:
         """Whether a batch brought enough new content."""
         members = [one.trap] if one.family is not None else self._unproven(one.trap)
         family = one.trap if one.family is None else one.family

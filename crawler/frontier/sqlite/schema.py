@@ -13,20 +13,20 @@ PATTERNS = """
 CREATE TABLE trap (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
-    family INTEGER,                        -- its row; NULL: this is a family, or shows by the text of a URL
+    family INTEGER,                        -- id of its family; NULL: a family itself, or a trap obvious from a URL
     kind TEXT NOT NULL,
     pattern TEXT NOT NULL,
-    named INTEGER NOT NULL DEFAULT 0,      -- 1: of URLs that another page names as canonical, or redirects to
+    named INTEGER NOT NULL DEFAULT 0,      -- 1: for URLs that are canonical or redirect targets of other pages
     example TEXT,
-    batch INTEGER NOT NULL DEFAULT 0,      -- pages that are read until it is decided whether it goes on
-    rest INTEGER NOT NULL DEFAULT 0,       -- of these, those that are still to be read
-    asked INTEGER NOT NULL DEFAULT 0,      -- pages that were read, of those that a round asked for
-    since INTEGER NOT NULL DEFAULT 0,      -- the round of that
-    proven INTEGER NOT NULL DEFAULT 0,     -- 1: a batch brought news
-    closed INTEGER NOT NULL DEFAULT 0,     -- 1: a batch brought too few
-    reach INTEGER NOT NULL DEFAULT 0,      -- characters of its longest URL,
-    longest INTEGER NOT NULL DEFAULT 0,    -- of the one before the last round,
-    rising INTEGER NOT NULL DEFAULT 0,     -- and the rounds in a row in which that grew
+    batch INTEGER NOT NULL DEFAULT 0,      -- pages to fetch before the pattern is continued or closed
+    rest INTEGER NOT NULL DEFAULT 0,       -- those of the batch that are still to be fetched
+    asked INTEGER NOT NULL DEFAULT 0,      -- pages fetched in rounds so far
+    since INTEGER NOT NULL DEFAULT 0,      -- the round in which the batch was released
+    proven INTEGER NOT NULL DEFAULT 0,     -- 1: a batch had enough new content
+    closed INTEGER NOT NULL DEFAULT 0,     -- 1: a batch had too little new content
+    reach INTEGER NOT NULL DEFAULT 0,      -- length of its longest URL, in characters
+    longest INTEGER NOT NULL DEFAULT 0,    -- the same before the last round
+    rising INTEGER NOT NULL DEFAULT 0,     -- consecutive rounds in which that length grew
     UNIQUE (run, pattern, named)
 );
 CREATE INDEX ripe ON trap (run) WHERE closed = 0 AND rest <= 0;
@@ -78,20 +78,20 @@ TABLES = (
     """
 CREATE TABLE run (
     number INTEGER PRIMARY KEY,
-    fingerprint TEXT NOT NULL,             -- of the settings that decide what is found and listed
-    reading TEXT NOT NULL,                 -- of those that decide what is read from a page
+    fingerprint TEXT NOT NULL,             -- hash of the settings that affect what is found and listed
+    reading TEXT NOT NULL,                 -- hash of the settings that affect how a page is parsed
     started REAL NOT NULL,
     status TEXT NOT NULL,                  -- crawling, complete, concluded (published), refused, abandoned
-    discovered INTEGER NOT NULL DEFAULT 0, -- counted as URLs come in; the balance is held against it
-    round INTEGER NOT NULL DEFAULT 0,      -- how often URLs of patterns were released
-    ended REAL,                            -- NULL: a session is at work, or was killed
+    discovered INTEGER NOT NULL DEFAULT 0, -- URLs found, counted on arrival; checked against the balance
+    round INTEGER NOT NULL DEFAULT 0,      -- number of rounds so far
+    ended REAL,                            -- NULL: a session is running, or was killed
     exit INTEGER,                          -- of the last session
-    seconds REAL,                          -- at work, over all sessions
-    requests INTEGER,                      -- pages asked for
-    bytes INTEGER,                         -- of the pages that were read, decoded
+    seconds REAL,                          -- duration of all sessions
+    requests INTEGER,                      -- pages requested
+    bytes INTEGER,                         -- of the bodies of these pages, decoded
     outcomes TEXT,                         -- JSON object: URLs by code
     refused TEXT,                          -- why the guard kept the published sitemap
-    succeeded REAL                         -- when a session of this run, or of one before, last ended with exit 0 or 8
+    succeeded REAL                         -- when a session of this or an earlier run last ended with exit 0 or 8
 );
 CREATE TABLE word (
     run INTEGER NOT NULL,
@@ -102,30 +102,30 @@ CREATE TABLE word (
 CREATE TABLE host (
     id INTEGER PRIMARY KEY,
     origin TEXT NOT NULL UNIQUE,
-    gap REAL NOT NULL,                     -- seconds from slot to slot
-    strain REAL NOT NULL DEFAULT 1,        -- how many times longer, while the host backs off
-    strained REAL NOT NULL DEFAULT 0,      -- when that grew last
+    gap REAL NOT NULL,                     -- seconds between slots
+    strain REAL NOT NULL DEFAULT 1,        -- factor by which `gap` is extended while the host is throttled
+    strained REAL NOT NULL DEFAULT 0,      -- when that factor last grew
     next REAL NOT NULL DEFAULT 0,          -- the next free slot
-    asked REAL NOT NULL DEFAULT 0,         -- until then somebody is reading robots.txt
+    asked REAL NOT NULL DEFAULT 0,         -- robots.txt is being read by a lease, until this time
     met REAL,                              -- when robots.txt was read
     robots TEXT,                           -- rules, none or down
     robots_text BLOB,
     robots_detail TEXT
 );
-CREATE TABLE seed (                        -- what names URLs without linking to them
+CREATE TABLE seed (                        -- sources of URLs other than links
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL,                 -- 0 the start URLs, 1 a file of --input, 2 a sitemap
     name TEXT NOT NULL,                    -- URL or path; '' for the start URLs
-    run INTEGER NOT NULL,                  -- the last run that named it
-    parent INTEGER,                        -- the index that names it
-    depth INTEGER NOT NULL,                -- indexes above it
+    run INTEGER NOT NULL,                  -- the last run that contained it
+    parent INTEGER,                        -- the sitemap index that contains it
+    depth INTEGER NOT NULL,                -- number of indexes above it
     settled REAL,                          -- NULL: still to be read in this run
     outcome TEXT,
     detail TEXT,
-    entries INTEGER NOT NULL DEFAULT 0,    -- URLs that it names
-    passed INTEGER NOT NULL DEFAULT 0,     -- sitemaps that it names, and that are too many to be read
-    failing REAL,                          -- when it failed first since it was read last
-    may_pass INTEGER,                      -- 1: it failed in this run in a way that may pass
+    entries INTEGER NOT NULL DEFAULT 0,    -- number of URLs in it
+    passed INTEGER NOT NULL DEFAULT 0,     -- number of its sitemaps skipped because of the limit
+    failing REAL,                          -- time of the first failure since it was last read
+    may_pass INTEGER,                      -- 1: it failed temporarily in this run
     UNIQUE (kind, name)
 );
 CREATE TABLE url (
@@ -133,50 +133,50 @@ CREATE TABLE url (
     url TEXT NOT NULL UNIQUE,
     run INTEGER NOT NULL,                  -- the last run that found it
     state INTEGER NOT NULL,                -- -1 held for a round, 0 queued, 1 waiting, 2 leased, 3 settled
-    host INTEGER,                          -- NULL: not to be asked for
+    host INTEGER,                          -- NULL: not to be requested
     depth INTEGER NOT NULL,
     hops INTEGER NOT NULL,
-    via INTEGER,                           -- the page that linked to it first
+    via INTEGER,                           -- the first page that linked to it
     attempts INTEGER NOT NULL DEFAULT 0,
     token INTEGER,                         -- of the lease
-    due REAL,                              -- waiting: until then; leased: ours until then
+    due REAL,                              -- waiting: when it is due; leased: when the lease expires
     outcome TEXT,
     detail TEXT,
     settled REAL,
-    learned INTEGER,                       -- the run that the facts below are from
+    learned INTEGER,                       -- the run in which the facts below were read
     status INTEGER,
     etag TEXT,
     modified TEXT,
     lastmod INTEGER,
     source TEXT,
     header INTEGER,                        -- the date of Last-Modified
-    fresh INTEGER,                         -- 1: that is the time of the request
-    stated INTEGER,                        -- the date that the page states
-    content TEXT,                          -- fingerprint of what the page says; with = a digest of its bytes
-    unordered TEXT,                        -- the same of words and links, in any order
+    fresh INTEGER,                         -- 1: Last-Modified was the time of the request
+    stated INTEGER,                        -- the date stated in the page
+    content TEXT,                          -- fingerprint of its visible content; after `=`, a digest of its bytes
+    unordered TEXT,                        -- fingerprint of its words and links, in any order
     variant TEXT,                          -- another name of the page, by Content-Location
     seen TEXT,                             -- fingerprint in the last published run that listed the page
-    kept TEXT,                             -- the last fingerprint whose date is known,
-    dated INTEGER,                         -- that date,
-    kept_header INTEGER,                   -- and Last-Modified when that content was published last
-    was TEXT,                              -- the outcome in the run before
+    kept TEXT,                             -- the last fingerprint whose date is known
+    dated INTEGER,                         -- the date of `kept`
+    kept_header INTEGER,                   -- Last-Modified when `kept` was last published
+    was TEXT,                              -- the outcome in the previous run
     was_lastmod INTEGER,
-    links TEXT,                            -- JSON array of ids; below zero: nofollow
-    named INTEGER,                         -- the first of these that it only names: canonical, redirect; NULL: none
-    failing REAL,                          -- when it failed first since it was answered last
-    published INTEGER,                     -- the last publication that it is in
-    tail INTEGER NOT NULL DEFAULT 0,       -- 1: failed and asked again, after all others
-    seed INTEGER,                          -- what named it, the first by kind and id; NULL: links alone
-    look TEXT,                             -- what kind of page it is, if it may hide the site
+    links TEXT,                            -- JSON array of ids; negative: nofollow
+    named INTEGER,                         -- how many of these, from the first on, are canonical or redirect targets; NULL: none
+    failing REAL,                          -- time of the first failure since the last response
+    published INTEGER,                     -- the last publication that contains it
+    tail INTEGER NOT NULL DEFAULT 0,       -- 1: reopened after a failure, fetched after all others
+    seed INTEGER,                          -- the first seed, by kind and id, that contains it; NULL: found by links only
+    look TEXT,                             -- the obstacle that may hide the site, such as a login form
     title TEXT,
     type TEXT,                             -- essence of the media type
     bytes INTEGER,                         -- decoded
     took INTEGER,                          -- milliseconds from the request to the last byte
-    canonical TEXT,                        -- another URL that it names as canonical
-    trap INTEGER,                          -- the pattern that it lies in
-    sample INTEGER,                        -- its place there: a hash of its text
-    found INTEGER NOT NULL DEFAULT 0,      -- the round in which it became known
-    round INTEGER                          -- the round that asked for it; NULL: asked for without waiting for one
+    canonical TEXT,                        -- canonical URL, if it is another one
+    trap INTEGER,                          -- the pattern that it belongs to
+    sample INTEGER,                        -- its position in the pattern: a hash of the URL
+    found INTEGER NOT NULL DEFAULT 0,      -- the round in which it was discovered
+    round INTEGER                          -- the round that released it; NULL: released without a round
 );
 CREATE TABLE publication (
     number INTEGER PRIMARY KEY,
@@ -186,12 +186,12 @@ CREATE TABLE publication (
     urls INTEGER NOT NULL,
     files INTEGER,
     bytes INTEGER,
-    added INTEGER,                         -- since the publication before
+    added INTEGER,                         -- since the previous publication
     removed INTEGER,
-    changed INTEGER,                       -- URLs with another date
+    changed INTEGER,                       -- URLs whose date changed
     base TEXT,                             -- of the published URLs
     folder TEXT,                           -- '' for standard output
-    files_changed REAL                     -- when this publication, or one before, last changed a file
+    files_changed REAL                     -- when this or an earlier publication last changed a file
 );
 CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);

@@ -47,7 +47,7 @@ def rendered(report: Report) -> str:
     page = _environment(report.known.site).from_string(_file("page.html.j2"))
     text = ""
     for most in FEWER:
-        text = page.render(_told(report), most=most)
+        text = page.render(_context(report), most=most)
         if len(text.encode()) <= LARGEST:
             break
     return text
@@ -94,7 +94,7 @@ def _environment(site: str) -> Environment:
     return env
 
 
-def _told(report: Report) -> Mapping[str, Any]:
+def _context(report: Report) -> Mapping[str, Any]:
     """The variables of the template."""
     known, by_code = report.known, {finding.code.value: finding for finding in report.findings}
     return {

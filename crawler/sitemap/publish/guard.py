@@ -37,7 +37,7 @@ _ANYWAY: Final = "the old files are kept. --force publishes anyway."
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class EarlierPublications:
     """The earlier publications."""
 
     urls: int | None = 0  # now in the folder; None: there are files that cannot be counted
@@ -50,7 +50,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Crawled:
+class CrawlResult:
     """The result of a crawl, for the guard."""
 
     complete: bool
@@ -59,7 +59,7 @@ class Crawled:
     doubt: str = ""  # a sentence on why the crawl may not have seen the site; refuses a first publication
 
 
-def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
+def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
     """Raises `PublishRefused`, with the reason and how to override it, if `urls` pages must not be published."""
     if urls == 0:
         words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; the old files are kept."
@@ -78,14 +78,14 @@ def check(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
     _check_shrink(guard, urls, before, crawled)
 
 
-def _check_first(guard: Guard, before: Before, crawled: Crawled) -> None:
+def _check_first(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> None:
     """A first publication cannot be compared, so a run with doubts is refused, unless --min-urls is set."""
     is_first = before.urls is not None and not before.largest
     if crawled.doubt and crawled.complete and is_first and guard.min_urls is None:
         raise PublishRefused(crawled.doubt)
 
 
-def _check_failed(guard: Guard, crawled: Crawled) -> None:
+def _check_failed(guard: Guard, crawled: CrawlResult) -> None:
     failed, asked = failures(crawled.outcomes), asked_for(crawled.outcomes)
     count = sum(failed.values())
     if count >= FEWEST and count > asked * guard.max_failed:
@@ -112,7 +112,7 @@ def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
     return failed
 
 
-def _check_verdicts(guard: Guard, crawled: Crawled) -> None:
+def _check_verdicts(guard: Guard, crawled: CrawlResult) -> None:
     """Refuses if many published pages became noindex, empty and so on, by a mistake that still answers 200."""
     changed = _changed(crawled)
     count, total = sum(changed.values()), sum(crawled.published.values())
@@ -123,7 +123,7 @@ def _check_verdicts(guard: Guard, crawled: Crawled) -> None:
         )
 
 
-def _check_shrink(guard: Guard, urls: int, before: Before, crawled: Crawled) -> None:
+def _check_shrink(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
     if guard.max_shrink >= 1:
         return
     if before.urls is None:
@@ -142,11 +142,11 @@ def _check_shrink(guard: Guard, urls: int, before: Before, crawled: Crawled) -> 
         )
 
 
-def _changed(crawled: Crawled) -> Mapping[str, int]:
+def _changed(crawled: CrawlResult) -> Mapping[str, int]:
     return {code: count for code, count in crawled.published.items() if code in _VERDICTS}
 
 
-def _of_these(crawled: Crawled) -> str:
+def _of_these(crawled: CrawlResult) -> str:
     """The outcomes of published pages that are no longer listed."""
     gone = {
         code: count

@@ -25,7 +25,7 @@ from crawler.model.failpoints import failpoint
 from crawler.parse.url import Url, origin
 from crawler.settings.sections import Dates, Guard, Output
 from crawler.sitemap.publish import staging
-from crawler.sitemap.publish.guard import KEPT, Before, Crawled
+from crawler.sitemap.publish.guard import KEPT, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
@@ -79,7 +79,7 @@ async def publish(
     guard: Guard,
     site: str,
     *,
-    crawled: Crawled,
+    crawled: CrawlResult,
     run_id: str,
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
@@ -104,7 +104,7 @@ async def publish(
             await anyio.to_thread.run_sync(writer.add, _rebased(chunk, site, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
-        check_guard(guard, urls, Before(last.urls, last.recent), crawled)
+        check_guard(guard, urls, EarlierPublications(last.urls, last.recent), crawled)
         if not guard.force and style.form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
         return parts, Published((), urls, folder, _robots_line(style, base, parts), writer.refused)
@@ -116,10 +116,10 @@ async def publish(
                 _print(place, parts)
             return published
     folder = Path(output.output)
-    with staging.translated(folder) as truth:
+    with staging.translated(folder) as folder_state:
         _check_manifest(folder)
         mode = int(output.file_mode, 8)
-        async with staging.alone(folder, mode) as place:
+        async with staging.locked_staging(folder, mode) as place:
             last = await anyio.to_thread.run_sync(last_of, folder)
             parts, published = await draft(place, style, last, str(folder))
             if guard.dry_run:
@@ -137,7 +137,7 @@ async def publish(
                     before=before,
                 )
                 (place / name).write_text(manifest, encoding="utf-8")
-            files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, truth, mode)
+            files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, folder_state, mode)
             return replace(published, files=files)
 
 
@@ -196,7 +196,7 @@ def _swap(
     folder: Path,
     parts: Sequence[Part],
     gone: Sequence[str],
-    truth: staging.Truth,
+    folder_state: staging.FolderState,
     mode: int,
 ) -> tuple[File, ...]:
     """Moves the files into place, the entry point last; then removes the files in `gone`.
@@ -217,8 +217,8 @@ def _swap(
             continue
         with failpoint(f"rename of {name}"):
             (place / name).replace(folder / name)
-        truth.says = BETWEEN
-    truth.says = DONE
+        folder_state.says = BETWEEN
+    folder_state.says = DONE
     with failpoint("fsync of the folder"):
         _sync(folder)
     for name in gone:
@@ -272,5 +272,5 @@ def _print(place: Path, parts: Sequence[Part]) -> None:
 def _temporary() -> Iterator[Path]:
     """A staging folder for output to stdout."""
     folder = Path(tempfile.gettempdir())
-    with staging.translated(folder, "nothing was printed"), staging.beside(folder) as place:
+    with staging.translated(folder, "nothing was printed"), staging.temporary_folder(folder) as place:
         yield place

@@ -44,14 +44,14 @@ _ADVICE: Final = {
 
 
 @dataclass
-class Truth:
+class FolderState:
     """The state of the output folder, for the message of a disk error."""
 
     says: str = KEPT
 
 
 @asynccontextmanager
-async def alone(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
+async def locked_staging(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
     """A staging folder, with `folder` locked against other runs. Raises `OutputError` if another run keeps the lock."""
     with _opened(folder, mode) as handle:
         deadline = anyio.current_time() + PATIENCE
@@ -60,7 +60,7 @@ async def alone(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
                 raise OutputError(f"Another run is publishing to {folder}: run again when it is done.")
             await anyio.sleep(TURN)
         _clear(folder, locked)
-        with beside(folder) as place:
+        with temporary_folder(folder) as place:
             yield place
 
 
@@ -103,7 +103,7 @@ def _clear(folder: Path, locked: bool | None) -> None:
 
 
 @contextmanager
-def beside(folder: Path) -> Iterator[Path]:
+def temporary_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder inside `folder`, and so on the same disk."""
     place = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
     try:
@@ -116,7 +116,7 @@ def check(folder: Path, mode: int = FILE_MODE) -> None:
     """Raises `OSError` if files cannot be written to the folder."""
     with _opened(folder, mode) as handle:
         _clear(folder, _lock(handle))
-        with beside(folder):
+        with temporary_folder(folder):
             pass
 
 
@@ -126,14 +126,14 @@ def reason(error: OSError) -> str:
 
 
 @contextmanager
-def translated(folder: Path, says: str = KEPT) -> Iterator[Truth]:
+def translated(folder: Path, says: str = KEPT) -> Iterator[FolderState]:
     """Turns a disk error into an `OutputError` that also tells the state of the folder."""
-    truth = Truth(says)
+    folder_state = FolderState(says)
     try:
-        yield truth
+        yield folder_state
     except BrokenPipeError:
         raise
     except OSError as error:
         raise OutputError(
-            f"The sitemap cannot be written to {folder}: {reason(error)}; {truth.says}."
+            f"The sitemap cannot be written to {folder}: {reason(error)}; {folder_state.says}."
         ) from error
