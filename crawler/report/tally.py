@@ -25,7 +25,11 @@ class Tally:
         self._known = known
         self._findings = Findings(known.run.number, complete=known.run.complete)
         self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
-        self.add_page, self.close, self.link = self._findings.add_page, self._findings.close, self._findings.link
+        self.add_page, self.close, self.link = (
+            self._findings.add_page,
+            self._findings.close,
+            self._findings.link,
+        )
 
     @property
     def is_led_to(self) -> bool:
