@@ -1,6 +1,7 @@
 """Crash safety: after kills, corruption, full disks and clock jumps nothing is lost and nothing is listed twice."""
 
 import gzip
+import json
 import os
 import random
 import re
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -22,23 +24,32 @@ from crawler.settings.sections import Pace
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+# Forks one crawl for each line of its input and answers with the exit code: imports happen once, not per crawl.
 # The hook logs every fail point; at the chosen one it kills the process.
-DYING = """
-import os, signal, sys
-from crawler.model import failpoints
-log, chosen, turn, *words = sys.argv[1:]
-seen = 0
-def hook(name):
-    global seen
-    with open(log, "a") as file:
-        file.write(name + "\\n")
-    if name == chosen:
-        seen += 1
-        if seen == int(turn):
-            os.kill(os.getpid(), signal.SIGKILL)
-failpoints.hook = hook
+FORKING = """
+import json, os, signal, sys
+import crawler.cli.crawl, crawler.cli.main, crawler.frontier.sqlite.frontier, crawler.sitemap.read
 from crawler.__main__ import main
-main(words)
+from crawler.model import failpoints
+
+def crawl(log, chosen, turn, words):
+    seen = 0
+    def hook(name):
+        nonlocal seen
+        with open(log, "a") as file:
+            file.write(name + "\\n")
+        if name == chosen:
+            seen += 1
+            if seen == turn:
+                os.kill(os.getpid(), signal.SIGKILL)
+    failpoints.hook = hook
+    main(words)
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        crawl(*json.loads(line))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -92,17 +103,43 @@ def many_pages(count: int) -> Site:
     return site
 
 
-# One kill takes seconds: split into parts, which test processes run in parallel.
-PARTS = 8
+class Forked:
+    """Crawls in processes of their own. Not measured: that would take most of the time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log, self._errors = folder / "log", folder / "errors"
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+        with self._errors.open("w") as errors:
+            self._parent = subprocess.Popen(
+                [sys.executable, "-c", FORKING], cwd=ROOT, env=environ,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
+
+    def crawl(self, origin: str, folder: Path, killed_at: str = "", turn: int = 0) -> tuple[int, str]:
+        """The exit code, and what was written to stderr so far."""
+        assert self._parent.stdin
+        assert self._parent.stdout
+        line = json.dumps([str(self.log), killed_at, turn, words(origin, folder)])
+        print(line, file=self._parent.stdin, flush=True)
+        return int(self._parent.stdout.readline()), self._errors.read_text()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._parent.communicate()
+
+
+# Split into parts, which test processes run in parallel.
+PARTS = 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, part: int) -> None:
     site = many_pages(30)
-    with site.serve() as origin:
-        log = tmp_path / "log"
-        assert process(DYING, str(log), "", "0", *words(origin, tmp_path / "calm")).returncode == 0
-        moments = log.read_text().splitlines()
+    with site.serve() as origin, Forked(tmp_path) as program:
+        assert program.crawl(origin, tmp_path / "calm") == (0, "")
+        moments = program.log.read_text().splitlines()
         kinds = sorted(set(moments))
         assert {
             "before commit of settle",
@@ -112,10 +149,8 @@ def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, par
         for moment in kinds[part::PARTS]:
             folder = tmp_path / f"kill-{kinds.index(moment)}"
             turn = (moments.count(moment) + 1) // 2
-            died = process(DYING, str(log), moment, str(turn), *words(origin, folder))
-            assert died.returncode == -signal.SIGKILL, (moment, died.stderr)
-            again = process(DYING, str(log), "", "0", *words(origin, folder))
-            assert again.returncode == 0, (moment, again.stderr)
+            assert program.crawl(origin, folder, moment, turn) == (-signal.SIGKILL, ""), moment
+            assert program.crawl(origin, folder) == (0, ""), moment
             assert sitemaps(folder) == sitemaps(tmp_path / "calm"), moment
             assert not list((folder / "out").glob(".staging*")), moment
 
