@@ -19,11 +19,22 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if config.option.markexpr == "not slow" else "all")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "anyio_backend" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_loops"):
+        metafunc.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Most coroutines do not depend on the event loop; what does is marked `both_loops`."""
+    return "asyncio"
+
+
 @pytest.hookimpl(tryfirst=True)  # before the selection by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs on asyncio is run on trio, too, but not by `./dev test --quick`. Slow tests are handed out first.
+    """Tests on trio are slow: `./dev test --quick` leaves them out. Slow tests run first.
 
-    In the same order in each test process: pytest-xdist compares them.
+    The order must be the same in each test process: pytest-xdist compares them.
     """
     for item in items:
         callspec = getattr(item, "callspec", None)
@@ -44,11 +55,11 @@ def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-@pytest.fixture
-def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Child processes start without coverage, for tests of what a process imports, and when: coverage imports, too."""
-    for name in list(os.environ):
-        if name.startswith("COVERAGE_"):
+@pytest.fixture(autouse=True)
+def _unmeasured_children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage makes a child process two to four times as expensive, and imports modules of its own."""
+    if request.node.get_closest_marker("measured") is None:
+        for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
             monkeypatch.delenv(name)
 
 

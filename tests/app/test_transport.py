@@ -11,7 +11,7 @@ from crawler.cli.demo.site import Site
 from crawler.fetch.routes import Transport
 from crawler.settings.sections import Http, Output, Pace, Scope, State
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 def settings(folder: Path, start: str, **http: object) -> Settings:

@@ -722,7 +722,7 @@ sys.meta_path.insert(0, Sends())
 
 
 @pytest.fixture
-def sends_at_import(tmp_path: Path, unmeasured: None) -> Path:  # noqa: ARG001 -- a fixture is asked for by its name
+def sends_at_import(tmp_path: Path) -> Path:
     """A folder for PYTHONPATH whose `sitecustomize` sends a signal at the import of a module."""
     (tmp_path / "custom").mkdir()
     (tmp_path / "custom/sitecustomize.py").write_text(AT_IMPORT)

@@ -14,7 +14,7 @@ from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings, State
 
-pytestmark = [pytest.mark.usefixtures("unmeasured"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 HEAVY = frozenset(
     {"httpx", "httpcore", "h11", "lxml", "selectolax", "rich", "brotli", "zstandard", "certifi", "psycopg"}

@@ -20,12 +20,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 Respond = Callable[[str, str], CannedResponse]  # from origin and target
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """Whole crawls: what depends on the event loop is tested with the transport."""
-    return "asyncio"
-
-
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resolve names that end in .test to loopback."""

@@ -23,7 +23,7 @@ from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.settings.sections import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 def settings(origin: str, folder: Path, **chosen: object) -> Settings:

@@ -133,12 +133,6 @@ async def check(here: Origin, folder: Path, **chosen: object) -> Result:
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """Whole crawls: what depends on the event loop is tested with the transport."""
-    return "asyncio"
-
-
 async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
     here = sites.spaces()
     result = await check(here, tmp_path)

@@ -360,6 +360,7 @@ def test_rules_exceeding_work_limit_disallow_and_say_so() -> None:
     assert rules.permit("/short").allowed
 
 
+@pytest.mark.both_loops
 async def test_large_robots_txt_is_parsed_once_in_a_thread() -> None:
     """Parsing 500 KiB of rules takes a second, which must not block the event loop."""
     threads: list[int] = []

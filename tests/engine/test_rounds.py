@@ -27,12 +27,6 @@ from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """Whole crawls: what depends on the event loop is tested with the transport."""
-    return "asyncio"
-
-
 def html(said: str, *links: str, head: str = "") -> CannedResponse:
     """A page with this text and these links."""
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)

@@ -18,7 +18,7 @@ from crawler.model.reasons import SeedKind
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
 from tests.engine.test_crawl import crawl, settings
-from tests.frontier.test_nothing_lost import DYING, ROOT, process, sitemaps, words
+from tests.frontier.test_nothing_lost import ROOT, Forked, sitemaps, words
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -116,10 +116,9 @@ async def test_max_depth_does_not_depend_on_when_sitemaps_are_read(tmp_path: Pat
 
 def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path) -> None:
     site = site_of_sitemaps(4, 4)
-    with site.serve() as origin:
-        log = tmp_path / "log"
-        assert process(DYING, str(log), "", "0", *words(origin, tmp_path / "calm")).returncode == 0
-        moments = log.read_text().splitlines()
+    with site.serve() as origin, Forked(tmp_path) as program:
+        assert program.crawl(origin, tmp_path / "calm") == (0, "")
+        moments = program.log.read_text().splitlines()
         for moment in (
             "commit of add_seeds",
             "commit of add",
@@ -130,11 +129,9 @@ def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path)
                 folder = tmp_path / f"{side}-{moment.rpartition(' ')[2]}"
                 name = f"{side} {moment}"
                 turn = (moments.count(name) + 1) // 2
-                died = process(DYING, str(log), name, str(turn), *words(origin, folder))
-                assert died.returncode == -signal.SIGKILL, (name, died.stderr)
+                assert program.crawl(origin, folder, name, turn) == (-signal.SIGKILL, ""), name
                 del site.log[:]
-                again = process(DYING, str(log), "", "0", *words(origin, folder))
-                assert again.returncode == 0, (name, again.stderr)
+                assert program.crawl(origin, folder) == (0, ""), name
                 assert sitemaps(folder) == sitemaps(tmp_path / "calm"), name
                 assert max(site.requests(f"/map-{number}.xml") for number in range(4)) <= 1
 

@@ -8,7 +8,7 @@ import pytest
 from crawler.fetch.address_guard import AddressGuard, AddressRefused, NoAddress, is_public
 from crawler.fetch.bad_ports import BAD_PORTS
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.settings.sections import Http
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 URL = Url("http://site.example/page")
 

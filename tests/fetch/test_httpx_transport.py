@@ -21,7 +21,7 @@ from crawler.ports import Request
 from crawler.settings.sections import Http
 from tests.fetch.test_exchange import talks, whole, wire
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 FORGED = whole(b"forged")
 

@@ -31,6 +31,7 @@ async def received(ours: socket.socket, ready: Readiness) -> bytes:
             return ours.recv(9)
 
 
+@pytest.mark.both_loops
 async def test_wait_returns_when_data_arrives(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())
@@ -44,6 +45,7 @@ async def test_wait_returns_when_data_arrives(pair: Pair) -> None:
     ready.close()
 
 
+@pytest.mark.both_loops
 async def test_wait_returns_at_end_of_stream(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())
@@ -53,7 +55,6 @@ async def test_wait_returns_at_end_of_stream(pair: Pair) -> None:
     ready.close()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_unread_data_does_not_keep_event_loop_busy(pair: Pair) -> None:
     ours, theirs = pair
     ready = readiness(ours.fileno())

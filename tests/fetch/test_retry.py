@@ -12,7 +12,7 @@ from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse.url import Url
 from crawler.ports import Request
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 URL = Url("http://a.example/x")
 GONE = Broken(Cause.TRUNCATED, transient=True)

@@ -24,7 +24,7 @@ from crawler.parse.url import Url
 from crawler.settings.sections import Http
 from tests.fetch.test_exchange import OK, says, talks, whole, wire
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ from crawler.ports import Frontier
 from crawler.rules.traps import BATCH, Traps
 from tests.postgres import new_state
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 SITE = "http://a.example"
 ROOT = Url(SITE + "/")

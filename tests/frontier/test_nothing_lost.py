@@ -66,14 +66,8 @@ def process(source: str, *arguments: str, limit: int | None = None) -> subproces
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    # Coverage writes files too, and would fail under the limit of file sizes.
-    environ = {
-        name: value for name, value in os.environ.items() if limit is None or not name.startswith("COVERAGE")
-    }
     command = [sys.executable, "-c", source, *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=ROOT, env=environ, preexec_fn=limited
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, preexec_fn=limited)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -104,14 +98,13 @@ def many_pages(count: int) -> Site:
 
 
 class Forked:
-    """Crawls in processes of their own. Not measured: that would take most of the time."""
+    """Crawls in processes of their own."""
 
     def __init__(self, folder: Path) -> None:
         self.log, self._errors = folder / "log", folder / "errors"
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
         with self._errors.open("w") as errors:
             self._parent = subprocess.Popen(
-                [sys.executable, "-c", FORKING], cwd=ROOT, env=environ,
+                [sys.executable, "-c", FORKING], cwd=ROOT,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
             )  # fmt: skip
 

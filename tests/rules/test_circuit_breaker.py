@@ -105,12 +105,6 @@ def test_clear_resets_the_count() -> None:
     assert rows == [None] * (MIN_FAILURES - 1) + [[url(100 + number) for number in range(MIN_FAILURES)]]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """The tests below do not depend on the event loop."""
-    return "asyncio"
-
-
 class HalfBrokenSite(Site):
     """A site of 100 healthy pages and 200 failing ones, unless `well` says otherwise."""
 

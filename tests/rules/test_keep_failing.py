@@ -104,12 +104,6 @@ class Nights:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """The tests do not depend on the event loop."""
-    return "asyncio"
-
-
-@pytest.fixture
 def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     made = Nights(tmp_path, Site())
     clock = time.time

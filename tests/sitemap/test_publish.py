@@ -491,7 +491,6 @@ class Death(Exception):  # noqa: N818
     """The process ends here."""
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.slow

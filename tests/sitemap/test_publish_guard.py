@@ -22,12 +22,6 @@ from tests.sitemap.test_publish import put
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """Nothing here touches the event loop."""
-    return "asyncio"
-
-
 def refusal(
     outcomes: dict[str, int],
     published: dict[str, int] | None = None,

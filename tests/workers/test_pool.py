@@ -41,7 +41,7 @@ from tests.hostile import sites
 from tests.hostile.server import Origin, Talk, http, page, serving
 from tests.rules.test_scope import scope
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
 
 URL = Url("http://x.example/")
 AT = datetime(2024, 2, 29, 12, tzinfo=UTC)
@@ -399,6 +399,7 @@ def branching() -> Iterator[Origin]:
         yield here
 
 
+@pytest.mark.measured
 async def test_output_does_not_depend_on_number_of_processes(branching: Origin, tmp_path: Path) -> None:
     written = []
     for count in (1, 2, 5):
@@ -488,6 +489,7 @@ async def test_rate_is_kept_with_late_responses(tmp_path: Path, turns: list[floa
     assert closest(turns) >= 0.9 * 0.02
 
 
+@pytest.mark.measured
 async def test_retries_and_second_run_work_with_workers(tmp_path: Path) -> None:
     await check(sites.statuses(), tmp_path, processes=2)
     here = sites.dates()

@@ -18,7 +18,7 @@ from crawler.workers.sandbox import Sandbox
 from crawler.workers.sandbox_child import LARGE
 from crawler.workers.spawn import python
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
 
 URL = "http://site.example/page"
 STALLING = {
@@ -54,6 +54,7 @@ while size := stream.read(4):
     return [sys.executable, str(file)]
 
 
+@pytest.mark.measured
 async def test_sandboxed_parse_equals_direct_parse() -> None:
     body = "<base href='/b/'><a href=x>ö</a><a href=y rel=nofollow><meta name=robots content=noindex>"
     body += (
