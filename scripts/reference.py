@@ -78,6 +78,8 @@ _SAMPLES = {
     "no_rule": "canonical",
     "min_urls": "100",
     "report": "report.html",
+    "metrics_file": '"/var/lib/node_exporter/sitemap-example.prom"',
+    "metrics_port": '"9464"',
     "fail_on": "new:broken-link",
     "changefreq": '"weekly"',
     "priority": "0.5",

@@ -16,6 +16,7 @@ from crawler.engine.visitor import Local, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.metered import Metered
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.retry import Retrying
 from crawler.fetch.routes import Transport
@@ -24,6 +25,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Pacer, Turn, Visitor
+from crawler.report.traffic import Traffic
 from crawler.rules.judge import TYPES, Judge, Rules
 from crawler.rules.lastmod import LADDERS
 from crawler.settings.sections import Settings
@@ -37,6 +39,11 @@ class Visiting:
     visitor: Visitor
     fetcher: Fetcher
     judge: Judge
+
+
+def traffic_of(settings: Settings) -> Traffic | None:
+    """The counters of requests, if they are asked for."""
+    return Traffic() if settings.report.metrics_file or settings.report.metrics_port else None
 
 
 def check_extras(settings: Settings) -> None:
@@ -69,16 +76,17 @@ async def open_visitor(
     base: PublishBase | None,
     *,
     children: int = CHILDREN,
+    traffic: Traffic | None = None,
     reading: Callable[[Url], AbstractContextManager[None]] = no_log,
 ) -> AsyncIterator[Visiting]:
     """A visitor in this process that uses the fetcher `plain`.
 
-    `children`: maximum number of sandbox processes. `reading`: a context manager around parsing a page. `throttled` and
+    `children`: maximum number of sandbox processes. `traffic`: counts the requests. `reading`: a context manager around parsing a page. `throttled` and
     `session`: callbacks of `Retrying` and `Normaliser`.
     """
     async with Sandbox(children=children, reading=reading).running() as reader:
         fetcher = Retrying(
-            plain,
+            Metered(plain, traffic) if traffic else plain,
             pacer,
             retries=settings.http.retries,
             total=settings.http.total_timeout,
@@ -86,6 +94,7 @@ async def open_visitor(
             sleep=anyio.sleep,
             turn=turn,
             throttled=throttled,
+            retried=traffic.retried if traffic else lambda: None,
         )
         judge = Judge(_rules(settings, normaliser(settings, session, base)))
         yield Visiting(Local(fetcher, judge, reader, time.time, reading), fetcher, judge)

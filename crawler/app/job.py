@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler.app.compose import check_extras, open_fetcher, open_visitor
+from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.history import doubts_of, home_of, in_published_order
 from crawler.app.resume import fingerprint, reading
 from crawler.app.seeding import Lines, Seeding, started_by_input
@@ -35,6 +35,7 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Frontier, Politeness, Runs, Sink, Visitor
 from crawler.report.stats import Stats
+from crawler.report.traffic import Traffic
 from crawler.rules.candidates import Candidates
 from crawler.rules.doubts import Doubts
 from crawler.rules.judge import Judge
@@ -84,6 +85,7 @@ class Job:
     base: PublishBase | None = None
     inputs: Sequence[Lines] = ()
     sinks: list[Sink] = field(default_factory=list)
+    traffic: Traffic | None = None  # counted for the metrics
     checks_starts: bool = True
     ending: Ending | None = None
     doubts: Doubts = field(default_factory=Doubts)
@@ -300,6 +302,7 @@ async def open_job(
         pacer = politeness.Pacing(frontier, turn)
         log_of_reading = ReadingLog(_reading_log(settings, starts[0]))
         stack.callback(log_of_reading.close)
+        traffic = traffic_of(settings)
         deaths = await _deaths(frontier, log_of_reading)
         here = await stack.enter_async_context(
             open_visitor(
@@ -310,6 +313,7 @@ async def open_job(
                 stats.throttled,
                 traps.session,
                 base,
+                traffic=traffic,
                 reading=log_of_reading.reading,
             )
         )
@@ -322,7 +326,7 @@ async def open_job(
                 },
             )
         if settings.pace.processes > 1 and not run.complete:
-            home = Coordinator(pacer, turn, stats.throttled, traps.session, turn.ended, base)
+            home = Coordinator(pacer, turn, stats.throttled, traps.session, turn.ended, base, traffic)
             visitor = await stack.enter_async_context(
                 WorkerPool(settings, settings.pace.processes, home).running()
             )
@@ -342,6 +346,7 @@ async def open_job(
             base,
             inputs,
             list(sinks),
+            traffic,
             checks_starts=bool(scope.start),
         )
         try:

@@ -4,14 +4,12 @@ It streams rows to the passes in `report.gathering`. Formats are imported when n
 Jinja2.
 """
 
-import os
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from crawler.app import atomic
 from crawler.app.history import home_of, published_as
 from crawler.app.starts import product_token
 from crawler.engine.robots import origin_rules
@@ -205,23 +203,8 @@ def write(report: Report, names: Sequence[str]) -> None:
     failed: OutputError | None = None
     for name in names:
         try:
-            _write(Path(name), rendered(report, Path(name).suffix))
+            atomic.write(Path(name), rendered(report, Path(name).suffix))
         except OSError as error:
             failed = failed or OutputError(f"The report {name} cannot be written: {error.strerror or error}.")
     if failed:
         raise failed
-
-
-def _write(path: Path, text: str) -> None:
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(handle, "w", encoding="utf-8", newline="", errors="backslashreplace") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(beside).chmod(0o666 & ~umask)
-        Path(beside).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(beside).unlink()
-        raise

@@ -13,13 +13,14 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from crawler.app.compose import open_fetcher, open_visitor
+from crawler.app.compose import open_fetcher, open_visitor, traffic_of
 from crawler.app.event_loop import run
 from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
 from crawler.model.settlement import Seen, Unvisited, WhyUnvisited
 from crawler.parse.url import origin
 from crawler.ports import Visitor
+from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings, settings_of
 from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
@@ -74,7 +75,11 @@ class _MainProcess:
 
 
 async def _visit_all(
-    todo: MemoryObjectReceiveStream[Any], visitor: Visitor, channel: Channel, politeness: Politeness
+    todo: MemoryObjectReceiveStream[Any],
+    visitor: Visitor,
+    channel: Channel,
+    politeness: Politeness,
+    traffic: Traffic | None,
 ) -> None:
     while True:
         try:
@@ -88,6 +93,8 @@ async def _visit_all(
         await channel.send_json(
             ["seen", number, codec.written(seen)] if isinstance(seen, Seen) else ["unvisited", number]
         )
+        if traffic and traffic.requests:
+            await channel.send_json(["traffic", traffic.take()])
 
 
 async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
@@ -104,14 +111,23 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
     give, todo = anyio.create_memory_object_stream[Any](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
         parent, base = _MainProcess(channel, tasks), publish_base(settings, starts_of(settings))
+        traffic = traffic_of(settings)
         async with (
             open_fetcher(settings) as fetcher,
             open_visitor(
-                settings, fetcher, parent, parent.turn, parent.throttled, parent.session, base, children=1
+                settings,
+                fetcher,
+                parent,
+                parent.turn,
+                parent.throttled,
+                parent.session,
+                base,
+                children=1,
+                traffic=traffic,
             ) as visiting,
         ):
             for _ in range(settings.pace.concurrency):
-                tasks.start_soon(_visit_all, todo, visiting.visitor, channel, parent.politeness)
+                tasks.start_soon(_visit_all, todo, visiting.visitor, channel, parent.politeness, traffic)
             await channel.send_json(["ready"])
             messages = messages or await channel.receive_json()
             while messages:

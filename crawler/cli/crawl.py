@@ -15,7 +15,8 @@ from crawler.app.compose import check_extras
 from crawler.app.job import Job, open_job
 from crawler.app.state import MEMORY, state_path
 from crawler.cli.interrupt import signalled
-from crawler.cli.run_report import command, finding_lines, report_of
+from crawler.cli.run_end import RunEnd, exit_of
+from crawler.cli.run_report import RunReport, command, finding_lines, report_of
 from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, problem, stalled_words
 from crawler.cli.signals import received
 from crawler.engine.crawl import Ending
@@ -43,17 +44,29 @@ def configure_log(chosen: Log) -> None:
 async def crawl_site(settings: Settings) -> Exit:
     """The whole of `crawl`. Raises the exceptions of `errors`."""
     configure_log(settings.log)
-    stopping = _Stopping()
+    stopping, told = _Stopping(), RunEnd(settings)
     async with _listening(stopping):
         await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
         if received.first is None:
-            return await _crawl(settings, stopping)
-    log.error("%s before the crawl started", received.word)
+            async with told.serving():
+                return await _crawl(settings, stopping, told)
+    words = f"{received.word} before the crawl started"
+    log.error(words, extra={"event": "stopped before the crawl", "fields": {"signal": received.word}})
     return Exit(received.exit)
 
 
-async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
-    began = time.monotonic()
+async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
+    """One run. Its end is told, whatever it is."""
+    told.check()
+    try:
+        return await _run(settings, stopping, told)
+    except Exception as error:
+        if stopping.job is None:
+            await told.failed(error)
+        raise
+
+
+async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     check_extras(settings)
     reports.check(settings)
     if settings.pace.ignore_robots:
@@ -66,25 +79,36 @@ async def _crawl(settings: Settings, stopping: "_Stopping") -> Exit:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
         stopping.job = job
+        await told.begin(job)
         try:
-            async with _shown(job):
-                ending = await job.crawl()
-        except (StartUnreachable, StartForbidden) as error:
-            await job.end(error.exit)
-            _write((await report_of(job)).report, settings)
+            code, found = await _job(job, settings)
+        except Exception as error:
+            await told.end(job, exit_of(error), None)
             raise
-        published, refused = await _publish(job, ending)
-        code = _exit(ending, refused)
-        await job.end(code)
-        found = await report_of(job, published)
-        unwritten = _write(found.report, settings)
-        written = [] if unwritten else settings.report.report
-        await _summarise(job, began, published, refused, found.findings, written)
-        if unwritten:
-            raise unwritten
-        if code is Exit.OK and (code := _failing(found.findings, settings)) is not Exit.OK:
-            await job.end(code)
+        await told.end(job, code, found)
     return code
+
+
+async def _job(job: Job, settings: Settings) -> tuple[Exit, RunReport]:
+    """Crawls, publishes, reports and prints the summary."""
+    began = time.monotonic()
+    try:
+        async with _shown(job):
+            ending = await job.crawl()
+    except (StartUnreachable, StartForbidden) as error:
+        await job.end(error.exit)
+        _write((await report_of(job)).report, settings)
+        raise
+    published, refused = await _publish(job, ending)
+    code = _exit(ending, refused)
+    await job.end(code)
+    found = await report_of(job, published)
+    unwritten = _write(found.report, settings)
+    written = [] if unwritten else settings.report.report
+    await _summarise(job, began, published, refused, found.findings, written)
+    if unwritten:
+        raise unwritten
+    return _failing(found.findings, settings) if code is Exit.OK else code, found
 
 
 def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:
@@ -109,7 +133,8 @@ def _failing(findings: Sequence[Finding], settings: Settings) -> Exit:
     """Exit 8 if there are findings that --fail-on names."""
     codes = reports.failing(findings, settings.report.fail_on)
     if codes:
-        log.error("found what --fail-on names: %s", ", ".join(codes))
+        words = f"found what --fail-on names: {', '.join(codes)}"
+        log.error(words, extra={"event": "findings of --fail-on", "fields": {"codes": codes}})
     return Exit.FINDINGS if codes else Exit.OK
 
 

@@ -21,14 +21,17 @@ class RunReport:
 
     findings: Sequence[Finding] = ()  # the most severe first
     report: Report | None = None  # None: no file was asked for
+    is_gathered: bool = True
 
 
 async def report_of(job: Job, published: Published | None = None) -> RunReport:
     """The findings of the run that `job` has just ended, as far as they are needed."""
     settings = job.settings
-    is_wanted = settings.report.report or settings.report.fail_on
-    if not is_wanted and (settings.log.quiet or received.first):
-        return RunReport()  # after an interruption, the program should exit quickly
+    told = settings.report
+    is_told = bool(told.metrics_file or told.metrics_port)
+    is_wanted = told.report or told.fail_on
+    if not is_wanted and (received.first or (settings.log.quiet and not is_told)):
+        return RunReport(is_gathered=False)  # after an interruption, the program should exit quickly
     known = await reports.known_of(
         job.frontier,
         settings,

@@ -413,8 +413,8 @@ class Crawl:
     async def _hand_back(self, unvisited: Sequence[Unvisited]) -> None:
         """Releases unused leases: their URLs are leased again, in this crawl or when the run is resumed."""
         if unvisited:
-            fields = Counter(item.why.value for item in unvisited)
-            log.debug("not visited now; leased again later", extra={"fields": fields})
+            reasons = Counter(item.why.value for item in unvisited)
+            log.debug("not visited now; leased again later", extra={"fields": {"reasons": dict(reasons)}})
             await self.frontier.release([item.lease for item in unvisited])
 
     async def _watch(self, settlements: Sequence[Settlement]) -> None:

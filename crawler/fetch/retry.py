@@ -35,13 +35,16 @@ class Retrying:
         sleep: Callable[[float], Awaitable[None]],
         turn: Turn,
         throttled: Callable[[float], None] = lambda _: None,
+        retried: Callable[[], None] = lambda: None,
     ) -> None:
         """`total`: seconds of exchange for all attempts together; `clock`: seconds since the epoch.
 
-        `throttled` is called for every reply that shows an overloaded host, with the seconds to pause.
+        `throttled` is called for every reply that shows an overloaded host, with the seconds to pause; `retried` before
+        every repeated request.
         """
         self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
         self._clock, self._sleep, self._turn, self._throttled = clock, sleep, turn, throttled
+        self._retried = retried
         self._strain = Throttle()
 
     async def fetch(self, request: Request) -> Reply:
@@ -64,6 +67,7 @@ class Retrying:
     async def _again(self, request: Request, budget: "_Budget") -> Reply:
         site = origin(request.url)
         await self._turn(site, await self._pacer.slot(site))
+        self._retried()
         return await self._once(request, budget)
 
     async def _once(self, request: Request, budget: "_Budget") -> Reply:

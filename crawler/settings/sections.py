@@ -20,6 +20,7 @@ from crawler.settings.values import (
     FILE_MODE,
     HOST,
     LIST,
+    LISTEN,
     MEDIA_TYPE,
     NETWORK,
     NUMBER,
@@ -252,6 +253,12 @@ class Report:
     fail_on: tuple[str, ...] = option(
         (), "exit 8 when there are such findings: a code, error, warning, or new:CODE", LIST(TEXT)
     )
+    metrics_file: str | None = option(
+        None, "write metrics for Prometheus to this file at the end of every run, also of one that failed", ABSENT(TEXT)
+    )  # fmt: skip
+    metrics_port: str | None = option(
+        None, "serve metrics at http://HOST:PORT/metrics while crawling; the host is 127.0.0.1 if absent", ABSENT(LISTEN)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

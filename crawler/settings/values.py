@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 from crawler.parse.normalise import Normaliser
 
 _WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
+LOOPBACK: Final = "127.0.0.1"
 _MOST: Final = 2**53  # up to here a float represents every integer
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -122,6 +123,20 @@ def _variable(value: object) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):  # it may be the secret itself
         raise InvalidValue("***", "needs the name of an environment variable, not its value")
     return text
+
+
+def _listen(value: object) -> str:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
+    found = re.fullmatch(r"(?:(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):)?([0-9]{1,5})", text)
+    if found is None or not 0 < int(found[2]) < 65_536:
+        raise ValueError("needs a port such as 9464, or HOST:PORT")
+    return f"{found[1] or LOOPBACK}:{int(found[2])}"
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """The parts of a `LISTEN` value."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def _host(value: object) -> str:
@@ -289,5 +304,6 @@ SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_number)
 TIMEOUT = Kind("SECONDS", _timeout, _show_number)
 DURATION = Kind("TIME", _duration, _show_duration)
+LISTEN = Kind("[HOST:]PORT", _listen)
 WEB_ADDRESS = Kind("URL", _web_address)
 SHARE = Kind("SHARE", _share, _show_share)

@@ -24,6 +24,7 @@ from crawler.model.settlement import Seen, Unvisited, Verdict, WhyUnvisited
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import origin
 from crawler.ports import Pacer, Turn
+from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings
 from crawler.workers import messages as codec
 from crawler.workers.spawn import python, start
@@ -53,6 +54,7 @@ class Coordinator:
     session: Callable[[str, str], None]
     ended: anyio.Event  # set when no further page is to be requested
     base: PublishBase | None = None
+    traffic: Traffic | None = None  # counts the requests of all workers
 
 
 class WorkerPool:
@@ -193,6 +195,8 @@ class WorkerPool:
                 self._coordinator.throttled(codec.moment_of(wait))
             case ["session", name, example]:
                 self._coordinator.session(codec.text_of(name), codec.url_of(example))
+            case ["traffic", taken] if self._coordinator.traffic:
+                self._coordinator.traffic.add(taken)
             case ["ready"]:
                 worker.is_ready = True
                 if all(worker.is_ready for worker in self._workers):

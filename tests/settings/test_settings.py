@@ -158,6 +158,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "include": st.sampled_from(["/sql*", r"re:\.pdf$", ["/a", " re:^/b c"]]),
     "file_mode": st.sampled_from(["0644", "640", "0o600"]),
     "auth_env": st.none() | st.just("CRAWLER_LOGIN"),
+    "metrics_port": st.none() | st.integers(1, 65_535) | st.sampled_from(["[::1]:9464", "localhost:80"]),
     "allow_host": st.just("blog.example.com"),
     "scope": st.sampled_from(["host", "domain"]),
     "allow_trap": st.sampled_from(["path", ["query", "session"]]),

@@ -37,7 +37,7 @@ async def date(history: History, ladder: Sequence[Source]) -> None:
     for origin, why in unreliable.items():
         log.warning("Last-Modified is not trusted", extra={"fields": {"origin": origin, "because": why}})
     for note in notes:
-        log.warning(note)
+        log.warning(note, extra={"event": "note on dates", "fields": {"note": note}})
     await history.date(ladder, Doubts(tuple(unreliable), tuple(changes), _listed(windows)))
     await history.remember(UNRELIABLE, unreliable)
     await history.remember(BUILDS, windows)

@@ -1,0 +1,156 @@
+"""The metrics of a crawl: read from its state, its job and its report, and written to `--metrics-file`.
+
+`Exporter` also holds what `metrics_server` serves, during a run and between runs. Metrics are told after every run that
+began, however it ended; what a failed run does not know (the last success, the published sitemap) comes from the state.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import anyio
+
+from crawler.app import atomic
+from crawler.app.job import Job
+from crawler.errors import ConfigError, CrawlerError, Exit, OutputError
+from crawler.model.rows import PublicationRow, RunRow
+from crawler.model.survey import Balance
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.ports import Frontier
+from crawler.report import measured
+from crawler.report.metrics import Metrics
+from crawler.report.report import Finding
+from crawler.report.traffic import Traffic
+from crawler.settings.sections import Settings
+
+SUFFIX: Final = ".prom"  # node_exporter reads no other
+FRESH: Final = 15.0  # seconds that a balance is served while crawling
+UNSEEN: Final = frozenset({Exit.UNREACHABLE, Exit.ROBOTS})  # the site was not seen: it has no findings
+SHARE: Final = 50  # counting URLs may take one part in so many of the time
+
+
+class Past(NamedTuple):
+    """What the state says of earlier runs."""
+
+    runs: Sequence[RunRow] = ()
+    published: PublicationRow | None = None
+
+
+class Exporter:
+    """The metrics of one site: during a run from its job, afterwards as they were at its end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._job: Job | None = None
+        self._ended = ""  # the metrics at the end of the last run
+        self._past = Past()
+        self._findings: tuple[Sequence[Finding], bool] | None = None
+        self._balance: Balance | None = None
+        self._stale = 0.0  # when `_balance` is counted again
+        self._lock = anyio.Lock()
+
+    def check(self) -> None:
+        """Raises `ConfigError` for a metrics file that cannot be written. Called before the first request."""
+        if self._settings.report.metrics_file is None:
+            return
+        path = Path(self._settings.report.metrics_file)
+        if path.suffix != SUFFIX:
+            raise ConfigError(f"--metrics-file: {path} must end in {SUFFIX}.")
+        if not path.parent.is_dir():
+            raise ConfigError(f"--metrics-file: there is no folder {path.parent}.")
+        with suppress(OSError):  # a name that is too long, as will be told when it is written
+            if path.is_dir():
+                raise ConfigError(f"--metrics-file: {path} is a folder.")
+
+    async def begin(self, job: Job) -> None:
+        """A run begins. Raises `FrontierError`."""
+        async with self._lock:
+            self._past = Past(await job.frontier.run_rows(), await job.frontier.last_publication())
+            self._job, self._balance = job, None
+
+    async def end(
+        self,
+        site: Url | None,
+        frontier: Frontier | None,
+        code: Exit,
+        findings: Sequence[Finding] | None = None,
+        traffic: Traffic | None = None,
+    ) -> OutputError | None:
+        """A run ended, and its metrics are written; the error, if they cannot be.
+
+        `site`: the first start URL; `frontier`: the state, as far as it could be opened.
+        """
+        async with self._lock:
+            self._job = None
+            metrics = Metrics(urls.netloc(site) if site else "")
+            measured.of_build(metrics)
+            complete = await _of_state(metrics, frontier)
+            measured.of_end(metrics, time.time(), code)
+            if findings is not None and code not in UNSEEN:
+                self._findings = findings, complete
+            if code not in UNSEEN:
+                self._of_findings(metrics)
+            if traffic:
+                measured.of_traffic(metrics, traffic)
+            self._ended = metrics.rendered()
+        return _written(self._settings.report.metrics_file, self._ended)
+
+    async def scrape(self) -> str:
+        """The metrics now, for the port."""
+        async with self._lock:
+            if self._job is None:
+                return self._ended
+            metrics = Metrics(urls.netloc(self._job.starts[0]))
+            measured.of_build(metrics)
+            measured.of_runs(metrics, *self._past)
+            measured.of_balance(metrics, await self._balance_of(self._job))
+            measured.of_progress(metrics, self._job.stats)
+            self._of_findings(metrics)
+            if self._job.traffic:
+                measured.of_traffic(metrics, self._job.traffic)
+            return metrics.rendered()
+
+    async def _balance_of(self, job: Job) -> Balance:
+        """Counted anew at most every `FRESH` seconds, and more rarely where counting takes long."""
+        if self._balance is None or time.monotonic() >= self._stale:
+            began = time.monotonic()
+            self._balance = await job.frontier.balance()
+            now = time.monotonic()
+            self._stale = now + max(FRESH, SHARE * (now - began))
+        return self._balance
+
+    def _of_findings(self, metrics: Metrics) -> None:
+        if self._findings:
+            findings, complete = self._findings
+            measured.of_findings(metrics, findings, complete=complete)
+
+
+async def _of_state(metrics: Metrics, frontier: Frontier | None) -> bool:
+    """What the state knows, and whether the newest run is complete.
+
+    One that cannot be read tells nothing but that no success is known.
+    """
+    measured.of_runs(metrics, (), None)
+    if frontier is None:
+        return False
+    try:
+        runs = await frontier.run_rows()
+        measured.of_runs(metrics, runs, await frontier.last_publication())
+        if runs:
+            measured.of_balance(metrics, await frontier.balance(), await frontier.dated())
+            return runs[-1].complete
+    except CrawlerError:
+        pass
+    return False
+
+
+def _written(name: str | None, text: str) -> OutputError | None:
+    try:
+        if name is not None:
+            atomic.write(Path(name), text)
+    except OSError as error:
+        return OutputError(f"The metrics {name} cannot be written: {error.strerror or error}.")
+    return None

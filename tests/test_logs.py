@@ -1,0 +1,109 @@
+"""docs/logs.md and the code name the same events, each with the same fields.
+
+The code is read, not run: every call of a logger has a fixed event, and fields whose names can be read from it.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LEVELS = {"debug", "info", "warning", "error", "exception", "log"}
+TEXT_ONLY = {"stalled_words(closing)", "wrong"}  # sentences that only the text log has
+
+
+def documented() -> dict[str, set[str]]:
+    rows = re.findall(
+        r"^\| `([^|]+)` \| [a-z, ]+ \| ([^|]*)\|", (ROOT / "docs/logs.md").read_text(), re.MULTILINE
+    )
+    assert rows
+    return {event: set(re.findall(r"`(\w+)`", fields)) for event, fields in rows}
+
+
+@cache
+def functions() -> dict[str, ast.FunctionDef]:
+    """The functions of the program by name; of those that share one, none."""
+    found: dict[str, list[ast.FunctionDef]] = {}
+    for path in (ROOT / "crawler").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, []).append(node)
+    return {name: nodes[0] for name, nodes in found.items()} | {"as_json": summary()}
+
+
+def summary() -> ast.FunctionDef:
+    tree = ast.parse((ROOT / "crawler/cli/run_summary.py").read_text())
+    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "as_json")
+
+
+def keys(value: ast.expr, within: ast.AST) -> set[str]:
+    """The names of the fields that an expression makes; `within`: the function that it stands in."""
+    match value:
+        case ast.Dict(names):
+            return {str(ast.literal_eval(name)) for name in names if name is not None}
+        case ast.BinOp(left, ast.BitOr(), right):
+            return keys(left, within) | keys(right, within)
+        case ast.DictComp(generators=[ast.comprehension(iter=ast.Call(ast.Attribute(of, "items")))]):
+            return keys(of, within)
+        case ast.Name(name):
+            assigned = [node for node in ast.walk(within) if isinstance(node, ast.Assign | ast.AnnAssign)]
+            targets = {
+                ast.unparse(target): node.value
+                for node in assigned
+                for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            }
+            given = targets[name]
+            assert given is not None
+            return keys(given, within)
+        case ast.Call(ast.Name(name)):
+            called = functions()[name]
+            [returned] = [node.value for node in ast.walk(called) if isinstance(node, ast.Return)]
+            assert returned is not None
+            return keys(returned, called)
+    raise AssertionError(f"the fields of {ast.unparse(value)} cannot be read")
+
+
+def events() -> Iterator[tuple[str, set[str]]]:
+    for path in sorted((ROOT / "crawler").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for function in (
+            node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ):
+            for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+                match call.func:
+                    case ast.Attribute(ast.Name("log"), level) if level in LEVELS:
+                        yield from event(call, function, level)
+
+
+def event(call: ast.Call, function: ast.AST, level: str) -> Iterator[tuple[str, set[str]]]:
+    text = call.args[1 if level == "log" else 0]
+    [extra] = [keyword.value for keyword in call.keywords if keyword.arg == "extra"] or [ast.Dict([], [])]
+    assert isinstance(extra, ast.Dict)
+    told = {
+        ast.literal_eval(name): value for name, value in zip(extra.keys, extra.values, strict=True) if name
+    }
+    named = told.get("event", text)
+    if isinstance(named, ast.Constant):
+        yield str(named.value), keys(told["fields"], function) if "fields" in told else set()
+    else:
+        assert ast.unparse(text) in TEXT_ONLY, f"no fixed event: {ast.unparse(call)}"
+
+
+@pytest.fixture(scope="module")
+def in_the_code() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, fields in events():
+        found[name] = found.get(name, set()) | fields
+    return found
+
+
+def test_the_document_names_all_events(in_the_code: dict[str, set[str]]) -> None:
+    assert set(in_the_code) == set(documented())
+
+
+def test_the_document_names_all_fields(in_the_code: dict[str, set[str]]) -> None:
+    assert in_the_code == documented()
