@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings, proxies and colours of the machine do not apply."""
+    """Ignores settings, proxies and colours in the environment."""
     for name in list(os.environ):
         if (
             name.startswith("SITEMAP_CRAWLER_")

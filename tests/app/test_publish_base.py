@@ -1,4 +1,4 @@
-"""A copy is crawled, the site is published: what names the published site is read as the copy before it is judged."""
+"""Crawling a copy (staging) and publishing the site: URLs of the published site are mapped to the copy before judging."""
 
 import gzip
 import json

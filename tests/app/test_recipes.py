@@ -1,4 +1,4 @@
-"""The recipes as they stand in docs/recipes.md, each run against a little site of the shape that it is for."""
+"""The recipes of docs/recipes.md, each run against a small site of the kind that it is for."""
 
 import re
 import shlex

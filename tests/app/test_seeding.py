@@ -64,7 +64,7 @@ def _closed() -> Iterator[None]:
 
 @dataclass
 class World:
-    """A site of sitemaps that is never asked out of turn. `frontier` outlives a reader that died."""
+    """A site of sitemaps, which checks that each request waits for its slot. `frontier` survives a crash of the reader."""
 
     answers: dict[str, Reply | bytes]
     asked: list[str] = field(default_factory=list)

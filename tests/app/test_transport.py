@@ -1,4 +1,4 @@
-"""A transport that is passed to `open_job`: in the place of ours, or around it; httpx's mock, respx, and wrappers."""
+"""Custom transports passed to `open_job`, which replace or wrap the default one: httpx's mock, respx, and wrappers."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ async def pages(chosen: Settings, transport: Transport) -> int:
 
 
 class Cache(httpx.AsyncBaseTransport):
-    """Keeps every whole response, as a cache for repeated tests of one site may."""
+    """Caches every complete response."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self.inner, self.kept, self.asked = inner, dict[httpx.URL, httpx.Response](), list[str]()
@@ -51,7 +51,7 @@ class Cache(httpx.AsyncBaseTransport):
         await self.inner.aclose()
 
 
-async def test_a_mock_takes_the_place_of_the_network(tmp_path: Path) -> None:
+async def test_mock_transport_replaces_network(tmp_path: Path) -> None:
     router = respx.MockRouter(assert_all_called=False)
     router.get("https://site.example/").respond(html='<a href="/a">A</a><a href="/gone">B</a>')
     router.get("https://site.example/a").respond(html="<p>A")
@@ -61,7 +61,7 @@ async def test_a_mock_takes_the_place_of_the_network(tmp_path: Path) -> None:
     assert await pages(settings(tmp_path, "https://site.example/"), transport) == 2
 
 
-async def test_a_transport_may_stand_around_ours_and_answer_for_it(tmp_path: Path) -> None:
+async def test_custom_transport_may_wrap_default_and_answer_itself(tmp_path: Path) -> None:
     caches: list[Cache] = []
 
     def cached(inner: httpx.AsyncBaseTransport) -> Cache:
@@ -103,7 +103,7 @@ async def test_a_transport_cannot_be_sent_to_worker_processes(tmp_path: Path, tr
 
 
 @pytest.mark.parametrize("http", [{"proxy": "http://127.0.0.1:8009"}, {"http2": True}])
-async def test_settings_that_a_transport_would_leave_unread_are_refused(
+async def test_settings_without_effect_on_custom_transport_are_refused(
     tmp_path: Path, http: dict[str, object]
 ) -> None:
     pytest.importorskip("h2")

@@ -1,4 +1,4 @@
-"""`report`, `list`, `--report` and `--fail-on` as a person meets them, over the states of real crawls."""
+"""`report`, `list`, `--report` and `--fail-on` on the command line, over the states of real crawls."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ def shop(run: Run) -> Iterator[str]:
 
 
 def told(out: str) -> dict[str, list[str]]:
-    """Of a report in JSON, the paths by code."""
+    """The paths in a JSON report, by code."""
     said = json.loads(out)
     jsonschema.validate(said, SCHEMA, cls=jsonschema.Draft202012Validator)
     site = said["site"].rstrip("/")
@@ -93,7 +93,7 @@ def test_the_files_of_a_report(run: Run, shop: str, tmp_path: Path) -> None:
     )
 
 
-def test_find_the_broken_links_and_who_links_to_them(run: Run, shop: str) -> None:
+def test_list_links_shows_broken_links_and_their_sources(run: Run, shop: str) -> None:
     code, out, _ = run("list", "links", "--only", "broken-link", "--format", "csv")
     assert code == 0
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -151,7 +151,7 @@ def test_list_findings_and_runs(run: Run, shop: str) -> None:
     )
 
 
-def test_what_changed_since_last_night(run: Run) -> None:
+def test_report_shows_changes_since_last_run(run: Run) -> None:
     site = Site()
     site.page("/", links=["/stays", "/goes"])
     site.page("/stays")
@@ -220,7 +220,7 @@ def test_robots_txt_without_the_line_is_a_finding(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "code"), [(("--min-urls", "900"), 6), (("--max-pages", "3"), 7)], ids=["refused", "partial"]
 )
-def test_a_report_is_written_whatever_the_exit(run: Run, words: tuple[str, ...], code: int) -> None:
+def test_report_is_written_for_every_exit_code(run: Run, words: tuple[str, ...], code: int) -> None:
     with demo_site().serve() as origin:
         got, _, _ = run("crawl", origin, *QUICK, "-q", *words, "--report", "r.json", "--fail-on", "info")
     assert got == code
@@ -232,7 +232,7 @@ def test_a_report_is_written_whatever_the_exit(run: Run, words: tuple[str, ...],
     assert not said["sitemap"]["published"]
 
 
-def test_a_start_that_cannot_be_reached_is_reported(run: Run) -> None:
+def test_unreachable_start_url_is_reported(run: Run) -> None:
     with Site().serve() as origin:
         code, _, _ = run("crawl", origin, *QUICK, "-q", "--report", "r.json")
     assert code == 4
@@ -247,7 +247,7 @@ def test_a_start_that_cannot_be_reached_is_reported(run: Run) -> None:
         (("--fail-on", "broken-lnik"), "there is no finding broken-lnik; did you mean broken-link?"),
     ],
 )
-def test_a_wrong_report_is_said_before_the_crawl(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_invalid_report_option_is_reported_before_crawl(run: Run, words: tuple[str, ...], said: str) -> None:
     site = demo_site()
     with site.serve() as origin:
         code, _, err = run("crawl", origin, *QUICK, *words)
@@ -256,7 +256,7 @@ def test_a_wrong_report_is_said_before_the_crawl(run: Run, words: tuple[str, ...
         assert run("report", origin, *words)[0] == 2
 
 
-def test_a_report_that_cannot_be_written_spoils_nothing_else(
+def test_unwritable_report_does_not_affect_publication(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -270,9 +270,7 @@ def test_a_report_that_cannot_be_written_spoils_nothing_else(
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
-def test_a_report_replaces_the_old_one_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "r.md"
     file.write_text("old")
 
@@ -302,13 +300,13 @@ def test_a_report_replaces_the_old_one_whole_or_not_at_all(
         (("list", "page"), "'page' is not one of"),
     ],
 )
-def test_a_mistake_is_one_sentence(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_usage_error_is_one_sentence(run: Run, words: tuple[str, ...], said: str) -> None:
     code, out, err = run(*words)
     assert (code, out, said in err) == (2, "", True), err
 
 
 @pytest.mark.parametrize("words", [("report",), ("list", "pages")])
-def test_without_a_state_there_is_nothing_to_report(run: Run, words: tuple[str, ...]) -> None:
+def test_report_without_state_is_an_error(run: Run, words: tuple[str, ...]) -> None:
     code, out, err = run(*words)
     assert (code, out) == (3, "")
     assert "There is no state" in err

@@ -76,11 +76,11 @@ def judge(here: Origin, result: Result) -> list[str]:
             wrong.append(f"{path} was asked for {asked[path]} times, more than {right.most}")
         if right.lastmod is not None and listed.get(path, "") != right.lastmod:
             wrong.append(f"{path} has the date {listed.get(path)}")
-    for name, within, most in here.spaces:
+    for name, within, most in here.bounds:
         count = sum(number for path, number in asked.items() if within(path))
         if count > most:
             wrong.append(f"{name}: {count} requests, more than {most}")
-    expected = [within for _, within, _ in here.spaces]
+    expected = [within for _, within, _ in here.bounds]
     wrong += [
         f"{path[:80]} is listed unexpectedly"
         for path in listed
@@ -134,7 +134,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
-    here = sites.spaces()
+    here = sites.crawler_traps()
     result = await check(here, tmp_path)
     kinds = {trap.kind for trap in result.traps}
     assert {"calendar", "path", "query"} <= kinds
@@ -143,7 +143,7 @@ async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
 
 
 async def test_allow_trap_crawls_the_trap(tmp_path: Path) -> None:
-    here = sites.spaces()
+    here = sites.crawler_traps()
     with web(here):
         result = await crawl(here, tmp_path, allow_trap=("path",), include=("re:^/a/",), max_pages=60)
     assert sum(path.startswith("/a/") for path in here.counts()) > 30

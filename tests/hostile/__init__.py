@@ -1,1 +1,1 @@
-"""A hostile web on loopback, and what is right to make of it: `server` serves, `sites` says what and what is right."""
+"""Hostile sites on loopback: `server` serves them, `sites` defines them with the expected results."""

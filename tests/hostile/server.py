@@ -1,4 +1,4 @@
-"""Raw sockets that say whatever they are told, one loopback address for each origin, and a log of who asked what.
+"""Servers on raw sockets that send any bytes, one loopback address for each origin, with a log of requests.
 
 Standard library only, and deterministic. Nothing here knows a crawler.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """One request, as it came."""
+    """One request, as received."""
 
     path: str
     at: float
@@ -25,7 +25,7 @@ class LoggedRequest:
 
 @dataclass
 class Expect:
-    """What is right for one URL. None: either."""
+    """The expectations for one URL. None: no expectation."""
 
     listed: bool | None = None
     asked: bool | None = None
@@ -38,7 +38,7 @@ Answer = bytes | Callable[["Talk"], None]
 
 @dataclass
 class Talk:
-    """A connection with a request on it."""
+    """A connection on which a request was received."""
 
     asked: LoggedRequest
     raw: socket.socket
@@ -61,7 +61,7 @@ class Talk:
                     return
 
     def hold(self, seconds: float = 30.0) -> None:
-        """Say nothing, and keep the connection."""
+        """Send nothing, and keep the connection open."""
         self.gone.wait(seconds)
 
     def reset(self) -> None:
@@ -72,13 +72,13 @@ class Talk:
 
 @dataclass
 class Origin:
-    """One host: its answers, what is right, and what was asked of it."""
+    """One host: its responses, the expectations, and the log of requests."""
 
     name: str
     address: str
     answers: dict[str, Answer] = field(default_factory=dict)
     expect: dict[str, Expect] = field(default_factory=dict)
-    spaces: list[tuple[str, Callable[[str], bool], int]] = field(default_factory=list)
+    bounds: list[tuple[str, Callable[[str], bool], int]] = field(default_factory=list)
     others: Callable[[str], Answer | None] = lambda _: None
     log: list[LoggedRequest] = field(default_factory=list)
     waiting: int = 0  # requests that nothing was answered to yet
@@ -90,9 +90,9 @@ class Origin:
         self.answers[path] = answer
         self.expect[path] = Expect(**right)  # type: ignore[arg-type]
 
-    def space(self, name: str, within: Callable[[str], bool], most: int) -> None:
-        """No more than `most` requests for paths `within`; nothing is said of what of it is listed."""
-        self.spaces.append((name, within, most))
+    def bound(self, name: str, within: Callable[[str], bool], most: int) -> None:
+        """Expect at most `most` requests for paths `within`; which of them are listed does not matter."""
+        self.bounds.append((name, within, most))
 
     def counts(self) -> Counter[str]:
         """Requests by path."""

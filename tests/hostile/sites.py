@@ -28,10 +28,10 @@ def finish(origin: Origin, *unlinked: str) -> Origin:
     return origin
 
 
-# -- 1 spaces without end ----------------------------------------------------------------------------------
+# -- 1 crawler traps ----------------------------------------------------------------------------------------
 
 
-def spaces() -> Origin:
+def crawler_traps() -> Origin:
     """Calendars, paths and queries that go on for ever, beside real pages."""
     here = site(1, "endless")
     for number in range(20):
@@ -68,12 +68,12 @@ def spaces() -> Origin:
         return None
 
     here.others = others
-    here.space("calendar", lambda path: path.startswith(("/cal", "/agenda")), 2_000)
-    here.space("a/a", lambda path: path.startswith("/a/"), 30)
-    here.space("x/y", lambda path: path.startswith("/x/"), 60)
-    here.space("growing query", lambda path: path.startswith("/grow"), 60)
-    here.space("growing redirect", lambda path: path.startswith("/jump"), 40)
-    here.space("echo", lambda path: path.startswith("/index.html/"), 30)
+    here.bound("calendar", lambda path: path.startswith(("/cal", "/agenda")), 2_000)
+    here.bound("a/a", lambda path: path.startswith("/a/"), 30)
+    here.bound("x/y", lambda path: path.startswith("/x/"), 60)
+    here.bound("growing query", lambda path: path.startswith("/grow"), 60)
+    here.bound("growing redirect", lambda path: path.startswith("/jump"), 40)
+    here.bound("echo", lambda path: path.startswith("/index.html/"), 30)
     here.put("/", http(page(*here.answers, *links)), listed=True)
     return here
 
@@ -138,12 +138,12 @@ def sessions() -> Origin:
     here.put("/", view("/"), listed=True)
     for name in ["/start", *names]:
         here.expect[name] = here.expect.get(name) or type(here.expect["/"])(listed=True)
-        here.space(f"sessions of {name}", lambda path, name=name: re.split(r"[?;]", path)[0] == name, 200)  # type: ignore[misc]
+        here.bound(f"sessions of {name}", lambda path, name=name: re.split(r"[?;]", path)[0] == name, 200)  # type: ignore[misc]
     return here
 
 
 def nameless_sessions() -> Origin:
-    """A session id under a name that nobody knows: the same page again and again."""
+    """A session id in a parameter of unknown name: the same page under endless URLs."""
     here = site(3, "nameless")
     views = iter(range(10**9))
 
@@ -154,7 +154,7 @@ def nameless_sessions() -> Origin:
     here.others = lambda path: view if path.startswith("/shop?") else None
     here.put("/shop", view, listed=True)
     here.put("/real", http(page(text="a real page")), listed=True)
-    here.space("baskets", lambda path: path.startswith("/shop?"), 200)
+    here.bound("baskets", lambda path: path.startswith("/shop?"), 200)
     return finish(here)
 
 
@@ -180,7 +180,7 @@ def facets() -> Origin:
         here.put(f"/item/{number}", http(page(text=f"item {number} in detail")))
     for number in range(3):
         here.expect[f"/item/{number}"].listed = True
-    here.space("facets", lambda path: path.startswith("/list?"), 700)
+    here.bound("facets", lambda path: path.startswith("/list?"), 700)
     here.put("/", http(page("/list", text="facets")), listed=True)
     return here
 
@@ -202,7 +202,7 @@ def soft_404() -> Origin:
 
 
 def redirects(offsite: str, secret: str) -> Origin:
-    """Chains, loops, and every way to send somebody where nobody should go."""
+    """Redirect chains, loops, and redirects to forbidden destinations in every form."""
     here = site(6, "redirects")
     for length in (3, 10, 25):
         for hop in range(length):
@@ -587,7 +587,7 @@ def markup(offsite: str) -> Origin:
     here.put("/yes/credentials", http(page(text="credentials")), listed=True)
     here.put("/x", http(page(text="x")), listed=True)
     here.others = lambda path: http(page(text="never"), "200 OK") if path.startswith("/no/") else None
-    here.space("what is no link", lambda path: path.startswith("/no/"), 0)
+    here.bound("what is no link", lambda path: path.startswith("/no/"), 0)
     long_ok, long_bad = "/long/" + "o" * 2_000, "/long/" + "b" * 2_100
     here.put(long_ok, http(page(text="long")), listed=True)
     here.put(long_bad, http(page(text="too long")), listed=False)
@@ -720,7 +720,7 @@ def sitemaps(offsite: str, secret: str) -> Origin:
 
 
 def failing() -> Origin:
-    """A host that falls over in the middle of the crawl, until it is `well` again."""
+    """A host that fails in the middle of the crawl, until `well` is set."""
     here = site(16, "failing")
     here.well = False  # type: ignore[attr-defined]
 
@@ -735,7 +735,7 @@ def failing() -> Origin:
 
 
 def shouting() -> Origin:
-    """Texts that would act where they are shown."""
+    """Texts with control characters, markup and formulas that would take effect where they are displayed."""
     here = site(17, "shouting")
     evil = [
         "\x1b[2J\x1b]0;owned\x07",

@@ -1,4 +1,4 @@
-"""Made states: rows as a frontier would give them, from a few lines that say what the pages of a site are."""
+"""Synthetic states: the rows that a frontier would return, built from a short description of the pages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ DAY = 86_400
 
 @dataclass
 class MadeState:
-    """Pages by path, with an id each. What links to nothing known makes that known, as open."""
+    """Pages by path, each with an id. The target of a link to an unknown path is added as an open page."""
 
     run: int = 1
     site: str = SITE
@@ -52,7 +52,7 @@ class MadeState:
         canonical: str = "",
         **more: Any,
     ) -> None:
-        """A URL and where it leads. `more`: fields of its row."""
+        """Add a URL with its links. `more`: fields of its row."""
         number, url = self.id(path), self.url(path)
         status = {"listed": 200, "unlisted": 200, "moved": 301}.get(outcome.partition(":")[0])
         detail = self.url(redirect or canonical) if redirect or canonical else ""
@@ -122,7 +122,7 @@ class MadeState:
         return Known(self.site, runs[-1], self.balance(), runs, program="sitemap-crawler 0.1.0", **self.more)
 
     def report(self, most: int = ITEMS) -> Report:
-        """The passes, as a program makes them."""
+        """Make the passes over all rows, in the order of the program."""
         gathering = Gathering(self.known(), most=most)
         for page in self.in_order():
             gathering.add_page(page)
@@ -212,7 +212,7 @@ TITLES = (
 
 
 def hostile() -> MadeState:
-    """A site whose URLs and titles attack whoever shows them."""
+    """A site whose URLs and titles attack whatever displays them."""
     state = MadeState(2)
     state.page("/", links=HOSTILE, seed=START, was="listed")
     for place, path in enumerate(HOSTILE):

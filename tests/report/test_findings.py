@@ -1,4 +1,4 @@
-"""What is found in made states: one of each finding, what is new, what an unfinished run cannot tell, and flat memory."""
+"""The findings in synthetic states: one of each, new ones, those that need a complete run, and constant memory."""
 
 import random
 import tracemalloc
@@ -44,7 +44,7 @@ GOLDEN = {
 
 
 def told(state: MadeState) -> dict[str, list[str]]:
-    """By code: path, whether it is new, links."""
+    """For each code the items: path, `new`, number of links."""
     return {
         finding.code.value: sorted(
             f"{item.url.removeprefix(SITE)}{' new' if item.new else ''} {item.links}"
@@ -54,18 +54,18 @@ def told(state: MadeState) -> dict[str, list[str]]:
     }
 
 
-def test_a_site_with_one_of_each_finding() -> None:
+def test_site_with_one_of_each_finding() -> None:
     assert told(planted()) == GOLDEN
     assert list(GOLDEN) == [code.value for code in Code]
 
 
-def test_findings_are_told_the_worst_first() -> None:
+def test_findings_are_ordered_by_severity() -> None:
     order = list(Severity)
     places = [order.index(code.severity) for code in Code]
     assert places == sorted(places)
 
 
-def test_a_broken_link_is_told_with_the_pages_that_link_to_it() -> None:
+def test_broken_link_shows_linking_pages() -> None:
     finding = planted().report().finding(Code.BROKEN_LINK)
     assert finding
     legal, gone = finding.items
@@ -75,7 +75,7 @@ def test_a_broken_link_is_told_with_the_pages_that_link_to_it() -> None:
     assert "18 links on 15 pages" in finding.says
 
 
-def test_what_only_a_sitemap_names_is_told_with_the_sitemap() -> None:
+def test_broken_url_found_in_sitemap_shows_the_sitemap() -> None:
     state = MadeState()
     state.page("/", seed=START)
     state.page("/lost", "failed:not-found", status=404, seed=OLD_SITEMAP)
@@ -83,7 +83,7 @@ def test_what_only_a_sitemap_names_is_told_with_the_sitemap() -> None:
     assert list(item.sources) == [OLD_SITEMAP.name]
 
 
-def test_what_only_a_redirect_leads_to_is_told_with_the_redirect() -> None:
+def test_broken_redirect_target_shows_the_redirect() -> None:
     state = MadeState()
     state.page("/", links=["/old"], seed=START)
     state.page("/old", "moved", redirect="/lost")
@@ -93,7 +93,7 @@ def test_what_only_a_redirect_leads_to_is_told_with_the_redirect() -> None:
     assert [(item.url, list(item.sources)) for item in broken.items] == [(f"{SITE}/lost", [f"{SITE}/old"])]
 
 
-def test_a_redirect_is_told_hop_by_hop_and_a_round_is_a_loop() -> None:
+def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
     state = MadeState()
     state.page("/", seed=START)
     for path, to in {"/1": "/2", "/2": "/3", "/3": "/4", "/a": "/b", "/b": "/a"}.items():
@@ -107,7 +107,7 @@ def test_a_redirect_is_told_hop_by_hop_and_a_round_is_a_loop() -> None:
     assert [item.url.removeprefix(SITE) for item in loops.items] == ["/a", "/b"]
 
 
-def test_a_start_url_is_no_orphan_and_neither_is_what_a_redirect_leads_to() -> None:
+def test_start_urls_and_redirect_targets_are_no_orphans() -> None:
     state = MadeState()
     state.page("/", links=["/old"], seed=START)
     state.page("/old", "moved", redirect="/new")
@@ -119,7 +119,7 @@ def test_a_start_url_is_no_orphan_and_neither_is_what_a_redirect_leads_to() -> N
 
 
 @pytest.mark.parametrize("status", ["crawling", "abandoned"])
-def test_an_unfinished_run_tells_nothing_that_needs_a_complete_one(status: str) -> None:
+def test_unfinished_run_omits_findings_that_need_a_complete_one(status: str) -> None:
     report = planted(status=status).report()
     codes = {finding.code for finding in report.findings}
     assert not codes & NEEDS_COMPLETE
@@ -127,7 +127,7 @@ def test_an_unfinished_run_tells_nothing_that_needs_a_complete_one(status: str) 
     assert (report.changes.removed.count, report.changes.dated.count) == (0, 0)
 
 
-def test_nothing_is_new_in_a_first_run() -> None:
+def test_first_run_has_no_new_findings() -> None:
     assert not [line for lines in told(planted(run=1)).values() for line in lines if "new" in line]
 
 
@@ -143,7 +143,7 @@ def test_nothing_is_new_in_a_first_run() -> None:
         ("moved", "listed", True),
     ],
 )
-def test_new_is_what_was_not_so_in_the_run_before(outcome: str, was: str | None, new: bool) -> None:
+def test_finding_is_new_if_previous_run_did_not_have_it(outcome: str, was: str | None, new: bool) -> None:
     state = MadeState(2)
     state.page("/", links=["/x"], seed=START, was="listed")
     state.page("/x", outcome, was=was)
@@ -166,14 +166,14 @@ def test_every_outcome_has_a_kind_and_every_failure_is_found() -> None:
 @pytest.mark.parametrize(
     "outcome", ["unlisted:offsite", "unlisted:excluded", "unlisted:type", "kept:timeout", "listed"]
 )
-def test_a_sitemap_may_name_what_is_listed_or_left_out_by_settings(outcome: str) -> None:
+def test_sitemap_is_not_stale_for_listed_or_excluded_urls(outcome: str) -> None:
     state = MadeState()
     state.page("/", links=["/x"], seed=START)
     state.page("/x", outcome, seed=OLD_SITEMAP)
     assert state.report().finding(Code.SITEMAP_STALE) is None
 
 
-def test_items_are_cut_to_the_most_linked_and_the_rest_is_counted() -> None:
+def test_items_are_limited_to_most_linked_and_rest_is_counted() -> None:
     state = MadeState()
     state.page("/", links=["/1", "/2", "/3"], seed=START)
     state.page("/a", links=["/2", "/3"])
@@ -186,7 +186,7 @@ def test_items_are_cut_to_the_most_linked_and_the_rest_is_counted() -> None:
     assert whole.more == 0
 
 
-def test_the_largest_groups_are_shown_with_their_pages() -> None:
+def test_largest_groups_are_shown_with_their_pages() -> None:
     state = MadeState()
     for title, pages in {"b": 2, "a": 2, "many": 20, "one": 1}.items():
         for number in range(pages):
@@ -199,7 +199,7 @@ def test_the_largest_groups_are_shown_with_their_pages() -> None:
     assert (first.detail, [url[-3:] for url in first.sources]) == ("a", ["a01"])
 
 
-def test_pages_of_two_hosts_are_no_duplicates() -> None:
+def test_pages_of_different_hosts_are_no_duplicates() -> None:
     state = MadeState()
     state.page("/a", title="t", content="c", seed=START)
     state.page("https://www.shop.example/a", title="t", content="c", seed=START)
@@ -207,7 +207,7 @@ def test_pages_of_two_hosts_are_no_duplicates() -> None:
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=40))
-def test_groups_are_those_that_counting_finds(words: list[str]) -> None:
+def test_groups_agree_with_counting(words: list[str]) -> None:
     groups = Groups()
     for word in words:
         groups.add("site", word)
@@ -235,7 +235,7 @@ def test_the_order_of_edges_changes_no_count(order: random.Random) -> None:
     assert findings.pages_in(Code.BROKEN_LINK) == 15
 
 
-def test_ids_that_nobody_has_are_no_reason_to_fail() -> None:
+def test_edges_with_unknown_ids_are_ignored() -> None:
     findings = Findings(1, complete=True)
     page = PageRow(1, Url(f"{SITE}/"), 1, "listed", seed=START)
     findings.add_page(page)
@@ -268,7 +268,7 @@ def many_edges() -> Iterator[EdgeRow]:
 
 
 @pytest.mark.slow
-def test_a_large_site_is_reported_in_little_memory() -> None:
+def test_report_of_large_site_uses_little_memory() -> None:
     state = MadeState(2)
     gathering = Gathering(state.known())
     for page in many_pages():

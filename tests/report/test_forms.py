@@ -1,4 +1,4 @@
-"""The forms of a report: what they say of a planted site, and that nothing from a hostile one acts in any of them."""
+"""The forms of a report: their content for a site with all findings, and that nothing of a hostile site takes effect in them."""
 
 import csv
 import hashlib
@@ -47,7 +47,7 @@ def report(request: pytest.FixtureRequest) -> Report:
 
 
 def checked(text: str) -> Any:
-    """A report in JSON, held to its schema and to the laws that a schema cannot say."""
+    """A report in JSON, checked against its schema and against rules that a schema cannot express."""
     said = json.loads(text)
     jsonschema.validate(said, SCHEMA, cls=jsonschema.Draft202012Validator)
     balance = said["balance"]
@@ -61,14 +61,14 @@ def checked(text: str) -> Any:
 # -- JSON, CSV, Markdown, text --------------------------------------------------------------------------------
 
 
-def test_json_is_as_the_schema_says(report: Report) -> None:
+def test_json_conforms_to_schema(report: Report) -> None:
     text = as_json.rendered(report)
     checked(text)
     assert text.isascii()
     assert "s3cr3t" not in text
 
 
-def test_the_schema_knows_every_code_and_names_every_key() -> None:
+def test_schema_has_every_code_and_key() -> None:
     finding = SCHEMA["properties"]["findings"]["items"]["properties"]
     assert finding["code"]["enum"] == [code.value for code in Code]
     assert set(SCHEMA["required"]) == set(json.loads(as_json.rendered(planted().report())))
@@ -85,25 +85,25 @@ def test_csv_always_has_a_header() -> None:
     assert as_csv.rendered(MadeState().report()) == "severity,code,url,status,detail,links,source\r\n"
 
 
-def test_no_cell_of_a_csv_is_a_formula(report: Report) -> None:
+def test_csv_cells_are_never_formulas(report: Report) -> None:
     cells = [cell for row in csv.reader(io.StringIO(as_csv.rendered(report))) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
 
 
 @given(st.text())
-def test_a_cell_reads_back_as_text(text: str) -> None:
+def test_csv_cell_round_trip(text: str) -> None:
     [[cell]] = csv.reader(io.StringIO(as_csv.line([text or "x"]), newline=""))
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown], ids=["text", "markdown"])
-def test_text_and_markdown_show_what_cannot_be_seen(form: ModuleType, report: Report) -> None:
+def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report: Report) -> None:
     text = form.rendered(report)
     assert not UNSEEN.search(text)
     assert "s3cr3t" not in text
 
 
-def test_text_says_what_a_person_asks_for() -> None:
+def test_text_answers_common_questions() -> None:
     text = as_text.rendered(planted().report())
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
     assert "15 listed · 4 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
@@ -113,7 +113,7 @@ def test_text_says_what_a_person_asks_for() -> None:
     assert "  /shop → /store → /lanterns/\n" in text
 
 
-def test_an_unfinished_run_is_said_to_be_one() -> None:
+def test_unfinished_run_is_marked_as_such() -> None:
     report = planted(status="crawling").report()
     assert "all of this is so far" in as_text.rendered(report)
     assert "all of this is so far" in as_markdown.rendered(report)
@@ -121,7 +121,7 @@ def test_an_unfinished_run_is_said_to_be_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["a`b", "``", "`", "|", "", "a|b`` `c", "<b>", "*x*"])
-def test_a_code_span_holds_whatever_is_in_it(text: str) -> None:
+def test_markdown_code_span_quotes_any_text(text: str) -> None:
     span = as_markdown.code(text)
     fence = re.match("`+", span)
     assert fence
@@ -130,7 +130,7 @@ def test_a_code_span_holds_whatever_is_in_it(text: str) -> None:
     assert "|" not in span
 
 
-def test_markdown_stays_small_enough_for_a_comment() -> None:
+def test_markdown_fits_into_a_comment() -> None:
     state = MadeState()
     for number in range(600):
         state.page("/" + "x" * 600 + f"{number}", "failed:dns", detail="y" * 900)
@@ -189,7 +189,7 @@ def test_html_has_the_elements_of_its_template_and_no_others(report: Report) -> 
     ]
 
 
-def test_html_reaches_for_nothing(report: Report) -> None:
+def test_html_loads_no_external_resource(report: Report) -> None:
     text = as_html.rendered(report)
     for link in Outline(text).links:
         assert link.startswith(("http://", "https://", "#")), link
@@ -208,7 +208,7 @@ def test_html_parses_to_the_same_tree_by_the_standard(report: Report) -> None:
     assert targets <= set(ids)
 
 
-def test_the_policy_of_the_file_lets_its_own_style_and_script_run_and_no_other() -> None:
+def test_content_security_policy_allows_own_style_and_script_only() -> None:
     text = as_html.rendered(planted().report())
     tree = LexborHTMLParser(text)
     [policy] = [node.attributes["content"] for node in tree.css("meta[http-equiv='Content-Security-Policy']")]
@@ -221,7 +221,7 @@ def test_the_policy_of_the_file_lets_its_own_style_and_script_run_and_no_other()
     assert "unsafe" not in policy
 
 
-def test_html_shows_what_cannot_be_seen_and_no_secret() -> None:
+def test_html_escapes_invisible_characters_and_masks_secrets() -> None:
     text = as_html.rendered(hostile().report())
     assert not UNSEEN.search(text)
     assert "s3cr3t" not in text
@@ -230,7 +230,7 @@ def test_html_shows_what_cannot_be_seen_and_no_secret() -> None:
         assert path not in text
 
 
-def test_html_is_marked_as_not_to_be_indexed_and_every_column_has_a_head() -> None:
+def test_html_is_noindex_and_all_columns_have_headers() -> None:
     tree = LexborHTMLParser(as_html.rendered(planted().report()))
     names = {node.attributes["name"]: node.attributes["content"] for node in tree.css("meta[name]")}
     assert (names["robots"], names["referrer"]) == ("noindex", "no-referrer")
@@ -245,7 +245,7 @@ def test_html_is_marked_as_not_to_be_indexed_and_every_column_has_a_head() -> No
 
 
 @pytest.mark.slow
-def test_html_of_a_site_of_long_urls_stays_small() -> None:
+def test_html_with_long_urls_stays_small() -> None:
     state = MadeState()
     longs = [f"/{'l' * 1_900}{number}" for number in range(120)]
     for number, path in enumerate(longs):
@@ -273,7 +273,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_colours_have_contrast(scheme: int) -> None:
+def test_colours_have_sufficient_contrast(scheme: int) -> None:
     block = re.findall(r":root \{(.*?)\}", as_html._file("style.css"), re.DOTALL)[scheme]
     colours = dict(re.findall(r"--([a-z]+): (#[0-9a-f]+);", block))
     for name in ("fg", "muted", "link", "bad", "warn"):
@@ -290,7 +290,7 @@ SHARES = st.lists(st.integers(1, 1_000_000), min_size=1, max_size=60).map(
 
 
 @given(SHARES)
-def test_a_treemap_fills_its_room_by_share(values: list[int]) -> None:
+def test_treemap_areas_are_proportional(values: list[int]) -> None:
     room = svg.Box(0, 0, 960, 320)
     boxes = svg.squarified(values, room)
     whole = sum(values)
@@ -303,7 +303,7 @@ def test_a_treemap_fills_its_room_by_share(values: list[int]) -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 10**9)), max_size=30), st.text(max_size=20))
-def test_charts_are_well_formed_whatever_they_show(values: list[int | None], label: str) -> None:
+def test_charts_are_well_formed_for_any_values(values: list[int | None], label: str) -> None:
     parts = [svg.Part(label, value or 0, "k-listed", label) for value in values]
     for chart in (
         svg.line(values, label),
@@ -347,7 +347,7 @@ def browsed(path: Path, *flags: str) -> subprocess.CompletedProcess[str]:
 class TestInABrowser:
     pytestmark = in_a_browser
 
-    def test_nothing_acts_and_nothing_is_refused(self, name: str, tmp_path: Path) -> None:
+    def test_no_script_of_the_site_runs_and_policy_refuses_nothing(self, name: str, tmp_path: Path) -> None:
         file = tmp_path / "report.html"
         file.write_text(as_html.rendered(STATES[name]().report()))
         done = browsed(file, "--dump-dom")
@@ -355,7 +355,7 @@ class TestInABrowser:
         assert f"<title>{SITE}: report of run" in done.stdout
 
     @pytest.mark.parametrize("width", [1100, 420])
-    def test_it_can_be_seen(self, name: str, width: int, tmp_path: Path) -> None:
+    def test_screenshot_is_not_blank(self, name: str, width: int, tmp_path: Path) -> None:
         file, picture = tmp_path / "report.html", tmp_path / "report.png"
         file.write_text(as_html.rendered(STATES[name]().report()))
         browsed(file, f"--screenshot={picture}", f"--window-size={width},2000")

@@ -12,7 +12,7 @@ from crawler.report.stats import BACKING_OFF, Stats
 
 
 class Clock:
-    """Time that passes when told."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -43,7 +43,7 @@ def stats(clock: Clock) -> Stats:
 
 
 async def crawl(stats: Stats, clock: Clock, *, seconds: int, done: int, found: int = 0) -> None:
-    """So many seconds of so many pages a second, each second a group."""
+    """Settle `rate` pages per second for some seconds, one group each second."""
     for _ in range(seconds):
         clock.now += 1
         stats.found(found)

@@ -33,7 +33,9 @@ def test_a_page_with_a_believed_header_needs_no_fingerprint() -> None:
         ("https://a.example/2026/11/22", BELIEVED, "auto"),
     ],
 )
-def test_what_dates_duplicates_and_traps_go_by_is_fingerprinted(url: str, facts: Facts, ladder: str) -> None:
+def test_pages_needed_for_dates_duplicates_and_traps_are_fingerprinted(
+    url: str, facts: Facts, ladder: str
+) -> None:
     assert not suffices(url, BODY, facts, None, LADDERS[ladder])
 
 

@@ -45,7 +45,7 @@ def head(markup: str) -> str:
     return f"<!doctype html><head><title>t</title>{markup}</head><body>text"
 
 
-def test_what_is_kept_of_a_page_for_reports() -> None:
+def test_facts_of_page_for_reports() -> None:
     markup = "<!doctype html><title> A \n title\x01 &amp; \N{GRINNING FACE} </title><p>text<svg><title>no</title></svg>"
     body = markup.encode()
     facts = judged(html=body).facts
@@ -78,9 +78,7 @@ def test_what_is_kept_of_a_page_for_reports() -> None:
         ),
     ],
 )
-def test_what_a_page_only_names_is_no_link_of_it(
-    markup: str, canonical: str | None, named: tuple[str, ...]
-) -> None:
+def test_canonical_is_not_counted_as_link(markup: str, canonical: str | None, named: tuple[str, ...]) -> None:
     verdict = judged(html=markup)
     assert verdict.facts
     assert verdict.facts.canonical == (canonical and SITE + canonical)

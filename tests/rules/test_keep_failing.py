@@ -45,7 +45,7 @@ def test_how_long_a_published_page_stays(outcome: Outcome, seconds: float) -> No
     assert patience(outcome, 0.0) == 0
 
 
-def test_a_kept_page_has_the_patience_of_its_failure() -> None:
+def test_kept_page_stays_as_long_as_its_failure_allows() -> None:
     assert all(
         patience(Kept(cause), WEEK) == patience(Failed(cause), WEEK)
         for cause in Cause
@@ -117,7 +117,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield made
 
 
-async def test_a_page_that_fails_for_now_keeps_its_place_and_date_for_a_week(nights: Nights) -> None:
+async def test_temporarily_failing_page_stays_listed_with_its_date_for_a_week(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 500
     for _ in range(7):

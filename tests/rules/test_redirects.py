@@ -30,7 +30,7 @@ def moved(to: str, status: int = 301) -> Response:
         (Broken(Cause.TIMEOUT), None),
     ],
 )
-def test_a_target_is_where_a_redirect_sends(reply: Reply, target: str | None) -> None:
+def test_redirect_target_is_location(reply: Reply, target: str | None) -> None:
     assert target_of(URL, reply) == target
     redirects = Redirects(URL)
     assert redirects.follow(reply) == target
@@ -47,12 +47,12 @@ def test_relative_targets_are_relative_to_the_last_url() -> None:
     assert redirects.follow(moved("d")) == "https://site.example/b/d"
 
 
-def test_the_rule_for_urls_is_the_callers() -> None:
+def test_targets_are_normalised_by_the_callers_rule() -> None:
     assert target_of(URL, moved("/b"), lambda text, base: Url(f"{base}#{text}")) == f"{URL}#/b"
 
 
 @given(st.lists(st.integers(0, 9), max_size=12))
-def test_no_url_is_given_twice_and_no_more_than_the_limit(names: list[int]) -> None:
+def test_redirects_stop_at_loop_and_limit(names: list[int]) -> None:
     redirects, asked = Redirects(Url("https://a.example/0")), [Url("https://a.example/0")]
     for name in names:
         to = redirects.follow(moved(f"/{name}"))

@@ -91,7 +91,7 @@ def test_a_start_url_that_redirects_to_https_moves_the_site_to_https() -> None:
         ("http://127.0.0.1/", {"allow_host": ("b.com:81",)}, "https://127.0.0.1 https://b.com:81"),
     ],
 )
-def test_the_twins_of_a_site(start: str, chosen: dict[str, Any], twins: str) -> None:
+def test_aliases_of_a_site(start: str, chosen: dict[str, Any], twins: str) -> None:
     assert " ".join(sorted(scope(start, **chosen).twins())) == twins
 
 
@@ -104,7 +104,7 @@ def test_links_to_an_alias_that_redirects_page_by_page_are_links_to_the_site() -
     assert found.unlisted(Url("http://www.example.com/a")) is Why.SCHEME
 
 
-def test_what_an_alias_shows_itself_is_not_listed() -> None:
+def test_pages_served_by_alias_itself_are_not_listed() -> None:
     found = scope().with_aliases({"https://www.example.com": ""})
     assert found.unlisted(Url("https://www.example.com/a")) is Why.OFFSITE
     wide = scope(scope="subdomains").with_aliases({"https://www.example.com": ""})

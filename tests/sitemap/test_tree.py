@@ -11,7 +11,7 @@ from crawler.sitemap.tree import LEVELS, Places, Unreadable, walk
 INDEX = "https://a.example/sitemap.xml"
 
 
-class Nobody:
+class NoFetcher:
     async def fetch(self, request: Request) -> Reply:
         raise AssertionError(request)
 
@@ -20,7 +20,7 @@ async def no_turn() -> None:
     pass
 
 
-PLACES = Places(Nobody(), no_turn)
+PLACES = Places(NoFetcher(), no_turn)
 
 
 def walked(place: str, names: dict[str, list[str]]) -> list[tuple[str, int]]:
@@ -35,14 +35,14 @@ def walked(place: str, names: dict[str, list[str]]) -> list[tuple[str, int]]:
     return found
 
 
-def test_an_index_stands_before_its_sitemaps_and_what_they_name_is_not_read() -> None:
+def test_index_precedes_its_sitemaps_and_nested_indexes_are_not_read() -> None:
     first, second = "https://a.example/1.xml", "https://a.example/2.xml"
     names = {INDEX: [first, second], first: ["https://a.example/deeper.xml"]}
     assert walked(INDEX, names) == [(INDEX, 0), (first, 1), (second, 1)]
     assert LEVELS == 2
 
 
-def test_what_an_index_on_the_web_names_elsewhere_is_not_read_and_the_rest_is() -> None:
+def test_offsite_sitemaps_of_web_index_are_skipped() -> None:
     names = {INDEX: ["https://b.example/1.xml", "/etc/passwd", "https://a.example/2.xml"]}
     (_, elsewhere, relative, last) = walked(INDEX, names)
     assert elsewhere == ("https://b.example/1.xml is on another host", -1)
@@ -50,7 +50,7 @@ def test_what_an_index_on_the_web_names_elsewhere_is_not_read_and_the_rest_is() 
     assert last == ("https://a.example/2.xml", 1)
 
 
-def test_the_sitemaps_of_an_index_on_disk_lie_beside_it(tmp_path: Path) -> None:
+def test_sitemaps_of_index_on_disk_are_read_from_its_folder(tmp_path: Path) -> None:
     index, beside = str(tmp_path / "sitemap.xml"), tmp_path / "1.xml"
     beside.touch()
     names = {index: ["https://a.example/maps/1.xml", "https://a.example/maps/2.xml"]}
@@ -60,5 +60,5 @@ def test_the_sitemaps_of_an_index_on_disk_lie_beside_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["sitemap.xml", "./a b/sitemap.xml.gz", INDEX])
-def test_the_entry_point_is_taken_as_it_was_given(place: str) -> None:
+def test_entry_point_is_used_as_given(place: str) -> None:
     assert walked(place, {}) == [(place, 0)]
