@@ -1,6 +1,8 @@
 """The rows of a state are complete and ordered by URL, whatever the chunk size."""
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
 from crawler.frontier.sqlite import streams
 from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.rows import bound, padded
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.ports import Rows
@@ -20,6 +23,18 @@ from crawler.settings.sections import Guard, Http, Output, Pace, Scope, Settings
 from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+def test_bound_rows_are_those_given_whatever_their_number(count: int) -> None:
+    rows = [(number, f"page {number}") for number in range(count)]
+    size, values = padded(rows)
+    with closing(sqlite3.connect(":memory:")) as db:
+        sql = (
+            f"SELECT column1 - ?1, column2 FROM (VALUES {bound(2, size, first=2)}) WHERE column1 IS NOT NULL"
+        )
+        found = db.execute(sql, (10, *values)).fetchall()
+    assert found == [(number - 10, text) for number, text in rows]
 
 
 async def crawled(site: Site, path: str, folder: Path, max_pages: int | None = None) -> str:

@@ -1,17 +1,21 @@
-"""The rows that SQL statements of the SQLite frontier take and return, as JSON arrays.
+"""The rows that SQL statements of the SQLite frontier take and return: as JSON arrays, or as bound values.
 
-A statement processes a whole group in one call, so the interpreter lock is released once, not for each row. Each row type
-is declared once, and the columns of statements are generated from it, so that no statement depends on positions. Facts and
-their stored form are defined in `model.serialise`.
+A statement processes a whole group in one call, so the interpreter lock is released once, not for each row. Bound values
+are for wide rows: SQLite prints and parses a JSON row again for each of its columns. Each row type is declared once, and
+the columns of statements are generated from it, so that no statement depends on positions. Facts and their stored form are
+defined in `model.serialise`.
 """
 
+import json
 from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any, Final, NamedTuple
 
 from crawler.model.outcome import Failed, code
 from crawler.model.serialise import FACTS, detail_of, plain_facts
 from crawler.model.settlement import Settlement
 
+MOST_ROWS: Final = 256  # in a statement with bound values, of which SQLite takes 32,766
 FACT_COLUMNS: Final = tuple(fact.name for fact in FACTS)
 
 
@@ -23,6 +27,19 @@ def named(columns: Sequence[str]) -> str:
 def of(table: str, columns: Iterable[str], **elsewhere: str) -> str:
     """The columns of a table, for a SELECT; `elsewhere` maps columns to expressions on other tables."""
     return ", ".join(elsewhere.get(column, f"{table}.{column}") for column in columns)
+
+
+def bound(width: int, count: int, first: int) -> str:
+    """`count` rows of bound values, for VALUES; their parameters are numbered from `first` on."""
+    row = f"({', '.join('?' * width)})"
+    return ", ".join([row] * count).replace("?", f"?{first}", 1)
+
+
+def padded(rows: Sequence[Sequence[Any]]) -> tuple[int, Iterable[Any]]:
+    """The number of rows to bind, a power of two so that few statements are prepared, and their values; NULL fills up."""
+    count = 1 << (len(rows) - 1).bit_length()
+    nothing = (None,) * len(rows[0])
+    return count, chain(chain.from_iterable(rows), *repeat(nothing, count - len(rows)))
 
 
 class FoundRow(NamedTuple):
@@ -72,7 +89,7 @@ class SettledRow(NamedTuple):
     id: int
     outcome: str
     detail: str | None
-    links: list[int] | None
+    links: str | None  # JSON array
     named: int  # how many of them, at the front, are only named: the canonical, the redirect target
     unchanged: bool
     patience: float  # seconds
@@ -87,7 +104,8 @@ def settled_row(settlement: Settlement, links: LinkIds, patience: float) -> list
         settlement.lease.id,
         code(verdict.outcome),
         detail_of(verdict.outcome) or None,
-        *links,
+        None if links.links is None else json.dumps(links.links, separators=(",", ":")),
+        links.named,
         verdict.unchanged,
         patience,
         verdict.facts is not None and not isinstance(verdict.outcome, Failed),

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -10,7 +11,15 @@ from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import Discovery
 from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.patterns import PatternTable
-from crawler.frontier.sqlite.rows import FACT_COLUMNS, LinkIds, SettledRow, named, settled_row
+from crawler.frontier.sqlite.rows import (
+    FACT_COLUMNS,
+    MOST_ROWS,
+    LinkIds,
+    SettledRow,
+    bound,
+    padded,
+    settled_row,
+)
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.settlement import Settlement
@@ -31,20 +40,22 @@ _KEPT = ",\n    ".join(
     if fact not in ANSWER
 )
 
+# ?1: the time, ?2: the run. ROWS: of `SettledRow` and its facts.
 SETTLE = f"""
+WITH r ({", ".join((*SettledRow._fields, *FACT_COLUMNS))}) AS MATERIALIZED (VALUES ROWS)
 UPDATE url SET
-    state = 3, token = NULL, due = NULL, settled = :now,
+    state = 3, token = NULL, due = NULL, settled = ?1,
     outcome = s.outcome, detail = s.detail,
     links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
     named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN url.named END,
-    learned = CASE WHEN s.stays THEN learned ELSE :run END,
+    learned = CASE WHEN s.stays THEN learned ELSE ?2 END,
     {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)},
     {_KEPT},
-    failing = CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(min(failing, :now), :now) ELSE failing END,
+    failing = CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(min(failing, ?1), ?1) ELSE failing END,
     published = CASE WHEN s.listable THEN published END
 FROM (
-    SELECT r.*, r.patience > 0 AND :now - coalesce(u.failing, :now) < r.patience AS stays
-    FROM (SELECT {named((*SettledRow._fields, *FACT_COLUMNS))} FROM json_each(:rows)) AS r JOIN url AS u ON u.id = r.id
+    SELECT r.*, r.patience > 0 AND ?1 - coalesce(u.failing, ?1) < r.patience AS stays
+    FROM r JOIN url AS u ON u.id = r.id
 ) AS s
 WHERE url.id = s.id
 """
@@ -87,14 +98,21 @@ class Settlements:
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
-            rows = json.dumps([settled_row(s, self._link_ids(s), self._patience(s)) for s in done])
-            self._db.do(SETTLE, {"rows": rows, "run": self._db.run, "now": self._db.now()})
+            self._store(done)
             self._discovery.settled([s.lease.visit for s in done])
             self._patterns.count([s.lease.id for s in done])
             self._hosts.ease(_good(done))
         if late:
             self._db.do(POSTPONE, {"rows": json.dumps(late)})
         return new
+
+    def _store(self, done: Sequence[Settlement]) -> None:
+        """Store outcomes, facts and links."""
+        for at in range(0, len(done), MOST_ROWS):
+            group = done[at : at + MOST_ROWS]
+            rows = [settled_row(s, self._link_ids(s), self._patience(s)) for s in group]
+            count, values = padded(rows)
+            self._db.do(_settle(count), (self._db.now(), self._db.run, *values))
 
     def links(self, lease: Lease) -> Sequence[Link]:
         """See `ports.Record.links`."""
@@ -117,6 +135,12 @@ class Settlements:
         first = self._discovery.link_ids([visit for visit in found if visit.url in named])
         rest = self._discovery.link_ids([visit for visit in found if visit.url not in named])
         return LinkIds([*first, *rest], len(first))
+
+
+@cache
+def _settle(count: int) -> str:
+    """`SETTLE` for that many rows."""
+    return SETTLE.replace("ROWS", bound(len(SettledRow._fields) + len(FACT_COLUMNS), count, first=3))
 
 
 def _good(done: Sequence[Settlement]) -> Mapping[str, int]:
