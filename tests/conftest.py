@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from crawler.fetch.politeness import Politeness
 
-# No deadlines: the machine may be busy with other things. Explicit numbers of examples apply to both profiles.
+# No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=30)
 

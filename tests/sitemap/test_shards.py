@@ -73,7 +73,7 @@ def test_numbers_of_removed_files_are_not_reused_at_once() -> None:
 URLS = st.sets(st.integers(0, 400), max_size=120)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(URLS, min_size=1, max_size=6))
 def test_no_url_is_lost_and_limits_hold_for_any_history(history: list[set[int]]) -> None:
     old: list[Shard] = []
@@ -89,7 +89,7 @@ def test_no_url_is_lost_and_limits_hold_for_any_history(history: list[set[int]])
         old = [leaf.shard for leaf in leaves]
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.sets(st.integers(0, 400), min_size=20, max_size=150), st.lists(st.integers(0, 400), max_size=30))
 @pytest.mark.slow
 def test_each_single_change_changes_few_files(start: set[int], changes: list[int]) -> None:
@@ -108,7 +108,7 @@ def test_each_single_change_changes_few_files(start: set[int], changes: list[int
             assert len(touched) == 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(URLS, min_size=2, max_size=6), st.lists(st.integers(4, 40), min_size=6, max_size=6))
 def test_the_range_of_a_file_number_never_shrinks(history: list[set[int]], limits: list[int]) -> None:
     """Whoever still reads the index of before finds in each file all that belongs there and is not gone."""

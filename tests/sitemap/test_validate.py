@@ -486,7 +486,7 @@ _LINES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(_LINES, max_size=12), st.integers(1, 400))
 def test_plain_entries_get_the_same_findings_as_with_the_parser(lines: list[str], piece: int) -> None:
     body = "\n".join([f'<?xml version="1.0"?>\n<urlset xmlns="{NAMESPACE}">', *lines, "</urlset>\n"]).encode()
