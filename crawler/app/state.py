@@ -14,7 +14,7 @@ from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.overview import read_overview
 from crawler.frontier.sqlite.ownership import Owner, owner_of
-from crawler.frontier.sqlite.state_file import remove_state, silence
+from crawler.frontier.sqlite.state_file import remove_state, seconds_since_heartbeat
 from crawler.model.run import Run
 from crawler.model.survey import Balance
 from crawler.parse import url as urls
@@ -73,8 +73,8 @@ def silent_for(settings: Settings, start: Url | None) -> float | None:
     if address := _address_of(settings, start):
         from crawler.frontier.postgres import overview as shared  # noqa: PLC0415 - the driver is an extra
 
-        return shared.silence(address)
-    return silence(state_path(settings, start), time.time())
+        return shared.seconds_since_heartbeat(address)
+    return seconds_since_heartbeat(state_path(settings, start), time.time())
 
 
 def overview(settings: Settings, start: Url | None) -> tuple[Run, Balance] | None:

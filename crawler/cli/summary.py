@@ -64,79 +64,81 @@ ADVICE: Final = {
 }
 
 
-def closing(console: Console, told: Closing) -> None:
+def closing(console: Console, closing: Closing) -> None:
     """Prints the summary; to a pipe without trailing blanks."""
     if console.is_terminal:
-        _print(console, told)
+        _print(console, closing)
         return
     with console.capture() as captured:
-        _print(console, told)
+        _print(console, closing)
     console.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
     console.file.flush()
 
 
-def _print(console: Console, told: Closing) -> None:
+def _print(console: Console, closing: Closing) -> None:
     width = min(console.width, WIDEST)
     console.print()
-    console.print(_headline(told))
+    console.print(_headline(closing))
     console.print()
-    console.print(_outcomes(told, width))
+    console.print(_outcomes(closing, width))
     if console.is_terminal:
         console.print(Rule(characters="-" if console.options.ascii_only else "─", style="dim"), width=width)
-    console.print(_total(told.balance), width=width)
+    console.print(_total(closing.balance), width=width)
     console.print()
-    console.print(_facts(told, width))
-    if told.robots_line:
+    console.print(_facts(closing, width))
+    if closing.robots_line:
         console.print(Text("\nAdd this line to robots.txt; it never has to change:\n"))
-        console.print(Text(f"  {printable(told.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
-    _print_hints(console, list(_hints(told)), width)
+        console.print(Text(f"  {printable(closing.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
+    _print_hints(console, list(_hints(closing)), width)
     console.print()
 
 
 # -- the headline -------------------------------------------------------------------------------------------
 
 
-def _headline(told: Closing) -> Text:
-    words, style = _ending(told)
+def _headline(closing: Closing) -> Text:
+    words, style = _ending(closing)
     line = Text(words, f"bold {style}")
-    if told.elapsed is not None and told.asked:
+    if closing.elapsed is not None and closing.asked:
         line.append(
-            f"  {counted(told.asked, 'page')} fetched in {duration(told.elapsed)}", "not bold default"
+            f"  {counted(closing.asked, 'page')} fetched in {duration(closing.elapsed)}", "not bold default"
         )
     return line
 
 
-def _ending(told: Closing) -> tuple[str, str]:
-    if told.refused:
+def _ending(closing: Closing) -> tuple[str, str]:
+    if closing.refused:
         return "Not published", "red"
-    if told.unfinished and told.folder is None:
+    if closing.unfinished and closing.folder is None:
         return "Not finished", "yellow"
-    if told.dry_run:
+    if closing.dry_run:
         return "Dry run, nothing written", "yellow"
-    if told.folder == STDOUT:
-        return ("Partly written to stdout", "yellow") if told.unfinished else ("Written to stdout", "green")
-    if told.files and told.unfinished:
+    if closing.folder == STDOUT:
+        return (
+            ("Partly written to stdout", "yellow") if closing.unfinished else ("Written to stdout", "green")
+        )
+    if closing.files and closing.unfinished:
         return "Partly published", "yellow"
-    if told.files and all(file.unchanged for file in told.files):
+    if closing.files and all(file.unchanged for file in closing.files):
         return "Nothing changed", "green"
-    return ("Published", "green") if told.files else ("Nothing published", "yellow")
+    return ("Published", "green") if closing.files else ("Nothing published", "yellow")
 
 
 # -- the balance --------------------------------------------------------------------------------------------
 
 
-def _outcomes(told: Closing, width: int) -> Table:
+def _outcomes(closing: Closing, width: int) -> Table:
     """Outcomes by kind, the most frequent reason first, and examples of each failure."""
     table = _rows(width)
     table.add_column(justify="right", no_wrap=True, style="bold")
-    free = width - LABEL - 6 - len(f"{told.balance.discovered:,}")  # 6: gaps and indent
+    free = width - LABEL - 6 - len(f"{closing.balance.discovered:,}")  # 6: gaps and indent
     for kind, label, style in KINDS:
-        for place, (code, count) in enumerate(_of_kind(told.balance, kind)):
+        for place, (code, count) in enumerate(_of_kind(closing.balance, kind)):
             table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
-            for url in told.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
+            for url in closing.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
                 table.add_row("", Text("  " + printable(masked(url), free), "dim"))
-    if told.balance.open:
-        table.add_row(Text("open", "magenta"), "not visited yet", f"{told.balance.open:,}")
+    if closing.balance.open:
+        table.add_row(Text("open", "magenta"), "not visited yet", f"{closing.balance.open:,}")
     return table
 
 
@@ -177,17 +179,17 @@ def _total(balance: Balance) -> Text:
 # -- dates and files ----------------------------------------------------------------------------------------
 
 
-def _facts(told: Closing, width: int) -> Table:
+def _facts(closing: Closing, width: int) -> Table:
     facts: dict[str, RenderableType | None] = {
-        "findings": _findings(told.findings),
-        "traps": _traps(told.traps),
-        "sitemaps": _sitemaps(told.sitemaps),
-        "orphans": _orphans(told.orphans),
-        "dates": _dates(told),
-        "files": _files(told.files, width - LABEL - GAP) if told.files else None,
-        "folder": Text(printable(told.folder)) if told.folder and told.folder != STDOUT else None,
-        "report": Text("\n".join(map(printable, told.reports))) if told.reports else None,
-        "state": Text(printable(told.state)) if told.state else None,
+        "findings": _findings(closing.findings),
+        "traps": _traps(closing.traps),
+        "sitemaps": _sitemaps(closing.sitemaps),
+        "orphans": _orphans(closing.orphans),
+        "dates": _dates(closing),
+        "files": _files(closing.files, width - LABEL - GAP) if closing.files else None,
+        "folder": Text(printable(closing.folder)) if closing.folder and closing.folder != STDOUT else None,
+        "report": Text("\n".join(map(printable, closing.reports))) if closing.reports else None,
+        "state": Text(printable(closing.state)) if closing.state else None,
     }
     table = _rows(width)
     for label, words in facts.items():
@@ -204,16 +206,16 @@ def _findings(lines: Sequence[FindingLine]) -> Text | None:
     return Text("\n".join(shown)) if shown else None
 
 
-def _dates(told: Closing) -> Text:
-    listed = told.balance.listed
+def _dates(closing: Closing) -> Text:
+    listed = closing.balance.listed
     if not listed:
         return Text("no pages are listed")
-    dated = sum(told.dated.values())
+    dated = sum(closing.dated.values())
     words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed} %)"
-    sources = [f"{count:,} from {Source.of(source).says}" for source, count in told.dated.items()]
-    lines = [words, *(sources if set(told.dated) - {"header"} else [])]
-    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in told.lies.items()]
-    lines += told.date_notes
+    sources = [f"{count:,} from {Source.of(source).says}" for source, count in closing.dated.items()]
+    lines = [words, *(sources if set(closing.dated) - {"header"} else [])]
+    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in closing.lies.items()]
+    lines += closing.date_notes
     return Text("\n".join(printable(line, 300) for line in lines))
 
 
@@ -286,47 +288,48 @@ class Hint(NamedTuple):
     command: str = ""
 
 
-def _hints(told: Closing) -> Iterator[Hint]:
-    if told.refused:
-        yield Hint(printable(told.refused, 1_000))
-    if told.stalled:
-        yield Hint(stalled_words(told))
-    for note in told.notes:
+def _hints(closing: Closing) -> Iterator[Hint]:
+    if closing.refused:
+        yield Hint(printable(closing.refused, 1_000))
+    if closing.stalled:
+        yield Hint(stalled_words(closing))
+    for note in closing.notes:
         yield Hint(printable(note, 500))
-    if told.unfinished:
-        words = f"The crawl is not complete: {printable(told.unfinished, 300)}."
-        yield Hint(f"{words} {UNPUBLISHED}" if told.unpublished else words)
-    if deeper := told.balance.outcomes.get("unlisted:depth"):
+    if closing.unfinished:
+        words = f"The crawl is not complete: {printable(closing.unfinished, 300)}."
+        yield Hint(f"{words} {UNPUBLISHED}" if closing.unpublished else words)
+    if deeper := closing.balance.outcomes.get("unlisted:depth"):
         yield Hint(
             f"--max-depth limited the crawl: {counted(deeper, 'URL')} are deeper and were not fetched."
         )
-    for pattern in told.unmatched[:UNMATCHED]:
+    for pattern in closing.unmatched[:UNMATCHED]:
         yield Hint(f"{printable(pattern, 200)} matched no URL in this crawl.")
-    if told.resume:
-        yield Hint(f"To continue: {printable(told.resume, 500)}")
-    if told.dry_run and told.folder is not None:
+    if closing.resume:
+        yield Hint(f"To continue: {printable(closing.resume, 500)}")
+    if closing.dry_run and closing.folder is not None:
         yield Hint("Run without --dry-run to publish.")
-    if told.balance.kept:
-        yield Hint(kept_words(told))
-    failed = sum(count for _, count in _of_kind(told.balance, "failed"))
-    if failed and told.state:
+    if closing.balance.kept:
+        yield Hint(kept_words(closing))
+    failed = sum(count for _, count in _of_kind(closing.balance, "failed"))
+    if failed and closing.state:
         yield Hint(
-            f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(told, told.state)
+            f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(closing, closing.state)
         )
-    if told.findings and told.findings_command:
+    if closing.findings and closing.findings_command:
         yield Hint(
-            "To see all findings, with the pages that link to them:", printable(told.findings_command, 1_000)
+            "To see all findings, with the pages that link to them:",
+            printable(closing.findings_command, 1_000),
         )
-    by_count = sorted(told.balance.outcomes.items(), key=lambda item: -item[1])
+    by_count = sorted(closing.balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
-    if told.balance.listed and not told.dated:
+    if closing.balance.listed and not closing.dated:
         yield Hint("No page has a reliable date; a correct Last-Modified header would be used.")
 
 
-def _explain(told: Closing, state: str) -> str:
+def _explain(closing: Closing, state: str) -> str:
     """The `explain` command for a failed URL, quoted for a shell; "URL" if none can be shown unchanged."""
-    failures = _of_kind(told.balance, "failed")
-    urls = (url for code, _ in failures for url in told.examples.get(code, ()))
+    failures = _of_kind(closing.balance, "failed")
+    urls = (url for code, _ in failures for url in closing.examples.get(code, ()))
     plain = next((url for url in urls if printable(masked(url)) == url), "URL")
     host = plain.partition("//")[2].partition("/")[0]
     own = host.replace(":", "_").strip("[]")

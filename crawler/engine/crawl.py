@@ -212,7 +212,7 @@ class Crawl:
 
     async def _keep_traps(self) -> None:
         """Stores and logs new traps, such as those recognised by the text of a URL."""
-        met = self.candidates.traps.news()
+        met = self.candidates.traps.unreported()
         await self.frontier.store_traps(met)
         _report(met)
 

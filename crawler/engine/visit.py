@@ -76,7 +76,7 @@ class Visits:
 
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
-        replayed = verdict.unchanged or keeping.patience(verdict.outcome, self.keep_failing) > 0
+        replayed = verdict.unchanged or keeping.keep_for(verdict.outcome, self.keep_failing) > 0
         links = await self.record.links(lease) if replayed else verdict.links
         await self.aliases.ask(link.url for link in links)
         if len(links) > MANY_LINKS:

@@ -32,27 +32,27 @@ class Code(Enum):
 
     BROKEN_LINK = (
         "broken-link", Severity.ERROR, "Broken links",
-        "Who follows a link to one of these gets an error page (404, 410 or another 4xx).",
+        "Visitors who follow a link to one of these URLs get an error page (404, 410 or another 4xx).",
     )  # fmt: skip
     SERVER_ERROR = (
         "server-error", Severity.ERROR, "Server errors",
-        "The server failed (5xx) on these URLs, also when they were asked for again.",
+        "The server responded with an error (5xx) to these URLs, and to the retries.",
     )  # fmt: skip
     UNREACHABLE = (
-        "unreachable", Severity.ERROR, "No usable answer",
-        "These URLs gave no answer, or none that could be read.",
+        "unreachable", Severity.ERROR, "No usable response",
+        "These URLs gave no response, or none that could be read.",
     )  # fmt: skip
     REDIRECT_LOOP = (
-        "redirect-loop", Severity.ERROR, "Redirects that lead nowhere",
-        "These redirects end in themselves, are too many in a row, or have no valid target.",
+        "redirect-loop", Severity.ERROR, "Redirects without an end",
+        "These redirects are a loop, too many in a row, or have no valid target.",
     )  # fmt: skip
     CANONICAL_BROKEN = (
         "canonical-broken", Severity.ERROR, "Canonical URL fails",
         "These pages ask to be indexed under a URL that fails, so they may not be indexed at all.",
     )  # fmt: skip
     SITEMAP_STALE = (
-        "sitemap-stale", Severity.ERROR, "In a sitemap of the site, and should not be",
-        "A sitemap of the site names these URLs, and they cannot be indexed.",
+        "sitemap-stale", Severity.ERROR, "Stale entries in sitemaps",
+        "A sitemap of the site contains these URLs, which cannot be indexed.",
     )  # fmt: skip
     CANONICAL_CHAIN = (
         "canonical-chain", Severity.WARNING, "Canonical URL is not indexable",
@@ -68,43 +68,43 @@ class Code(Enum):
     )  # fmt: skip
     REDIRECT_LINKED = (
         "redirect-linked", Severity.WARNING, "Links to redirects",
-        "Pages link to these redirects in place of where they lead.",
+        "Pages link to these redirects instead of their targets.",
     )  # fmt: skip
     ORPHAN = (
         "orphan", Severity.WARNING, "Orphans",
-        "These pages are listed, and no page links to them: only a sitemap or --input names them.",
+        "These listed pages are not linked by any page: only a sitemap or --input contains them.",
     )  # fmt: skip
     DUPLICATE_CONTENT = (
-        "duplicate-content", Severity.WARNING, "Same text",
-        "Each of these is a group of listed pages that say the same.",
+        "duplicate-content", Severity.WARNING, "Duplicate content",
+        "Each item is a group of listed pages with the same text.",
     )  # fmt: skip
     DUPLICATE_TITLE = (
-        "duplicate-title", Severity.WARNING, "Same title",
-        "Each of these is a group of listed pages with one title.",
+        "duplicate-title", Severity.WARNING, "Duplicate titles",
+        "Each item is a group of listed pages with the same title.",
     )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
-        "The site makes URLs without end here; the crawl skipped them.",
+        "The site generates endless URLs of these patterns; the crawl skipped them.",
     )  # fmt: skip
     LASTMOD_LIES = (
-        "lastmod-lies", Severity.WARNING, "Last-Modified is not believed",
-        "The Last-Modified headers of these hosts are wrong all over, so they date no page.",
+        "lastmod-lies", Severity.WARNING, "Unreliable Last-Modified",
+        "Most Last-Modified headers of these hosts are wrong, so none of them is used as a date.",
     )  # fmt: skip
     ROBOTS_LINE = (
         "robots-line", Severity.WARNING, "robots.txt does not name the sitemap",
-        "Search engines find the sitemap by this line of robots.txt.",
+        "Search engines find the sitemap by a line in robots.txt.",
     )  # fmt: skip
     ROBOTS_LINKED = (
-        "robots-linked", Severity.INFO, "Links to what robots.txt forbids",
-        "Pages link to these URLs, and robots.txt forbids to ask for them.",
+        "robots-linked", Severity.INFO, "Links to disallowed URLs",
+        "Pages link to these URLs, which robots.txt disallows.",
     )  # fmt: skip
     NOINDEX_LINKED = (
         "noindex-linked", Severity.INFO, "Links to noindex pages",
-        "Pages link to these, and they ask not to be indexed.",
+        "Pages link to these pages, which are marked noindex.",
     )  # fmt: skip
     NO_LASTMOD = (
         "no-lastmod", Severity.INFO, "Listed without a date",
-        "No date of these pages could be believed, so the sitemap states none.",
+        "No reliable date of these pages is known, so the sitemap contains none.",
     )  # fmt: skip
 
 

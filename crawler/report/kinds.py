@@ -51,7 +51,7 @@ WHY: Final = {
     Kind.BROKEN: "it is not found",
     Kind.SERVER_ERROR: "the server fails there",
     Kind.UNREACHABLE: "it gives no usable answer",
-    Kind.LOOP: "its redirects lead nowhere",
+    Kind.LOOP: "its redirects have no final target",
     Kind.MOVED: "it redirects",
     Kind.ROBOTS: "robots.txt forbids it",
     Kind.NOINDEX: "it says noindex",

@@ -48,8 +48,8 @@ def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
     """The doubts and notes about a run. `landings`: one for each start URL."""
     found = [*_hidden_site(landings, survey), *_elsewhere(survey)]
     bound = tuple(_excluded_by_rule(survey.outcomes))
-    lone = () if found or bound else tuple(_single_page(landings, survey))
-    return Doubts(" ".join(found), (*bound, *lone))
+    single = () if found or bound else tuple(_single_page(landings, survey))
+    return Doubts(" ".join(found), (*bound, *single))
 
 
 def _listed(survey: Survey) -> int:

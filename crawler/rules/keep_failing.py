@@ -20,7 +20,7 @@ PASSING: Final = frozenset({
 """Failures without a complete, readable response: they may be temporary."""
 
 
-def patience(outcome: Outcome, keep: float) -> float:
+def keep_for(outcome: Outcome, keep: float) -> float:
     """Seconds from its first failure that a published page with this outcome stays listed; 0: removed at once.
 
     `keep`: the seconds of --keep-failing.
@@ -41,5 +41,5 @@ def by_code(keep: float) -> Mapping[tuple[str, str], float]:
     for cause in Cause:
         failure = Unlisted(Why.ROBOTS_DOWN) if cause is Cause.ROBOTS_DOWN else Failed(cause)
         if cause in PASSING or cause is Cause.FORBIDDEN:
-            rows[code(failure), code(Kept(cause))] = patience(failure, keep)
+            rows[code(failure), code(Kept(cause))] = keep_for(failure, keep)
     return rows

@@ -37,7 +37,7 @@ class Traps:
         """`allowed`: kinds of traps that are crawled anyway."""
         self._allowed = frozenset(allowed)
         self._reported: set[str] = set()
-        self._news: list[Trap] = []
+        self._unreported: list[Trap] = []
 
     def allows(self, kind: str) -> bool:
         """Whether a kind of trap is crawled."""
@@ -63,11 +63,11 @@ class Traps:
         """Records a trap for the report."""
         if pattern not in self._reported and len(self._reported) < MAX_REPORTED:
             self._reported.add(pattern)
-            self._news.append(Trap(kind, pattern, example))
+            self._unreported.append(Trap(kind, pattern, example))
 
-    def news(self) -> list[Trap]:
+    def unreported(self) -> list[Trap]:
         """The traps recorded since the last call."""
-        news, self._news = self._news, []
+        news, self._unreported = self._unreported, []
         return news
 
     def session(self, name: str, example: str) -> None:

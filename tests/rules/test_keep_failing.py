@@ -15,7 +15,7 @@ from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.parse import url
 from crawler.parse.url import Url
-from crawler.rules.keep_failing import FORBIDDEN, by_code, patience
+from crawler.rules.keep_failing import FORBIDDEN, by_code, keep_for
 from tests.engine.test_crawl import settings
 
 pytestmark = pytest.mark.anyio
@@ -40,14 +40,14 @@ WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)
     ],
 )  # fmt: skip
 def test_how_long_a_published_page_stays(outcome: Outcome, seconds: float) -> None:
-    assert patience(outcome, WEEK) == seconds
-    assert patience(outcome, 3600.0) == min(seconds, 3600.0), "never longer than --keep-failing"
-    assert patience(outcome, 0.0) == 0
+    assert keep_for(outcome, WEEK) == seconds
+    assert keep_for(outcome, 3600.0) == min(seconds, 3600.0), "never longer than --keep-failing"
+    assert keep_for(outcome, 0.0) == 0
 
 
 def test_kept_page_stays_as_long_as_its_failure_allows() -> None:
     assert all(
-        patience(Kept(cause), WEEK) == patience(Failed(cause), WEEK)
+        keep_for(Kept(cause), WEEK) == keep_for(Failed(cause), WEEK)
         for cause in Cause
         if cause.value != "robots-down"
     )

@@ -127,8 +127,8 @@ def test_traps_are_reported_once_and_up_to_a_limit() -> None:
     traps = Traps()
     for number in range(3 * MAX_REPORTED):
         traps.report("path", f"p{number // 2}", SITE)
-    assert len(traps.news()) == MAX_REPORTED
-    assert traps.news() == []
+    assert len(traps.unreported()) == MAX_REPORTED
+    assert traps.unreported() == []
 
 
 def test_a_trap_names_the_flag_that_allows_it() -> None:

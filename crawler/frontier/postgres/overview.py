@@ -34,7 +34,7 @@ def read_overview(address: Address) -> tuple[Run, Balance] | None:
     return _look(address, look)
 
 
-def silence(address: Address) -> float | None:
+def seconds_since_heartbeat(address: Address) -> float | None:
     """For how many seconds no member has shown a sign of life; None when none ever did."""
     silent: float | None = _look(address, lambda db: db.one(SILENCE, {"life": LIFE})[0])
     return silent

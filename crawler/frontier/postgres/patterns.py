@@ -82,7 +82,7 @@ INSERT INTO trap (run, kind, pattern, example, closed) VALUES (:run, :kind, :pat
 """
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where a URL of a pattern goes."""
 
     trap: int
@@ -120,7 +120,7 @@ class PatternTable:
         self._db.do("UPDATE run SET round = round + 1 WHERE number = :run", {"run": self._db.run})
         self._round = None
 
-    def place(self, url: Url, pattern: Pattern) -> Place:
+    def place(self, url: Url, pattern: Pattern) -> Position:
         """Where a URL that was found goes; its pattern is made known."""
         known = self._places.get(pattern)
         if known is None:
@@ -134,7 +134,7 @@ class PatternTable:
                 "UPDATE trap SET reach = :reach WHERE id = :id AND reach < :reach",
                 {"reach": len(url), "id": known[0]},
             )
-        return Place(known[0], sample(url), known[1])
+        return Position(known[0], sample(url), known[1])
 
     def _row(self, pattern: Pattern) -> tuple[int, bool]:
         kind, text, family, named = pattern

@@ -103,7 +103,7 @@ class Settlements:
         return new
 
     def _settle(self, done: Sequence[Settlement]) -> None:
-        rows = [settled_row(s, self._link_ids(s), self._patience(s)) for s in done]
+        rows = [settled_row(s, self._link_ids(s), self._keep_for(s)) for s in done]
         self._db.do(SETTLE, given(SETTLED, rows) | {"run": self._db.run, "now": self._db.now()})
         self._discovery.settled([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])
@@ -118,8 +118,8 @@ class Settlements:
         rows = self._db.all(LINKS, {"id": lease.id, "since": self._db.since})
         return [Link(Url(url), nofollow) for url, nofollow in rows]
 
-    def _patience(self, settlement: Settlement) -> float:
-        return float(keeping.patience(settlement.verdict.outcome, self._keep_failing))
+    def _keep_for(self, settlement: Settlement) -> float:
+        return float(keeping.keep_for(settlement.verdict.outcome, self._keep_failing))
 
     def _valid(self, leases: Sequence[Lease]) -> set[int]:
         pairs = [(lease.id, lease.token) for lease in leases]
@@ -127,7 +127,7 @@ class Settlements:
 
     def _link_ids(self, settlement: Settlement) -> LinkIds:
         found, named = settlement.found, settlement.verdict.named
-        if settlement.verdict.unchanged or not found or self._patience(settlement):
+        if settlement.verdict.unchanged or not found or self._keep_for(settlement):
             return LinkIds()
         if not named:
             return LinkIds(self._discovery.link_ids(found))

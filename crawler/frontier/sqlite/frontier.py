@@ -27,7 +27,7 @@ from crawler.frontier.sqlite.rounds import Rounds
 from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
-from crawler.frontier.sqlite.state_file import Lock, failure, open_state, silence
+from crawler.frontier.sqlite.state_file import Lock, failure, open_state, seconds_since_heartbeat
 from crawler.model.facts import Entry
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
@@ -371,7 +371,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
         """Whether this session or another one is working on the state."""
         if self._lock or self._path == MEMORY:
             return True
-        silent = silence(self._path, time.time())
+        silent = seconds_since_heartbeat(self._path, time.time())
         return silent is not None and silent < SILENT
 
     async def close(self) -> None:

@@ -71,7 +71,7 @@ WHERE t.run = :run AND t.closed AND NOT coalesce(f.closed, 0) ORDER BY t.pattern
 """
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """The pattern of a URL, the position of the URL in it, and whether the pattern is closed."""
 
     trap: int
@@ -107,8 +107,8 @@ class PatternTable:
         self._db.do("UPDATE run SET round = round + 1 WHERE number = ?", (self._db.run,))
         self._round = None
 
-    def place(self, url: Url, pattern: Pattern) -> Place:
-        """Place a URL that was found; its pattern is added if it is new."""
+    def place(self, url: Url, pattern: Pattern) -> Position:
+        """Position a URL that was found; its pattern is added if it is new."""
         known = self._places.get(pattern)
         if known is None:
             if len(self._places) >= CACHED:
@@ -118,7 +118,7 @@ class PatternTable:
         if len(url) > self._reach.get(known[0], 0):
             self._reach[known[0]] = len(url)
             self._db.do("UPDATE trap SET reach = max(reach, ?) WHERE id = ?", (len(url), known[0]))
-        return Place(known[0], sample(url), known[1])
+        return Position(known[0], sample(url), known[1])
 
     def _row(self, pattern: Pattern) -> tuple[int, bool]:
         kind, text, family, named = pattern

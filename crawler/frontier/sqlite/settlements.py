@@ -110,7 +110,7 @@ class Settlements:
         """Store outcomes, facts and links."""
         for at in range(0, len(done), MOST_ROWS):
             group = done[at : at + MOST_ROWS]
-            rows = [settled_row(s, self._link_ids(s), self._patience(s)) for s in group]
+            rows = [settled_row(s, self._link_ids(s), self._keep_for(s)) for s in group]
             count, values = padded(rows)
             self._db.do(_settle(count), (self._db.now(), self._db.run, *values))
 
@@ -119,8 +119,8 @@ class Settlements:
         row = self._db.one(LINKS, {"id": lease.id, "since": self._db.since})
         return [Link(Url(url), bool(nofollow)) for url, nofollow in json.loads(row[0])]
 
-    def _patience(self, settlement: Settlement) -> float:
-        return keeping.patience(settlement.verdict.outcome, self._keep_failing)
+    def _keep_for(self, settlement: Settlement) -> float:
+        return keeping.keep_for(settlement.verdict.outcome, self._keep_failing)
 
     def _valid(self, leases: Sequence[Lease]) -> set[int]:
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
@@ -128,7 +128,7 @@ class Settlements:
 
     def _link_ids(self, settlement: Settlement) -> LinkIds:
         found, named = settlement.found, settlement.verdict.named
-        if settlement.verdict.unchanged or not found or self._patience(settlement):
+        if settlement.verdict.unchanged or not found or self._keep_for(settlement):
             return LinkIds()
         if not named:
             return LinkIds(self._discovery.link_ids(found))

@@ -74,7 +74,7 @@ def _check_lock(path: Path) -> None:
         )
 
 
-def silence(state: str, now: float) -> float | None:
+def seconds_since_heartbeat(state: str, now: float) -> float | None:
     """Seconds since the last heartbeat of a run on the state; None if there was none."""
     try:
         return now - _lock_of(located(state)).stat().st_mtime

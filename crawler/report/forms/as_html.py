@@ -125,7 +125,7 @@ _SECTIONS: Final = (
     ("canonical", "Canonical and noindex", ("canonical-broken", "canonical-chain", "noindex-canonical", "noindex-linked")),
     ("stale", "Old sitemaps", ("sitemap-stale",)),
     ("orphans", "Orphans", ("orphan",)),
-    ("duplicates", "Same text, same title", ("duplicate-content", "duplicate-title")),
+    ("duplicates", "Duplicate content and titles", ("duplicate-content", "duplicate-title")),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
     ("dates", "Dates", ("lastmod-lies", "no-lastmod")),
