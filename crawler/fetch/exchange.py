@@ -1,4 +1,4 @@
-"""One GET request, with limits on bytes and time. Does not follow redirects, store cookies or retry.
+"""One request, with limits on bytes and time. Does not follow redirects, store cookies or retry.
 
 Every network failure becomes a `Broken`; an exception is a bug. Requests and responses have httpx's types and are sent and
 received by the transport that `routes` chooses. The body is received raw and decoded here, so that decompression is bounded
@@ -107,7 +107,7 @@ class HttpFetcher:
     async def _exchange(self, request: Request, timeouts: "_Timeouts") -> Reply:
         limit = self._chosen.max_body if request.limit is None else request.limit
         http_request = self._builder.build(
-            request.url, conditions(request), OVERHEAD * limit + MARGIN, timeouts.on_progress
+            request.url, conditions(request), OVERHEAD * limit + MARGIN, timeouts.on_progress, request.post
         )
         response = await self._transport.handle_async_request(http_request)
         try:

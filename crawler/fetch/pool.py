@@ -71,14 +71,23 @@ class Pool:
         self._order: OrderedDict[Wire, Destination] = OrderedDict()  # idle connections, oldest first
 
     async def ask(
-        self, destination: Destination, head: bytes, max_bytes: int, on_progress: Callable[[int], None]
+        self,
+        destination: Destination,
+        head: bytes,
+        max_bytes: int,
+        on_progress: Callable[[int], None],
+        *,
+        fresh: bool = False,
     ) -> IncomingResponse:
-        """Send a request, and read the head of the response.
+        """Send a request, with the body after its head if it has one, and read the head of the response.
+
+        `fresh`: on a new connection. A request that must not be sent twice cannot use an idle one, which the server may
+        have closed (RFC 9110 9.2.2).
 
         `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what `IncomingResponse.begin` raises,
         `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses of httpx's exceptions.
         """
-        while (wire := self._reusable(destination)) is not None:
+        while not fresh and (wire := self._reusable(destination)) is not None:
             wire.on_progress = on_progress
             try:
                 answer = await self._exchange(wire, destination, head, max_bytes)

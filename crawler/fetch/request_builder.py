@@ -1,4 +1,4 @@
-"""Builds GET requests of httpx's type cheaply: the part that all requests to an origin share is built once.
+"""Builds requests of httpx's type cheaply: the part that all requests to an origin share is built once.
 
 Building an `httpx.URL` takes half as long as an exchange and only repeats what Ada has already parsed, so it is built
 only on demand. A transport sends the requests.
@@ -16,6 +16,7 @@ from crawler.parse import url as urls
 from crawler.parse.url import Url
 
 _NOTHING: Final = httpx.ByteStream(b"")
+JSON: Final = "application/json; charset=utf-8"
 
 
 class ExactUrl(httpx.URL):
@@ -58,16 +59,24 @@ class RequestBuilder:
         self._of_origin = lru_cache(1_000)(self._made)
 
     def build(
-        self, url: Url, conditions: Mapping[str, str], limit: int, progress: Callable[[int], None]
+        self,
+        url: Url,
+        conditions: Mapping[str, str],
+        limit: int,
+        progress: Callable[[int], None],
+        post: bytes | None = None,
     ) -> httpx.Request:
-        """A GET. `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`."""
+        """A GET, or a POST of the JSON `post`. `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`."""
         site, headers = self._of_origin(urls.origin(url))
         if cookie := self._identity.cookie(url):
             conditions = {"cookie": cookie, **conditions}
+        if post is not None:
+            conditions = {**conditions, "content-type": JSON, "content-length": str(len(post))}
         if conditions:
             headers = httpx.Headers([*headers.raw, *_raw(conditions)])
         extensions = {WIRE_LIMIT: limit, PROGRESS: progress}
-        request = httpx.Request("GET", site, headers=headers, stream=_NOTHING, extensions=extensions)
+        method, body = ("GET", _NOTHING) if post is None else ("POST", httpx.ByteStream(post))
+        request = httpx.Request(method, site, headers=headers, stream=body, extensions=extensions)
         request.url = ExactUrl(url)
         return request
 

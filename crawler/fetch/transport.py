@@ -21,7 +21,7 @@ MAX_WIRE: Final = 100_000_000  # most bytes of one response if the request has n
 
 
 class PoolTransport(httpx.AsyncBaseTransport):
-    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded, GET only. Raises httpx's exceptions.
+    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded, GET and POST only. Raises httpx's exceptions.
 
     `Response.extensions` has `http_version` and `reason_phrase`, as with httpx's own transport.
     """
@@ -31,16 +31,18 @@ class PoolTransport(httpx.AsyncBaseTransport):
         self._pool, self._destination = pool, lru_cache(1_000)(destination)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; the stream of the response is an `IncomingResponse`."""
-        if request.method != "GET":
-            raise httpx.UnsupportedProtocol("only GET is supported", request=request)
+        """Send one request; the stream of the response is an `IncomingResponse`. A POST gets a connection of its own."""
+        if request.method not in {"GET", "POST"}:
+            raise httpx.UnsupportedProtocol("only GET and POST are supported", request=request)
+        is_post = request.method == "POST"
         destination = self._destination(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
         said = request.extensions
         answer = await self._pool.ask(
             destination,
-            _head(request, destination),
+            _head(request, destination) + (await request.aread() if is_post else b""),
             said.get(WIRE_LIMIT, MAX_WIRE),
             said.get(PROGRESS, ignore_progress),
+            fresh=is_post,
         )
         return _response(answer, request)
 
@@ -58,7 +60,8 @@ def _head(request: httpx.Request, destination: Destination) -> bytes:
         if destination.proxy.authorization:
             lines.append(b"Proxy-Authorization: " + destination.proxy.authorization.encode("ascii"))
     lines += [b"%s: %s" % field for field in request.headers.raw]
-    head = b"GET %s HTTP/1.1\r\n%s\r\n\r\n" % (target, b"\r\n".join(lines))
+    method = request.method.encode("ascii")
+    head = b"%s %s HTTP/1.1\r\n%s\r\n\r\n" % (method, target, b"\r\n".join(lines))
     if head.count(b"\n") != len(lines) + 2:
         raise httpx.LocalProtocolError("line break in a request line or header field", request=request)
     return head

@@ -10,7 +10,7 @@ from crawler.parse.url import Url
 
 
 class Request(NamedTuple):
-    """One GET."""
+    """One GET, or one POST of JSON."""
 
     url: Url
     validators: Validators = Validators()
@@ -18,6 +18,7 @@ class Request(NamedTuple):
     cut: bool = False  # truncate a larger body to `limit` instead of failing
     seconds: float | None = None  # for the whole exchange; the fetcher's own limit if None
     wants_body: Callable[[int, Headers], bool] | None = None  # called when the headers are in
+    post: bytes | None = None  # JSON to send by POST
 
 
 class Fetcher(Protocol):

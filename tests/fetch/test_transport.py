@@ -43,7 +43,7 @@ async def test_httpx_client_works_over_pool_transport() -> None:
             assert (first.content, first.reason_phrase, first.http_version) == (b"a", "OK", "HTTP/1.1")
             assert (await asking.get(url + "?b|c")).content == b"b"
             with pytest.raises(httpx.UnsupportedProtocol):
-                await asking.post(url, content=b"data")
+                await asking.put(url, content=b"data")
     assert seen == [[b"GET / HTTP/1.1", b"GET /?b|c HTTP/1.1"]]
 
 
