@@ -57,8 +57,8 @@ async def crawl_site(settings: Settings) -> Exit:
 
 async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     """One run. Its end is told, whatever it is."""
-    told.check()
     try:
+        told.check()
         return await _run(settings, stopping, told)
     except Exception as error:
         if stopping.job is None:
@@ -83,7 +83,7 @@ async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
         try:
             code, found = await _job(job, settings)
         except Exception as error:
-            await told.end(job, exit_of(error), None)
+            await told.end(job, exit_of(error), error=error)
             raise
         await told.end(job, code, found)
     return code

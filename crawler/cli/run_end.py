@@ -1,16 +1,18 @@
-"""What other programs are told when a run ends, however it does: the metrics.
+"""What other programs are told when a run ends, however it does: the metrics, and a message.
 
 A run that another one keeps out (exit 9) tells nothing: the other one will. Nothing is loaded that is not asked for.
 """
 
 import logging
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawler.app.job import Job
 from crawler.app.starts import starts_of
 from crawler.app.state import open_frontier
-from crawler.cli.run_report import RunReport, report_of
+from crawler.cli.run_report import RunReport, full_report, report_of
+from crawler.cli.signals import received
 from crawler.errors import ConfigError, CrawlerError, Exit, OutputError, StateBusy
 from crawler.parse.url import Url
 from crawler.ports import Frontier
@@ -28,11 +30,20 @@ class RunEnd:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._exporter = _exporter(settings)
+        self._hook: Url | None = None  # where messages go
 
     def check(self) -> None:
         """Raises `ConfigError` for settings with which nothing could be told. Called before the first request."""
         if self._exporter:
-            self._exporter.check()
+            try:
+                self._exporter.check()
+            except ConfigError:
+                self._exporter = None
+                raise
+        if variable := self._settings.report.webhook_env:
+            from crawler.app.webhook import hook_of  # noqa: PLC0415 - loaded only when asked for
+
+            self._hook = hook_of(variable)
 
     def serving(self) -> AbstractAsyncContextManager[None]:
         """Serves the metrics while the block runs, if asked to. Raises `OutputError` if the port cannot be had."""
@@ -48,42 +59,93 @@ class RunEnd:
         if self._exporter:
             await self._exporter.begin(job)
 
-    async def end(self, job: Job, code: Exit, found: RunReport | None) -> None:
-        """The job ended with `code`; its state is still open. Raises `OutputError` if the metrics cannot be written."""
+    async def end(
+        self, job: Job, code: Exit, found: RunReport | None = None, error: Exception | None = None
+    ) -> None:
+        """The job ended with `code`; its state is still open. Raises `OutputError` if the metrics cannot be written.
+
+        `found`: None if the run failed with `error`.
+        """
         with suppress(CrawlerError):  # the first error counts
             await job.end(code)
-            found = found or await report_of(job)
-        if self._exporter is None:
-            return
-        findings = found.findings if found and found.is_gathered else None
-        unwritten = await self._exporter.end(job.starts[0], job.frontier, code, findings, job.traffic)
+            if self._exporter or self._hook:
+                found = found or await report_of(job)
+        found = found or RunReport(is_gathered=False)
+        unwritten = await self._export(job, code, found)
         if unwritten and code is Exit.OK:
-            await job.end(unwritten.exit)
-            raise unwritten
-        if unwritten:
+            code, error = unwritten.exit, unwritten
+            await job.end(code)
+        elif unwritten:
             _say_unwritten(unwritten)
+        await self._send(job, code, found, error)
+        if unwritten and error is unwritten:
+            raise unwritten
+
+    async def _export(self, job: Job, code: Exit, found: RunReport) -> OutputError | None:
+        if self._exporter is None:
+            return None
+        findings = found.findings if found.is_gathered else None
+        return await self._exporter.end(job.starts[0], job.frontier, code, findings, job.traffic)
+
+    async def _send(self, job: Job, code: Exit, found: RunReport, error: Exception | None) -> None:
+        """Sends the message, if the run is worth one."""
+        if self._hook is None:
+            return
+        from crawler.report.message import body, is_due  # noqa: PLC0415 - loaded only when asked for
+
+        run, report = None, found.report
+        with suppress(CrawlerError):
+            run = (await job.frontier.run_rows())[-1]
+        when = self._settings.report.webhook_when
+        if not is_due(when, code, found.findings, run.publication if run else None):
+            return
+        with suppress(CrawlerError):
+            report = report or (None if received.first else await full_report(job))
+        why = sentence(error) or (run and run.refused) or ""
+        await self._post(body(job.starts[0], code, why, report))
+
+    async def _post(self, said: Mapping[str, Any]) -> None:
+        from crawler.app.webhook import deliver  # noqa: PLC0415 - loaded only when asked for
+
+        variable, http = self._settings.report.webhook_env, self._settings.http
+        if self._hook and variable:
+            await deliver(variable, self._hook, said, http, lambda: received.first is not None)
 
     async def failed(self, error: Exception) -> None:
         """The run ended before its job was open: what the state says is told with the exit code."""
-        if isinstance(error, StateBusy) or self._exporter is None:
+        if isinstance(error, StateBusy):
             return
-        start, frontier = self._known()
-        try:
-            if unwritten := await self._exporter.end(start, frontier, exit_of(error)):
-                _say_unwritten(unwritten)
-        finally:
-            if frontier:
-                await frontier.close()
+        start, code = self._start(), exit_of(error)
+        if self._exporter:
+            frontier = self._state(start)
+            try:
+                if unwritten := await self._exporter.end(start, frontier, code):
+                    _say_unwritten(unwritten)
+            finally:
+                if frontier:
+                    await frontier.close()
+        if self._hook:
+            from crawler.report.message import body  # noqa: PLC0415 - loaded only when asked for
 
-    def _known(self) -> tuple[Url | None, Frontier | None]:
-        """The first start URL and the state, as far as wrong settings or a damaged state leave them."""
-        start = None
+            await self._post(body(start or "", code, sentence(error), None))
+
+    def _start(self) -> Url | None:
         with suppress(ConfigError):
-            start = starts_of(self._settings)[0]
-        try:
-            return start, open_frontier(self._settings, start, read_only=True)
-        except CrawlerError:
-            return start, None
+            return starts_of(self._settings)[0]
+        return None
+
+    def _state(self, start: Url | None) -> Frontier | None:
+        """The state, as far as wrong settings or damage leave it."""
+        with suppress(CrawlerError):
+            return open_frontier(self._settings, start, read_only=True)
+        return None
+
+
+def sentence(error: Exception | None) -> str:
+    """What to say of an error: the sentences of our own, and only the name of others."""
+    if error is None:
+        return ""
+    return str(error) if isinstance(error, CrawlerError) else type(error).__name__
 
 
 def _say_unwritten(error: OutputError) -> None:

@@ -28,7 +28,7 @@ async def report_of(job: Job, published: Published | None = None) -> RunReport:
     """The findings of the run that `job` has just ended, as far as they are needed."""
     settings = job.settings
     told = settings.report
-    is_told = bool(told.metrics_file or told.metrics_port)
+    is_told = bool(told.metrics_file or told.metrics_port or told.webhook_env)
     is_wanted = told.report or told.fail_on
     if not is_wanted and (received.first or (settings.log.quiet and not is_told)):
         return RunReport(is_gathered=False)  # after an interruption, the program should exit quickly
@@ -42,6 +42,12 @@ async def report_of(job: Job, published: Published | None = None) -> RunReport:
         return RunReport(await reports.tallied(job.frontier, known))
     report = await reports.gathered(job.frontier, known)
     return RunReport(report.findings, report)
+
+
+async def full_report(job: Job) -> Report:
+    """The whole report, whatever was asked for. Raises `FrontierError`."""
+    known = await reports.known_of(job.frontier, job.settings, settings_told=True)
+    return await reports.gathered(job.frontier, known)
 
 
 def finding_lines(findings: Sequence[Finding]) -> Sequence[FindingLine]:

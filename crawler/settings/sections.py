@@ -259,6 +259,14 @@ class Report:
     metrics_port: str | None = option(
         None, "serve metrics at http://HOST:PORT/metrics while crawling; the host is 127.0.0.1 if absent", ABSENT(LISTEN)
     )  # fmt: skip
+    webhook_env: str | None = option(
+        None, "environment variable with the URL that gets a message when a run ends badly, as JSON by POST", ABSENT(VARIABLE)
+    )  # fmt: skip
+    webhook_when: str = option(
+        "problem",
+        "when to send it: after a bad end or new errors (problem), also when the sitemap changed, or always",
+        CHOICE("problem", "change", "always"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

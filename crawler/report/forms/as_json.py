@@ -21,7 +21,13 @@ SCHEMA: Final = 1
 
 def rendered(report: Report) -> str:
     """The text of the file: ASCII, with credentials in URLs masked."""
-    return json.dumps(_masked(as_json(report)), indent=1) + "\n"
+    return json.dumps(masked_json(report), indent=1) + "\n"
+
+
+def masked_json(report: Report) -> dict[str, Any]:
+    """The report as plain values, with credentials in URLs masked."""
+    masked_values: dict[str, Any] = _masked(as_json(report))
+    return masked_values
 
 
 def as_json(report: Report) -> dict[str, Any]:
