@@ -26,7 +26,7 @@ from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRe
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import has_login
 from crawler.fetch.routes import Transport
-from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE
+from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, ROBOTS_LINE, SETTINGS
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd
 from crawler.model.settlement import Settlement
@@ -43,6 +43,7 @@ from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
 from crawler.settings.load import checked
 from crawler.settings.sections import Settings
+from crawler.settings.shown import changed
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import STDOUT, Published, publish
 from crawler.workers.pool import Coordinator, WorkerPool
@@ -175,6 +176,7 @@ class Job:
             if over:
                 await self.frontier.conclude(refused=True)
             raise
+        await self.frontier.remember(ROBOTS_LINE, published.robots_line)
         if not self.settings.guard.dry_run:
             await self.frontier.mark_published(
                 PublicationRow(
@@ -298,6 +300,7 @@ async def open_job(
         stack.push_async_callback(frontier.close)
         run = await frontier.begin(fingerprint(settings, starts), reading(settings))
         await frontier.remember(PUBLISH_BASE, base.base if base else "")
+        await frontier.remember(SETTINGS, changed(settings))
         await frontier.remember(OUTPUT, _absolute(settings.output.output))
         pacer = politeness.Pacing(frontier, turn)
         log_of_reading = ReadingLog(_reading_log(settings, starts[0]))

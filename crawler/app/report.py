@@ -14,10 +14,10 @@ from crawler.app.history import home_of, published_as
 from crawler.app.starts import product_token
 from crawler.engine.robots import origin_rules
 from crawler.errors import ConfigError, FrontierError, OutputError
-from crawler.model.note import UNRELIABLE
+from crawler.model.note import ROBOTS_LINE, SETTINGS, UNRELIABLE
 from crawler.model.rows import PageRow, RunRow
 from crawler.parse import url as urls
-from crawler.parse.credentials import MASK, masked
+from crawler.parse.publish_base import PublishBase
 from crawler.ports import Frontier, Hosts, Rows
 from crawler.report.catalogue import Code, Severity
 from crawler.report.findings import Findings
@@ -25,9 +25,10 @@ from crawler.report.gathering import ITEMS, Gathering
 from crawler.report.report import Finding, Known, Report
 from crawler.report.tally import Tally
 from crawler.settings.load import nearest
-from crawler.settings.sections import Settings, keys
+from crawler.settings.sections import Settings
 
 SUFFIXES: Final = (".html", ".json", ".md", ".csv")
+IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
 NEW: Final = "new:"
 RESOLVED: Final = 2_000  # ids at a time
 
@@ -50,58 +51,41 @@ def check(settings: Settings) -> None:
             )
 
 
-async def known_of(
-    frontier: Frontier,
-    settings: Settings,
-    *,
-    robots_line: str | None = None,
-    settings_told: bool = False,
-) -> Known:
-    """What a report needs besides the page rows. Raises `FrontierError` for a state without a run.
-
-    `settings_told`: whether `settings` are those of the run.
-    """
+async def known_of(frontier: Frontier, settings: Settings) -> Known:
+    """What a report needs besides the page rows. Raises `FrontierError` for a state without a run."""
     runs, start = list(await frontier.run_rows()), await frontier.first()
     if not runs or start is None:
         raise FrontierError("The state contains no URLs yet: crawl first.")
     balance = await frontier.balance()
     newest = runs[-1]._replace(outcomes=balance.outcomes)
     site = urls.origin(await home_of(frontier, start))
-    base = await published_as(frontier, settings)
+    base = await published_as(frontier, settings) or PublishBase(site, site)
+    line, of_the_run = await frontier.recall(ROBOTS_LINE), await frontier.recall(SETTINGS)
     return Known(
         site=site,
+        base=base.base,
         run=newest,
         balance=balance,
         runs=[*runs[:-1], newest],
+        hosts=await frontier.host_rows(),
         traps=await frontier.traps(),
         lies=await frontier.recall(UNRELIABLE),
-        robots_line=robots_line,
-        robots_names=await _names(frontier, settings, base.base if base else site, robots_line),
-        settings=_changed(settings) if settings_told else (),
+        robots_line=line or None,
+        robots_names=await _names(frontier, settings, base.base, line),
+        settings=of_the_run,
         program=f"sitemap-crawler {version('sitemap-crawler')}",
-        robots_ignored=settings_told and settings.pace.ignore_robots,
+        robots_ignored=any(name == IGNORE_ROBOTS for name, _ in of_the_run),
     )
 
 
-async def _names(hosts: Hosts, settings: Settings, base: str, robots_line: str | None) -> bool | None:
+async def _names(hosts: Hosts, settings: Settings, base: str, line: str) -> bool | None:
     """Whether the robots.txt of the published site contains that line; None if it was not read."""
     site = urls.origin(base)
-    file = await hosts.robots(site, stale=True) if robots_line else None
-    if file is None or not robots_line:
+    file = await hosts.robots(site, stale=True) if line else None
+    if file is None:
         return None
     rules = origin_rules(file, product_token(settings.http.user_agent), site)
-    return robots_line.partition(" ")[2] in rules.sitemaps if rules.rules else None
-
-
-def _changed(settings: Settings) -> Sequence[tuple[str, str]]:
-    """The settings that are not the default, without secrets."""
-    changed = []
-    for key in keys():
-        value = getattr(getattr(settings, key.section), key.field)
-        if value != key.default:
-            shown = MASK if key.option.secret else masked(key.option.kind.show(value))
-            changed.append((key.name, shown))
-    return changed
+    return line.partition(" ")[2] in rules.sitemaps if rules.rules else None
 
 
 async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:

@@ -102,7 +102,7 @@ async def _job(job: Job, settings: Settings) -> tuple[Exit, RunReport]:
     published, refused = await _publish(job, ending)
     code = _exit(ending, refused)
     await job.end(code)
-    found = await report_of(job, published)
+    found = await report_of(job)
     unwritten = _write(found.report, settings)
     written = [] if unwritten else settings.report.report
     await _summarise(job, began, published, refused, found.findings, written)

@@ -12,7 +12,6 @@ from crawler.cli.signals import received
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Finding, Report
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.publish import Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class RunReport:
     is_gathered: bool = True
 
 
-async def report_of(job: Job, published: Published | None = None) -> RunReport:
+async def report_of(job: Job) -> RunReport:
     """The findings of the run that `job` has just ended, as far as they are needed."""
     settings = job.settings
     told = settings.report
@@ -32,12 +31,7 @@ async def report_of(job: Job, published: Published | None = None) -> RunReport:
     is_wanted = told.report or told.fail_on
     if not is_wanted and (received.first or (settings.log.quiet and not is_told)):
         return RunReport(is_gathered=False)  # after an interruption, the program should exit quickly
-    known = await reports.known_of(
-        job.frontier,
-        settings,
-        robots_line=(published.robots_line or None) if published else None,
-        settings_told=True,
-    )
+    known = await reports.known_of(job.frontier, settings)
     if not settings.report.report:
         return RunReport(await reports.tallied(job.frontier, known))
     report = await reports.gathered(job.frontier, known)

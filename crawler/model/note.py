@@ -63,6 +63,12 @@ PUBLISH_BASE: Final = Note[str]("publish-base", "", read=str, write=str)
 OUTPUT: Final = Note[str]("output", "", read=str, write=str)
 """The absolute path of `--output`; empty for standard output."""
 
+SETTINGS: Final = Note[Sequence[tuple[str, str]]]("settings", (), read=_json(_list(_pair(_is(str)))))
+"""The settings of the run that are not the default: name and value, without secrets."""
+
+ROBOTS_LINE: Final = Note[str]("robots line", "", read=str, write=str)
+"""The line that robots.txt should have for the sitemap of the run; empty if nothing was published."""
+
 ANSWERED: Final = Note[int]("answered", -1, read=int, write=str)
 """Number of pages that had answered when the run was last interrupted."""
 

@@ -56,6 +56,16 @@ class Tallies(NamedTuple):
     title_pages: int = 0
 
 
+class HostRow(NamedTuple):
+    """An origin that was asked for pages in the newest run."""
+
+    origin: str
+    urls: int  # of the run, that were to be asked for
+    gap: float  # seconds between requests
+    robots: str | None = None  # robots.txt: rules, none, down; None: not read
+    detail: str = ""  # why it is down
+
+
 class PublicationRow(NamedTuple):
     """A publication of a run."""
 

@@ -1,9 +1,11 @@
 """The fifth role of the frontier: the whole state, row by row, for reports and lists."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
-from crawler.model.rows import EdgeRow, PageRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, HostRow, PageRow, RunRow, Tallies
+
+HOSTS: Final = 50  # most hosts in a report
 
 
 class Rows(Protocol):
@@ -30,6 +32,10 @@ class Rows(Protocol):
 
     async def tallies(self) -> Tallies:
         """Counts over the listed pages of the newest run, for findings that need no other row."""
+        ...
+
+    async def host_rows(self) -> Sequence[HostRow]:
+        """The origins that the newest run asked for pages, the busiest first, at most `HOSTS`."""
         ...
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:

@@ -6,7 +6,7 @@ Lists are cut to their first few items, with the number of those left out.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from crawler.model.rows import RunRow
+from crawler.model.rows import HostRow, RunRow
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.report.catalogue import GROUPED, Code
@@ -74,6 +74,8 @@ class Known:
     site: str  # origin
     run: RunRow
     balance: Balance
+    base: str = ""  # where the site is published, as in --publish-base; as `site` without
+    hosts: Sequence[HostRow] = ()  # the busiest first
     runs: Sequence[RunRow] = ()  # the newest last
     traps: Sequence[Trap] = ()
     lies: Mapping[str, str] = field(
@@ -84,6 +86,16 @@ class Known:
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version
     robots_ignored: bool = False
+
+    @property
+    def name(self) -> str:
+        """The published site."""
+        return self.base or self.site
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether a copy of the published site was crawled."""
+        return self.name != self.site
 
 
 @dataclass(frozen=True, slots=True)

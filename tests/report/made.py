@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.seed import Seed
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
@@ -119,7 +119,9 @@ class MadeState:
 
     def known(self) -> Known:
         runs = self.runs()
-        return Known(self.site, runs[-1], self.balance(), runs, program="sitemap-crawler 0.1.0", **self.more)
+        return Known(
+            self.site, runs[-1], self.balance(), runs=runs, program="sitemap-crawler 0.1.0", **self.more
+        )
 
     def report(self, most: int = ITEMS) -> Report:
         """Make the passes over all rows, in the order of the program."""
@@ -196,6 +198,10 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         "robots_line": f"Sitemap: {SITE}/sitemap.xml.gz",
         "robots_names": False,
         "settings": [("rate", "2")],
+        "hosts": [
+            HostRow(SITE, 40, 0.5, "rules"),
+            HostRow("https://cdn.example", 2, 0.0, "down", "HTTP 503"),
+        ],
     }
     return state
 
@@ -233,5 +239,6 @@ def hostile() -> MadeState:
         "traps": [Trap("query", "/<i>*?", TITLES[1])],
         "lies": {SITE: TITLES[1]},
         "settings": [("header", "***")],
+        "hosts": [HostRow("https://x\u202e.example", 2, 0.0, "down", TITLES[1])],
     }
     return state

@@ -7,9 +7,10 @@ from typing import Any, Final
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
+from crawler.ports.rows import HOSTS
 
 _COLUMNS: Final = """
 SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
@@ -42,6 +43,11 @@ SELECT count(*), coalesce(sum(pages), 0)::bigint FROM (
 ) AS repeated
 """
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
+_HOST_ROWS: Final = """
+SELECT h.origin, u.urls, h.gap, h.robots, coalesce(h.robots_detail, '') FROM host AS h
+JOIN (SELECT host, count(*) AS urls FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
+ORDER BY u.urls DESC, h.origin LIMIT :most
+"""
 _RUN_ROWS: Final = f"""
 SELECT r.number, r.started, r.status, (SELECT coalesce(sum(discovered), 0)::bigint FROM member WHERE run = r.number),
     coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
@@ -50,6 +56,11 @@ SELECT r.number, r.started, r.status, (SELECT coalesce(sum(discovered), 0)::bigi
 FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number)
 ORDER BY r.number
 """
+
+
+def host_rows(db: Database) -> Sequence[HostRow]:
+    """See `ports.Rows.host_rows`."""
+    return [HostRow._make(row) for row in db.all(_HOST_ROWS, {"run": db.run, "most": HOSTS})]
 
 
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:

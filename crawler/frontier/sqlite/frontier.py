@@ -34,7 +34,7 @@ from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settlement
@@ -358,6 +358,10 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""
         return await self._call(streams.tallies, self._db)
+
+    async def host_rows(self) -> Sequence[HostRow]:
+        """See `ports.Rows.host_rows`."""
+        return await self._call(streams.host_rows, self._db)
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """See `ports.Rows.rows_of`."""

@@ -18,7 +18,7 @@ WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND
 """
 
 END = """
-UPDATE run SET ended = :now, exit = :exit, refused = :refused, outcomes = :outcomes, succeeded = :succeeded,
+UPDATE run SET ended = coalesce(ended, :now), exit = :exit, refused = :refused, outcomes = :outcomes, succeeded = :succeeded,
     seconds = coalesce(seconds, 0) + :seconds, requests = coalesce(requests, 0) + :requests, bytes = coalesce(bytes, 0) + :bytes
 WHERE number = :run
 """

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import EdgeRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
+from crawler.ports.rows import HOSTS
 
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 PAGES: Final = 2_000  # rows of a chunk
@@ -46,6 +47,11 @@ SELECT count(*), CAST(total(pages) AS INTEGER) FROM (
     SELECT count(*) AS pages FROM url
     WHERE run = :run AND state = 3 AND outcome = 'listed' AND {text} <> '' GROUP BY host, {text} HAVING count(*) > 1
 )
+"""
+_HOST_ROWS: Final = """
+SELECT h.origin, u.urls, h.gap, h.robots, coalesce(h.robots_detail, '') FROM host AS h
+JOIN (SELECT host, count(*) AS urls FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
+ORDER BY u.urls DESC, h.origin LIMIT :most
 """
 _RUN_ROWS: Final = f"""
 SELECT r.number, r.started, r.status, r.discovered, coalesce(r.ended, iif(r.status = 'concluded', p.at, NULL)), r.exit,
@@ -87,6 +93,11 @@ def tallies(db: Readable) -> Tallies:
         for statement in (_UNDATED, *(_REPEATED.format(text=text) for text in ("content", "title")))
     ]
     return Tallies._make(number for row in counts for number in row)
+
+
+def host_rows(db: Readable) -> Sequence[HostRow]:
+    """See `ports.Rows.host_rows`."""
+    return [HostRow._make(row) for row in db.all(_HOST_ROWS, {"run": db.run, "most": HOSTS})]
 
 
 def rows_of(db: Readable, ids: Sequence[int]) -> Mapping[int, PageRow]:

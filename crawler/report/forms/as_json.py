@@ -37,6 +37,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "schema": SCHEMA,
         "program": known.program,
         "site": f"{known.site}/",
+        "published_as": f"{known.name}/",
         "run": _run(known.run),
         "balance": {
             "discovered": known.balance.discovered,
@@ -55,6 +56,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "traps": [_trap(trap) for trap in known.traps],
         "robots": _robots(report),
         "runs": [_run(run) | _publication(run) for run in known.runs],
+        "hosts": [host._asdict() for host in known.hosts],
         "settings": dict(known.settings),
     }
 

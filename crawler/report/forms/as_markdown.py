@@ -37,9 +37,10 @@ def rendered(report: Report) -> str:
 def _head(report: Report) -> str:
     run = report.known.run
     lines = [
-        f"# {code(report.known.site + '/')}",
+        f"# {code(printable(report.known.name) + '/')}",
         "",
-        f"Run {run.number}, {minute(run.started)}, {standing(report)}: {', '.join(balance(report))}.",
+        f"Run {run.number}, {minute(run.started)}, {standing(report)}: {', '.join(balance(report))}."
+        + (f" Crawled at {code(printable(report.known.site) + '/')}." if report.known.is_copy else ""),
         "",
     ]
     if not report.findings:

@@ -20,7 +20,9 @@ def rendered(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     known = report.known
-    yield f"{printable(known.site)}/  run {known.run.number}, {minute(known.run.started)}, {standing(report)}"
+    yield f"{printable(known.name)}/  run {known.run.number}, {minute(known.run.started)}, {standing(report)}"
+    if known.is_copy:
+        yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
     yield ""
     if not report.findings:
