@@ -10,7 +10,8 @@ to do) and the exit code of the command line::
     │   └── StateBusy      another run is using the state                                exit 9
     ├── StartUnreachable   no start URL answered with a page                             exit 4
     ├── StartForbidden     robots.txt disallows every start URL                          exit 5
-    └── PublishRefused     the guard refused to replace the published sitemap            exit 6
+    ├── PublishRefused     the guard refused to replace the published sitemap            exit 6
+    └── NotSubmitted       a search engine did not take the changed URLs, for now        exit 7
 """
 
 from enum import IntEnum
@@ -84,6 +85,12 @@ class PublishRefused(CrawlerError):  # noqa: N818
     """The guard refused to replace the published sitemap."""
 
     exit = Exit.GUARD
+
+
+class NotSubmitted(CrawlerError):  # noqa: N818
+    """A search engine did not take the changed URLs, for now."""
+
+    exit = Exit.PARTIAL
 
 
 class Interrupted(Exception):  # noqa: N818

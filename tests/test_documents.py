@@ -149,6 +149,7 @@ TOLD = (
     "docs/recipes.md",
     "docs/staging.md",
     "docs/report.md",
+    "docs/submission.md",
 )
 
 

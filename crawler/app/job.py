@@ -19,6 +19,7 @@ from crawler.app.resume import fingerprint, reading
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
 from crawler.app.state import far_of, is_file, open_frontier, state_path
+from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
 from crawler.engine.robots import Robots
@@ -90,6 +91,7 @@ class Job:
     checks_starts: bool = True
     ending: Ending | None = None
     doubts: Doubts = field(default_factory=Doubts)
+    submitted: Submitted | None = None
     _crawl: Crawl | None = None
     _stopped: str | None = None
     _refused: str | None = None
@@ -157,8 +159,7 @@ class Job:
         complete = self.ending is Ending.COMPLETE or self.run.complete
         over = complete and not self.settings.guard.dry_run
         try:
-            site = urls.origin(await home_of(self.frontier, self.starts[0]))
-            base = PublishBase(self.settings.output.publish_base or site, site)
+            base = await self._published_base()
             self.doubts = await doubts_of(self.frontier, self.starts)
             published = await publish(
                 in_published_order(self.frontier, base),
@@ -197,6 +198,22 @@ class Job:
             return time.time()
         last = await self.frontier.last_publication()
         return last.files_changed if last else None
+
+    async def submit(self) -> Submitted:
+        """Tells search engines which pages changed since the last submission, after a complete run was published.
+
+        Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
+        """
+        base = await self._published_base()
+        self.submitted = await submit(self.frontier, self.settings, base, told=self._is_submitting)
+        return self.submitted
+
+    def _is_submitting(self, submitted: Submitted) -> None:
+        self.submitted = submitted  # also of use if it fails half-way
+
+    async def _published_base(self) -> PublishBase:
+        site = urls.origin(await home_of(self.frontier, self.starts[0]))
+        return PublishBase(self.settings.output.publish_base or site, site)
 
     async def end(self, code: Exit) -> None:
         """Records in the state that this session ended, and how. A second call only changes the exit code."""

@@ -5,7 +5,7 @@ began, however it ended; what a failed run does not know (the last success, the 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -78,6 +78,7 @@ class Exporter:
         code: Exit,
         findings: Sequence[Finding] | None = None,
         traffic: Traffic | None = None,
+        submitted: Mapping[str, int] | None = None,
     ) -> OutputError | None:
         """A run ended, and its metrics are written; the error, if they cannot be.
 
@@ -95,6 +96,8 @@ class Exporter:
                 self._of_findings(metrics)
             if traffic:
                 measured.of_traffic(metrics, traffic)
+            for result, count in (submitted or {}).items():
+                metrics.set("submitted_urls", count, result)
             self._ended = metrics.rendered()
         return _written(self._settings.report.metrics_file, self._ended)
 

@@ -45,7 +45,18 @@ def cli() -> None:
 ))  # fmt: skip
 @click.argument("urls", nargs=-1, metavar="URL...")
 @settings_options(
-    "scope", "urls", "pace", "http", "verdicts", "dates", "output", "guard", "report", "state", "log"
+    "scope",
+    "urls",
+    "pace",
+    "http",
+    "verdicts",
+    "dates",
+    "output",
+    "guard",
+    "submit",
+    "report",
+    "state",
+    "log",
 )
 def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """Crawl a site, then publish its sitemap.
@@ -211,6 +222,48 @@ def export(url: str | None, **params: Any) -> int:
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
     return run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
+
+
+@cli.command(cls=SettingCommand, epilog=examples(
+    "submit https://example.com/ --indexnow-key 0f3c9a51d2e84b76 --dry-run",
+    "submit --indexnow-key 0f3c9a51d2e84b76 --all",
+    "submit --new-key",
+))  # fmt: skip
+@click.argument("url", required=False)
+@settings_options("http", "pace", "output", "submit", "state", "log", only=frozenset({
+    "user-agent", "timeout", "total-timeout", "retries", "proxy", "ca-file", "insecure", "allow-address", "max-wait",
+    "publish-base", "output", "file-mode", "indexnow-key", "indexnow-key-location", "indexnow-endpoint", "state",
+    "log-format", "quiet", "verbose",
+}))  # fmt: skip
+@click.option(
+    "--dry-run",
+    "dry",
+    is_flag=True,
+    cls=SettingOption,
+    section="submit",
+    help="show what is due, send nothing",
+)
+@click.option(
+    "--all", "everything", is_flag=True, cls=SettingOption, section="submit",
+    help="submit all listed pages, also those that did not change",
+)  # fmt: skip
+@click.option(
+    "--new-key", is_flag=True, cls=SettingOption, section="submit",
+    help="only make a new key and its file in the output folder",
+)  # fmt: skip
+def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params: Any) -> int:
+    """Tell search engines by IndexNow which pages changed since the last submission, from the saved state.
+
+    Added, changed and gone pages of the last publication, by their content: a new date alone is no change.
+    The first time, listed pages are only noted as known. Google takes no part in IndexNow.
+    """
+    from crawler.cli.interrupt import run  # noqa: PLC0415
+    from crawler.cli.submit import make_key, submit_changes  # noqa: PLC0415
+
+    settings = _settings(params, (url,) if url else ())
+    if new_key:
+        return run(lambda: make_key(settings))
+    return run(lambda: submit_changes(settings, dry=dry, everything=everything))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(

@@ -11,14 +11,17 @@ import anyio
 import anyio.lowlevel
 
 from crawler.app import report as reports
+from crawler.app import submission
 from crawler.app.compose import check_extras
 from crawler.app.job import Job, open_job
 from crawler.app.state import MEMORY, state_path
+from crawler.cli.afterwards import Afterwards, after_publication
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_end import RunEnd, exit_of
 from crawler.cli.run_report import RunReport, command, finding_lines, report_of
 from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, problem, stalled_words
 from crawler.cli.signals import received
+from crawler.cli.submission_words import facts
 from crawler.engine.crawl import Ending
 from crawler.errors import Exit, OutputError, PublishRefused, StartForbidden, StartUnreachable, first_of
 from crawler.model.note import DATE_NOTES, UNRELIABLE
@@ -69,6 +72,8 @@ async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exi
 async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     check_extras(settings)
     reports.check(settings)
+    if settings.submit.submit:
+        submission.check(settings)
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: use this only on your own site")
     if settings.http.insecure:
@@ -81,7 +86,7 @@ async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
         stopping.job = job
         await told.begin(job)
         try:
-            code, found = await _job(job, settings)
+            code, found = await _job(job, settings, stopping)
         except Exception as error:
             await told.end(job, exit_of(error), error=error)
             raise
@@ -89,7 +94,7 @@ async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     return code
 
 
-async def _job(job: Job, settings: Settings) -> tuple[Exit, RunReport]:
+async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exit, RunReport]:
     """Crawls, publishes, reports and prints the summary."""
     began = time.monotonic()
     try:
@@ -101,14 +106,24 @@ async def _job(job: Job, settings: Settings) -> tuple[Exit, RunReport]:
         raise
     published, refused = await _publish(job, ending)
     code = _exit(ending, refused)
+    after = Afterwards()
+    if ending is Ending.COMPLETE:
+        stopping.after = anyio.CancelScope()
+        after = await after_publication(job, published, stopping.after)
+        code = Exit(received.exit) if after.interrupted else code
     await job.end(code)
     found = await report_of(job)
     unwritten = _write(found.report, settings)
     written = [] if unwritten else settings.report.report
-    await _summarise(job, began, published, refused, found.findings, written)
+    await _summarise(job, began, published, refused, found.findings, written, after)
     if unwritten:
         raise unwritten
-    return _failing(found.findings, settings) if code is Exit.OK else code, found
+    code = _failing(found.findings, settings) if code is Exit.OK else code
+    if after.error and code is Exit.OK:
+        raise after.error
+    if after.error:
+        log.error(str(after.error), extra={"event": "not submitted", "fields": {"error": str(after.error)}})
+    return code, found
 
 
 def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:
@@ -143,6 +158,7 @@ class _Stopping:
     """What a signal stops: the job, once there is one."""
 
     job: Job | None = None
+    after: anyio.CancelScope | None = None  # what follows a publication, once that is done
 
     async def when_signalled(self, block: anyio.CancelScope) -> None:
         """On the first signal, finishes the requests in flight and a publication; before there is a job, cancels `block`.
@@ -151,7 +167,9 @@ class _Stopping:
         remains of an interrupted one.
         """
         await signalled()
-        if self.job:
+        if self.after:
+            self.after.cancel()
+        elif self.job:
             self.job.stop(received.word)
         else:
             block.cancel()
@@ -213,6 +231,7 @@ async def _summarise(
     refused: PublishRefused | None,
     findings: Sequence[Finding],
     written: Sequence[str],
+    after: Afterwards,
 ) -> None:
     settings = job.settings
     state = state_path(settings, job.starts[0])
@@ -235,6 +254,8 @@ async def _summarise(
         findings=finding_lines(findings),
         findings_command=command(settings, job.starts[0]),
         reports=written,
+        submission=after.words(settings),
+        submission_facts=facts(after.submitted) if after.submitted else {},
     )
     say(closing, settings.log)
 

@@ -21,6 +21,7 @@ HEADINGS: Final = {
     "dates": "Dates",
     "output": "Output",
     "guard": "Guard",
+    "submit": "Submission",
     "report": "Report",
     "state": "State",
     "log": "Log",

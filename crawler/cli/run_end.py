@@ -85,7 +85,8 @@ class RunEnd:
         if self._exporter is None:
             return None
         findings = found.findings if found.is_gathered else None
-        return await self._exporter.end(job.starts[0], job.frontier, code, findings, job.traffic)
+        submitted = job.submitted.results() if job.submitted else None
+        return await self._exporter.end(job.starts[0], job.frontier, code, findings, job.traffic, submitted)
 
     async def _send(self, job: Job, code: Exit, found: RunReport, error: Exception | None) -> None:
         """Sends the message, if the run is worth one."""

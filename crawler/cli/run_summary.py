@@ -57,6 +57,8 @@ class Closing:
     findings: Sequence[FindingLine] = ()  # the worst first
     findings_command: str = ""  # shows all of them
     reports: Sequence[str] = ()  # files that were written
+    submission: Sequence[str] = ()  # what search engines were told
+    submission_facts: Mapping[str, Any] = field(default_factory=dict)  # the same as numbers
     state: str | None = None  # path of the state; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
     unpublished: bool = False  # nothing was published because a limit ended the run
@@ -114,6 +116,7 @@ def as_json(closing: Closing) -> dict[str, Any]:
         "traps": [asdict(trap) | {"flag": trap.flag} for trap in closing.traps],
         "findings": [line._asdict() for line in closing.findings],
         "reports": list(closing.reports),
+        "submission": dict(closing.submission_facts) or None,
         "files": [file._asdict() for file in closing.files],
         "folder": closing.folder,
         "robots_line": closing.robots_line,

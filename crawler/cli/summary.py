@@ -189,6 +189,7 @@ def _facts(closing: Closing, width: int) -> Table:
         "files": _files(closing.files, width - LABEL - GAP) if closing.files else None,
         "folder": Text(printable(closing.folder)) if closing.folder and closing.folder != STDOUT else None,
         "report": Text("\n".join(map(printable, closing.reports))) if closing.reports else None,
+        "submitted": Text("\n".join(map(printable, closing.submission))) if closing.submission else None,
         "state": Text(printable(closing.state)) if closing.state else None,
     }
     table = _rows(width)

@@ -90,9 +90,10 @@ class Inflater:
         """The pieces, while the layer stays within its limit."""
         is_last = place == len(self._left) - 1
         for piece in pieces:
-            self._left[place] -= len(piece)
+            left, self._left[place] = self._left[place], self._left[place] - len(piece)
             if self._left[place] < 0:
                 if is_last:
+                    yield piece[:left]  # for a caller that takes a truncated body
                     raise TooLarge(f"more than {self._limit:,} bytes")
                 raise DecompressionBomb(f"more than {self._limit:,} bytes after removing the outer coding")
             yield piece

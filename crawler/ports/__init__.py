@@ -1,12 +1,14 @@
 """The interfaces of a crawl, as Protocols: the module to read first.
 
 `engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a `Fetcher`,
-implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`, `Runs`, `Record`, `Rows`.
+implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`, `Runs`, `Record`,
+`Rows`, `Ledger`.
 """
 
 from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Turn
 from crawler.ports.frontier import Frontier, History
 from crawler.ports.hosts import Hosts
+from crawler.ports.ledger import Ledger
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.record import Record
 from crawler.ports.rows import Rows
@@ -19,6 +21,7 @@ __all__ = [
     "Frontier",
     "History",
     "Hosts",
+    "Ledger",
     "Pacer",
     "Permits",
     "Politeness",

@@ -43,6 +43,10 @@ CATALOGUE: Final = (
         "findings", "gauge",
         "Findings of the last run; absent where it cannot tell.", ("code", "severity"),
     ),
+    Metric(
+        "submitted_urls", "gauge",
+        "URLs of the last run by what became of their submission; absent where nothing was to be submitted.", ("result",),
+    ),
     Metric("lastmod_urls", "gauge", "Listed URLs by the source of their lastmod.", ("source",)),
     Metric(
         "requests_total", "counter",

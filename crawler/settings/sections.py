@@ -19,6 +19,7 @@ from crawler.settings.values import (
     DURATION,
     FILE_MODE,
     HOST,
+    KEY,
     LIST,
     LISTEN,
     MEDIA_TYPE,
@@ -30,6 +31,7 @@ from crawler.settings.values import (
     SWITCH,
     TEXT,
     TIMEOUT,
+    URL,
     VARIABLE,
     WEB_ADDRESS,
     Kind,
@@ -244,6 +246,28 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Submit:
+    """What search engines are told of changed pages, by IndexNow."""
+
+    submit: bool = option(
+        False,
+        "after publication, submit pages whose content changed to search engines by IndexNow (not to Google, which takes no part)",
+        SWITCH,
+    )
+    indexnow_key: str | None = option(
+        None,
+        "your IndexNow key, which the site must serve at /KEY.txt; it is public; submit --new-key makes one",
+        ABSENT(KEY),
+    )
+    indexnow_key_location: str | None = option(
+        None, "URL of the key file, if it is not at the root of the host", ABSENT(URL)
+    )
+    indexnow_endpoint: str = option(
+        "https://api.indexnow.org/indexnow", "URL of a search engine; it tells the others", URL
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What is told of a run, beside the closing summary."""
 
@@ -301,6 +325,7 @@ class Settings:
     dates: Dates = Dates()
     output: Output = Output()
     guard: Guard = Guard()
+    submit: Submit = Submit()
     report: Report = Report()
     state: State = State()
     log: Log = Log()

@@ -139,6 +139,21 @@ def host_and_port(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def _key(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9-]{8,128}", text, re.ASCII):
+        raise ValueError("needs 8 to 128 letters, digits and hyphens")
+    return text
+
+
+def _url(value: object) -> str:
+    text = _text(value)
+    url = None if "@" in text else Normaliser(strip=(), sessions=None).literal(text)
+    if not url:
+        raise ValueError("needs a URL such as https://www.example.com/key.txt")
+    return url
+
+
 def _host(value: object) -> str:
     text = _text(value)
     if re.search(r"[/\\?#@\s]", text):
@@ -299,6 +314,8 @@ PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
 HOST = Kind("HOST", _host)
 FILE_MODE = Kind("MODE", _file_mode)
+KEY = Kind("KEY", _key)
+URL = Kind("URL", _url)
 VARIABLE = Kind("VARIABLE", _variable)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_number)

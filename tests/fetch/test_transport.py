@@ -14,15 +14,19 @@ from hypothesis import strategies as st
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
+from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.pool import Pool
 from crawler.fetch.request_builder import ExactUrl, RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Proxies
 from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, PoolTransport
+from crawler.model.reply import Response
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
+from crawler.ports import Request
 from crawler.settings.sections import Http
 from tests.fetch.test_exchange import OK, says, talks, whole, wire
+from tests.hostile.server import Origin, Talk, http, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
@@ -45,6 +49,34 @@ async def test_httpx_client_works_over_pool_transport() -> None:
             with pytest.raises(httpx.UnsupportedProtocol):
                 await asking.put(url, content=b"data")
     assert seen == [[b"GET / HTTP/1.1", b"GET /?b|c HTTP/1.1"]]
+
+
+async def test_a_post_has_a_body_and_a_connection_of_its_own() -> None:
+    """On an idle connection that the server has closed meanwhile, it would be sent twice."""
+    site, heard = Origin("a", "127.0.0.1"), list[tuple[str, int]]()
+
+    def answer(talk: Talk) -> None:
+        heard.append((talk.asked.method, talk.raw.getpeername()[1]))
+        talk.say(http("yes"))
+
+    site.put("/", answer)
+    with serving(site):
+        url = Url(site.url())
+        async with HttpFetcher(Http(), AddressGuard([url]), Identity(Http(), ())) as fetcher:
+            for post in (None, None, b"{}"):
+                reply = await fetcher.fetch(Request(url, post=post))
+                assert isinstance(reply, Response)
+                assert reply.body == b"yes"
+    assert [method for method, _ in heard] == ["GET", "GET", "POST"]
+    assert heard[0][1] == heard[1][1] != heard[2][1]
+
+
+async def test_a_post_of_json_as_it_is_sent() -> None:
+    builder = RequestBuilder(Identity(Http(), ()))
+    request = builder.build(Url("http://a.example/x"), {}, 9, ignore_progress, b'{"a": 1}')
+    assert (request.method, await request.aread()) == ("POST", b'{"a": 1}')
+    assert request.headers["content-type"] == "application/json; charset=utf-8"
+    assert request.headers["content-length"] == "8"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from crawler.frontier.sqlite.patterns import sample
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
+from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
@@ -1021,3 +1022,81 @@ async def test_the_last_success_outlives_the_runs_that_failed_since(bench: Bench
     last = await bench.frontier.last_publication()
     assert last
     assert last.files_changed == 5.0
+
+
+# -- the ledger of submissions ------------------------------------------------------------------------------
+
+
+async def listed(bench: Bench, **content: str) -> None:
+    """A published run of the root and of these pages, with that content."""
+    await bench.ready(ROOT, *(f"{SITE}/{name}" for name in content))
+    for lease in await bench.leases():
+        said = content.get(lease.visit.url.rpartition("/")[2], "root")
+        at = Lastmod(datetime.fromtimestamp(1_700_000_000, UTC), Source.HEADER) if said == "dated" else None
+        await bench.settle(lease, Listed(at), facts=Facts(200, content=said, lastmod=at))
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+
+
+async def ledger_rows(
+    bench: Bench, *, unchanged: bool = False
+) -> list[tuple[str, str | None, str | None, str]]:
+    chunks = [chunk async for chunk in bench.frontier.ledger_rows(unchanged=unchanged)]
+    return [(row.url.removeprefix(SITE), row.told, row.now, row.outcome) for chunk in chunks for row in chunk]
+
+
+async def test_a_ledger_begins_with_the_listed_pages_or_empty(bench: Bench) -> None:
+    await listed(bench, a="1", b="dated")
+    assert await bench.frontier.ledger() is None
+    assert len(await ledger_rows(bench)) == 3
+    assert await bench.frontier.open_ledger(SITE, noted=True) == 3
+    assert await bench.frontier.ledger() == LedgerHead(SITE)
+    assert await ledger_rows(bench) == []
+    assert await ledger_rows(bench, unchanged=True) == [
+        ("/", "root@", "root@", "listed"),
+        ("/a", "1@", "1@", "listed"),
+        ("/b", "dated@1700000000", "dated@1700000000", "listed"),
+    ]
+    assert await bench.frontier.open_ledger("http://other.example", noted=False) == 0
+    assert await bench.frontier.ledger() == LedgerHead("http://other.example")
+    assert [row[1] for row in await ledger_rows(bench)] == [None, None, None]
+
+
+async def test_the_ledger_tells_what_is_new_moved_and_gone(bench: Bench) -> None:
+    await listed(bench, a="1", b="1", c="1", d="1", e="1")
+    await bench.frontier.open_ledger(SITE, noted=True)
+    await bench.ready(ROOT, *(f"{SITE}/{name}" for name in "abcdf"))
+    for lease in await bench.leases():
+        outcomes: dict[str, tuple[Outcome, Facts]] = {
+            "b": (Listed(), Facts(200, content="2")),
+            "c": (Unlisted(Why.NOINDEX), Facts(200, content="1")),
+            "d": (Failed(Cause.NOT_FOUND, "404"), Facts(404)),
+        }
+        name = lease.visit.url.rpartition("/")[2]
+        outcome, facts = outcomes.get(name, (Listed(), Facts(200, content="1" if name else "root")))
+        await bench.settle(lease, outcome, facts=facts)
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    expected: list[tuple[str, str | None, str | None, str]] = [
+        ("/b", "1@", "2@", "listed"),
+        ("/c", "1@", None, "unlisted:noindex"),
+        ("/d", "1@", None, "failed:not-found"),
+        ("/e", "1@", None, ""),
+        ("/f", None, "1@", "listed"),
+    ]
+    assert await ledger_rows(bench) == expected
+    rows = [LedgerRow(Url(SITE + url), *marks) for url, *marks in expected]  # type: ignore[arg-type]
+    await bench.frontier.enter(rows[:2], 2)
+    assert await ledger_rows(bench) == expected[2:]
+    await bench.frontier.enter(rows[2:])
+    assert await ledger_rows(bench) == []
+    assert await bench.frontier.ledger() == LedgerHead(SITE)
+
+
+async def test_the_ledger_survives_and_knows_whether_pages_are_read_the_same_way(bench: Bench) -> None:
+    await listed(bench, a="1")
+    await bench.frontier.open_ledger(SITE, noted=True)
+    await bench.frontier.begin("settings", "another way")
+    assert await bench.frontier.ledger() == LedgerHead(SITE, comparable=False)
+    await bench.frontier.enter([], 1)
+    assert await bench.frontier.ledger() == LedgerHead(SITE)

@@ -159,6 +159,8 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "file_mode": st.sampled_from(["0644", "640", "0o600"]),
     "auth_env": st.none() | st.just("CRAWLER_LOGIN"),
     "metrics_port": st.none() | st.integers(1, 65_535) | st.sampled_from(["[::1]:9464", "localhost:80"]),
+    "indexnow_key": st.none() | st.from_regex(r"[A-Za-z0-9-]{8,128}", fullmatch=True),
+    "indexnow_endpoint": st.just("https://engine.example/indexnow?a=b"),
     "allow_host": st.just("blog.example.com"),
     "scope": st.sampled_from(["host", "domain"]),
     "allow_trap": st.sampled_from(["path", ["query", "session"]]),

@@ -1,4 +1,4 @@
-"""The frontier on PostgreSQL, shared by all members of a crawl. The one class that plays its five roles.
+"""The frontier on PostgreSQL, shared by all members of a crawl. The one class that plays its six roles.
 
 Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for the
 database, and tried again while the database is away. What a verb does is in the module of its noun; longer than most, as
@@ -17,7 +17,7 @@ import psycopg
 
 from crawler.errors import FrontierError
 from crawler.frontier.pace import FAR
-from crawler.frontier.postgres import dates, duplicates, overview, pages, publications, streams
+from crawler.frontier.postgres import dates, duplicates, ledger, overview, pages, publications, streams
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, prepare
 from crawler.frontier.postgres.database import CHUNK, Database, statement
@@ -35,6 +35,7 @@ from crawler.frontier.postgres.settlements import Settlements
 from crawler.model.facts import Entry
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
+from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
@@ -48,7 +49,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Queue, Record, Round, Rows, Runs
+from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Rows, Runs
 from crawler.rules.traps import MAX_REPORTED
 
 P = ParamSpec("P")
@@ -60,7 +61,7 @@ KEEP_FAILING: Final = 604_800.0  # seconds
 AWAY: Final = 120.0  # seconds for which the database may be away
 
 
-class PostgresFrontier(Queue, Hosts, Runs, Record, Rows):
+class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     """A `Frontier` in a schema of a database.
 
     `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
@@ -366,6 +367,25 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows):
     async def run_rows(self) -> Sequence[RunRow]:
         """See `ports.Rows.run_rows`."""
         return await self._call(lambda: streams.run_rows(self._db, bool(self._members.alive())))
+
+    # -- Ledger: what search engines were told ----------------------------------------------------------------
+
+    async def ledger(self) -> LedgerHead | None:
+        """See `ports.Ledger.ledger`."""
+        return await self._call(ledger.ledger, self._db)
+
+    async def open_ledger(self, base: str, *, noted: bool) -> int:
+        """See `ports.Ledger.open_ledger`."""
+        return await self._call(ledger.open_ledger, self._db, base, noted)
+
+    async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
+        """See `ports.Ledger.ledger_rows`."""
+        async for rows in self._stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
+            yield [ledger.row(values) for values in rows]
+
+    async def enter(self, rows: Sequence[LedgerRow], sent: int = 0) -> None:
+        """See `ports.Ledger.enter`."""
+        await self._call(ledger.enter, self._db, rows, sent)
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""

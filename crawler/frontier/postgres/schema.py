@@ -9,7 +9,7 @@ from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -152,6 +152,7 @@ CREATE TABLE page (
 {_FACTS}    seen text,
     kept text,
     was text,
+    told text,                                  -- content@lastmod that search engines were told last; NULL: not told
     links bigint[]                              -- ids; negative: nofollow
 );
 CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
@@ -171,12 +172,20 @@ CREATE TABLE publication (
     folder text,
     files_changed double precision
 );
+CREATE TABLE submission (                       -- what an engine accepted; the first row only begins the ledger
+    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at double precision NOT NULL,
+    run integer NOT NULL,
+    base text NOT NULL,
+    reading text NOT NULL,
+    urls bigint NOT NULL
+);
 CREATE UNLOGGED TABLE near (id bigint PRIMARY KEY, depth integer NOT NULL); -- see `distances`
 CREATE INDEX near_level ON near (depth);
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
        p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
-       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.links
+       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
 

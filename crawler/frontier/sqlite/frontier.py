@@ -1,4 +1,4 @@
-"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. One class implements its five roles.
+"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. One class implements its six roles.
 
 Every method is one transaction on one connection, run in a worker thread so that the event loop never waits for the disk.
 The work of each method is in another module of this package; this one is long because it lists all of them.
@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from crawler.errors import FrontierError
 from crawler.frontier.pace import FAR
-from crawler.frontier.sqlite import dates, duplicates, overview, pages, publications, streams
+from crawler.frontier.sqlite import dates, duplicates, ledger, overview, pages, publications, streams
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import Discovery
 from crawler.frontier.sqlite.distances import Distances
@@ -31,6 +31,7 @@ from crawler.frontier.sqlite.state_file import Lock, failure, open_state, second
 from crawler.model.facts import Entry
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
+from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
@@ -43,7 +44,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Queue, Record, Round, Rows, Runs
+from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Rows, Runs
 from crawler.rules.traps import MAX_REPORTED
 
 P = ParamSpec("P")
@@ -56,7 +57,7 @@ SILENT: Final = 60.0  # seconds without a heartbeat after which a session is tak
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
-class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
+class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     """A `Frontier` in one file.
 
     `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
@@ -370,6 +371,27 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows):
     async def run_rows(self) -> Sequence[RunRow]:
         """See `ports.Rows.run_rows`."""
         return await self._call(streams.run_rows, self._db, self._is_at_work())
+
+    # -- Ledger: what search engines were told ----------------------------------------------------------------
+
+    async def ledger(self) -> LedgerHead | None:
+        """See `ports.Ledger.ledger`."""
+        return await self._call(ledger.ledger, self._db)
+
+    async def open_ledger(self, base: str, *, noted: bool) -> int:
+        """See `ports.Ledger.open_ledger`."""
+        return await self._call(ledger.open_ledger, self._db, base, noted)
+
+    async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
+        """See `ports.Ledger.ledger_rows`."""
+        after = ""
+        while chunk := await self._call(ledger.rows, self._db, after, unchanged):
+            yield chunk
+            after = chunk[-1].url
+
+    async def enter(self, rows: Sequence[LedgerRow], sent: int = 0) -> None:
+        """See `ports.Ledger.enter`."""
+        await self._call(ledger.enter, self._db, rows, sent)
 
     def _is_at_work(self) -> bool:
         """Whether this session or another one is working on the state."""

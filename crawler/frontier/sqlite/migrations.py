@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import PATTERNS, RUNS_VIEW, VIEWS
+from crawler.frontier.sqlite.schema import PATTERNS, RUNS_VIEW, SUBMISSIONS, VIEWS
 
 # By version: the migration to the next one. A test checks that the result equals `schema.TABLES`.
 MIGRATIONS: Final = {
@@ -90,4 +90,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE publication ADD COLUMN files_changed REAL;
         UPDATE publication SET files_changed = at;
     """,
+    14: "ALTER TABLE url ADD COLUMN told TEXT;" + SUBMISSIONS,
 }

@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 14
+VERSION = 15
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -68,6 +68,18 @@ SELECT r.number, datetime(r.started, 'unixepoch') AS started, datetime(r.ended, 
     datetime(p.at, 'unixepoch') AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed,
     p.base, p.folder
 FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number);
+"""
+
+# What search engines were told (`ledger`).
+SUBMISSIONS = """
+CREATE TABLE submission (                  -- what an engine accepted; the first row only begins the ledger
+    number INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    run INTEGER NOT NULL,
+    base TEXT NOT NULL,                    -- of the published URLs
+    reading TEXT NOT NULL,                 -- of its run
+    urls INTEGER NOT NULL
+);
 """
 
 # url.state
@@ -176,7 +188,8 @@ CREATE TABLE url (
     trap INTEGER,                          -- the pattern that it belongs to
     sample INTEGER,                        -- its position in the pattern: a hash of the URL
     found INTEGER NOT NULL DEFAULT 0,      -- the round in which it was discovered
-    round INTEGER                          -- the round that released it; NULL: released without a round
+    round INTEGER,                         -- the round that released it; NULL: released without a round
+    told TEXT                              -- content@lastmod that search engines were told last; NULL: not told
 );
 CREATE TABLE publication (
     number INTEGER PRIMARY KEY,
@@ -197,6 +210,7 @@ CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
 CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 """
+    + SUBMISSIONS
     + PATTERNS
     + VIEWS
     + RUNS_VIEW

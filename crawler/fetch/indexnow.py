@@ -1,0 +1,170 @@
+"""IndexNow: tells a search engine, which tells the others, that URLs of one host changed (indexnow.org/documentation).
+
+The engine believes whoever can put a file with the key on the host, so that is checked first. Redirects are not followed,
+no credentials are sent, and what is answered is not trusted: a short printable piece of it is shown. What is due is
+decided by `rules.submission`.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from crawler.errors import ConfigError, NotSubmitted
+from crawler.model.protocol import REDIRECTS
+from crawler.model.reply import Broken, Headers, Reply
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.ports import Fetcher, Request
+from crawler.report.printable import printable
+from crawler.rules.retry_after import OVERLOADED, QUICK, retry_after
+
+ENDPOINT: Final = "https://api.indexnow.org/indexnow"
+BATCH: Final = 10_000  # URLs of one request
+LONGEST_KEY: Final = 128  # characters
+KEY_FILE: Final = 1_000  # bytes that are read of it
+SHOWN: Final = 200  # characters of an answer
+ANSWER: Final = 2_000  # bytes of an answer that are read
+WRONG: Final = {
+    400: "the request is not valid",
+    403: "the key was not found, or is not the one in the file",
+    422: "the URLs do not belong to the host, or the key does not fit the protocol",
+}
+"""Statuses by which an engine refuses for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The key of a site, and where its file is: by default at the root of each host."""
+
+    text: str
+    location: Url | None = None
+
+    def place(self, site: str) -> Url:
+        """The URL of the key file of an origin."""
+        if self.location and urls.origin(self.location) == site:
+            return self.location
+        return Url(f"{site}/{self.text}.txt")
+
+    def covers(self, url: Url) -> bool:
+        """Whether the key file counts for a URL: one that is not at the root counts for its folder only."""
+        return url.startswith(self.place(urls.origin(url)).rpartition("/")[0] + "/")
+
+
+async def check_key(fetcher: Fetcher, key: Key, site: str) -> None:
+    """Fetches the key file of an origin as an engine would. Raises `ConfigError` if it does not hold the key."""
+    place = key.place(site)
+    reply = await fetcher.fetch(Request(place, limit=KEY_FILE, cut=True))
+    wrong = _wrong_with(reply, key)
+    if wrong:
+        raise ConfigError(
+            f"The key file {place} {wrong}: search engines need it, as text, with the key and nothing else. "
+            "Nothing was submitted."
+        )
+
+
+def _wrong_with(reply: Reply, key: Key) -> str:
+    if isinstance(reply, Broken):
+        return f"cannot be read ({_shown(reply)})"
+    if reply.status in REDIRECTS:
+        return f"is a redirect ({reply.status}) to {printable(reply.headers.get('location') or 'nowhere')}"
+    if reply.status != 200:
+        return f"answers {reply.status}"
+    if reply.body.removeprefix(b"\xef\xbb\xbf").strip() != key.text.encode():
+        return f'holds "{_text(reply.body, 60)}" instead of the key'
+    return ""
+
+
+class Engine:
+    """The search engine at one endpoint."""
+
+    def __init__(
+        self,
+        endpoint: Url,
+        key: Key,
+        fetcher: Fetcher,
+        *,
+        retries: int,
+        max_wait: float,
+        now: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        waiting: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`fetcher` retries failures of the network. `max_wait`: longest Retry-After to wait for, in seconds.
+
+        `waiting` is called before each of those waits, with its seconds.
+        """
+        self._endpoint, self._key, self._fetcher = endpoint, key, fetcher
+        self._retries, self._max_wait = retries, max_wait
+        self._now, self._sleep, self._waiting = now, sleep, waiting
+
+    async def submit(self, batch: Sequence[str]) -> bool:
+        """Submits up to `BATCH` URLs of one origin. Returns whether the key is still to be checked (202).
+
+        Raises `ConfigError` if the engine refuses them, `NotSubmitted` if they may be accepted later.
+        """
+        for attempt in range(self._retries + 1):
+            reply = await self._post(batch)
+            wait = self._wait(reply)
+            if wait is None or attempt == self._retries:
+                return self._answered(reply)
+            self._waiting(wait)
+            await self._sleep(wait)
+        raise AssertionError  # the last attempt returns or raises
+
+    async def _post(self, batch: Sequence[str]) -> Reply:
+        site = urls.origin(batch[0])
+        facts = {
+            "host": urls.netloc(site),
+            "key": self._key.text,
+            "keyLocation": self._key.place(site),
+            "urlList": list(batch),
+        }
+        body = json.dumps(facts, ensure_ascii=False).encode()
+        return await self._fetcher.fetch(
+            Request(self._endpoint, limit=ANSWER, cut=True, wants_body=_wants_body, post=body)
+        )
+
+    def _wait(self, reply: Reply) -> float | None:
+        """Seconds after which to try again; shorter waits were made by the fetcher."""
+        if isinstance(reply, Broken) or reply.status not in OVERLOADED:
+            return None
+        wait = retry_after(reply.headers, datetime.fromtimestamp(self._now(), UTC))
+        return wait if wait is not None and QUICK < wait <= self._max_wait else None
+
+    def _answered(self, reply: Reply) -> bool:
+        name = urls.netloc(self._endpoint)
+        if isinstance(reply, Broken):
+            raise NotSubmitted(f"{name} could not be asked ({_shown(reply)}): {LATER}")
+        if 200 <= reply.status < 300:
+            return reply.status == 202
+        said = f' It says: "{_text(reply.body, SHOWN)}".' if reply.body else ""
+        if reply.status in {408, 429} or reply.status >= 500:
+            after = printable(reply.headers.get("retry-after") or "", 40)
+            asked = f", Retry-After {after}" if after else ""
+            raise NotSubmitted(f"{name} did not take the URLs ({reply.status}{asked}): {LATER}{said}")
+        if reply.status in REDIRECTS:
+            to = printable(reply.headers.get("location") or "nowhere")
+            raise ConfigError(
+                f"{name} answered with a redirect ({reply.status}) to {to}, which is not followed: --indexnow-endpoint "
+                "names another engine."
+            )
+        why = WRONG.get(reply.status, "it does not take submissions there")
+        raise ConfigError(f"{name} refused the URLs ({reply.status}): {why}.{said}")
+
+
+LATER: Final = "what is left is due the next time."
+
+
+def _wants_body(status: int, headers: Headers) -> bool:
+    """Only a refusal is read, and only as plain text."""
+    return status >= 400 and not headers.get("content-encoding")
+
+
+def _text(body: bytes, most: int) -> str:
+    return printable(" ".join(body.decode("utf-8", "replace").split()), most)
+
+
+def _shown(reply: Broken) -> str:
+    return printable(": ".join(filter(None, (reply.cause.says, reply.detail))))

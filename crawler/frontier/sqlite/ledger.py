@@ -1,0 +1,62 @@
+"""The ledger of submissions in the SQLite frontier: a mark for each URL that engines were told, and the submissions."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.frontier.sqlite.database import CHUNK, Database
+from crawler.model.ledger import LedgerHead, LedgerRow
+from crawler.parse.url import Url
+
+_LISTED: Final = "run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')"
+_MARK: Final = "coalesce(content, '') || '@' || coalesce(lastmod, '')"
+
+HEAD = """
+SELECT s.base, s.reading = r.reading FROM submission AS s LEFT JOIN run AS r ON r.number = :run
+ORDER BY s.number DESC LIMIT 1
+"""
+
+RECORD = """
+INSERT INTO submission (at, run, base, reading, urls)
+SELECT :now, number, coalesce(:base, (SELECT base FROM submission ORDER BY number DESC LIMIT 1)), reading, :urls
+FROM run WHERE number = :run
+"""
+
+OPEN = f"UPDATE url SET told = CASE WHEN :noted AND {_LISTED} THEN {_MARK} END WHERE told IS NOT NULL OR {_LISTED}"
+
+ROWS = f"""
+SELECT url, told, now, CASE WHEN found THEN outcome ELSE '' END FROM (
+    SELECT url, told, outcome, run = :run AND state = 3 AS found, CASE WHEN {_LISTED} THEN {_MARK} END AS now
+    FROM url INDEXED BY sqlite_autoindex_url_1 WHERE url > :after AND (told IS NOT NULL OR run = :run)
+) WHERE told IS NOT now OR (:unchanged AND now IS NOT NULL) ORDER BY url LIMIT :limit
+"""
+
+ENTER = """
+UPDATE url SET told = r.value ->> 1 FROM json_each(:rows) AS r WHERE url.url = r.value ->> 0
+"""
+
+
+def ledger(db: Database) -> LedgerHead | None:
+    """See `ports.Ledger.ledger`."""
+    row = db.one_or_none(HEAD, {"run": db.run})
+    return LedgerHead(row[0], bool(row[1])) if row else None
+
+
+def open_ledger(db: Database, base: str, noted: bool) -> int:
+    """See `ports.Ledger.open_ledger`."""
+    db.do(OPEN, {"run": db.run, "noted": noted})
+    db.do(RECORD, {"run": db.run, "now": db.now(), "base": base, "urls": 0})
+    return db.count("SELECT count(*) FROM url WHERE told IS NOT NULL")
+
+
+def rows(db: Database, after: str, unchanged: bool) -> Sequence[LedgerRow]:
+    """The next chunk of `ports.Ledger.ledger_rows`, after the URL `after`."""
+    given = {"run": db.run, "after": after, "unchanged": unchanged, "limit": CHUNK}
+    return [LedgerRow(Url(url), told, now, outcome or "") for url, told, now, outcome in db.all(ROWS, given)]
+
+
+def enter(db: Database, entered: Sequence[LedgerRow], sent: int) -> None:
+    """See `ports.Ledger.enter`."""
+    db.do(ENTER, {"rows": json.dumps([[row.url, row.now] for row in entered])})
+    if sent:
+        db.do(RECORD, {"run": db.run, "now": db.now(), "base": None, "urls": sent})

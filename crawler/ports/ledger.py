@@ -1,0 +1,35 @@
+"""The sixth role of the frontier: what search engines were told (`submit`)."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from crawler.model.ledger import LedgerHead, LedgerRow
+
+
+class Ledger(Protocol):
+    """The mark of each URL that engines were last told, and the submissions."""
+
+    async def ledger(self) -> LedgerHead | None:
+        """The ledger; None before the first submission."""
+        ...
+
+    async def open_ledger(self, base: str, *, noted: bool) -> int:
+        """Begins a new ledger for URLs published below `base`. Returns how many URLs are in it.
+
+        `noted`: with the listed pages of the newest run as already told; otherwise empty.
+        """
+        ...
+
+    def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
+        """The URLs whose mark differs between ledger and newest run, sorted by URL, in chunks.
+
+        `unchanged`: the listed ones without a difference, too.
+        """
+        ...
+
+    async def enter(self, rows: Sequence[LedgerRow], sent: int = 0) -> None:
+        """Stores the marks of the newest run as told; a URL without one leaves the ledger.
+
+        `sent`: number of URLs that an engine accepted, for the list of submissions; 0: engines were told nothing.
+        """
+        ...

@@ -1,0 +1,731 @@
+"""IndexNow from end to end, over real sockets: what is due, the key file, each answer of an engine, death between posts."""
+
+import json
+import re
+import signal
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.cli.demo.site import Site
+from tests.cli.conftest import Run
+from tests.cli.test_cli import QUICK
+from tests.frontier.test_nothing_lost import process
+
+KEY = "0123abcd-0123abcd"
+# At the second of the chosen moments, the process is killed.
+DYING = """
+import os, signal, sys
+from crawler.__main__ import main
+from crawler.model import failpoints
+chosen, *words = sys.argv[1:]
+seen = []
+def hook(name):
+    seen.append(name)
+    if seen.count(chosen) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+failpoints.hook = hook
+main(words)
+"""
+FIRST, SECOND = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 5, 5, tzinfo=UTC)
+
+
+@dataclass
+class Engine:
+    """A search engine on loopback: what it was sent, and what it answers, the last answer again and again."""
+
+    answers: list[tuple[int, dict[str, str], bytes]] = field(default_factory=lambda: [(200, {}, b"")])
+    posts: list[dict[str, Any]] = field(default_factory=list)
+    types: set[str] = field(default_factory=set)
+    fields: list[dict[str, str]] = field(default_factory=list)
+    url: str = ""
+
+    @property
+    def sent(self) -> list[str]:
+        return [url for post in self.posts for url in post["urlList"]]
+
+    def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.answers = [(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)]
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with serving() as engine:
+        yield engine
+
+
+@contextmanager
+def serving() -> Iterator[Engine]:
+    engine = Engine()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            engine.posts.append(json.loads(body))
+            engine.types.add(self.headers["Content-Type"])
+            engine.fields.append(dict(self.headers.items()))
+            status, headers, said = engine.answers.pop(0) if len(engine.answers) > 1 else engine.answers[0]
+            self.send_response_only(status)
+            for name, value in ({"Content-Length": str(len(said))} | headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):  # a long answer is not read to its end
+                self.wfile.write(said)
+
+        def do_GET(self) -> None:
+            raise AssertionError("an engine is only sent POSTs")
+
+        def log_message(self, *_: object) -> None:
+            """Silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    engine.url = f"http://127.0.0.1:{server.server_address[1]}/indexnow"
+    try:
+        yield engine
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def site_with_key(**changed: str) -> Site:
+    site = Site()
+    site.page("/", links=["/a", "/b", "/c"], text="home")
+    for name in "abc":
+        site.page(f"/{name}", text=changed.get(name, f"about {name}"))
+    site.raw(f"/{KEY}.txt", body=KEY.encode() + b"\n", headers=[("Content-Type", "text/plain")])
+    return site
+
+
+@pytest.fixture
+def crawl(run: Run) -> Callable[..., str]:
+    def call(origin: str, *words: str) -> str:
+        code, _, err = run("crawl", origin + "/", *QUICK, *words)
+        assert code == 0, err
+        return err
+
+    return call
+
+
+def submitting(engine: Engine) -> tuple[str, ...]:
+    return "--indexnow-key", KEY, "--indexnow-endpoint", engine.url, "--retries", "0"
+
+
+def paths(origin: str, urls: Sequence[str]) -> list[str]:
+    return sorted(url.removeprefix(origin) for url in urls)
+
+
+def told(folder: Path) -> dict[str, str]:
+    [state] = (folder / ".sitemap-crawler").glob("*.db")
+    with closing(sqlite3.connect(state)) as db:
+        return dict(db.execute("SELECT url, told FROM url WHERE told IS NOT NULL").fetchall())
+
+
+# -- what is due --------------------------------------------------------------------------------------------
+
+
+def test_the_first_time_only_takes_note(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    site = site_with_key()
+    with site.serve() as origin:
+        crawl(origin)
+        code, out, err = run("submit", origin, *submitting(engine), "--dry-run")
+        assert (code, told(tmp_path)) == (0, {}), err
+        assert "4 listed URLs would be noted" in out
+        code, out, err = run("submit", origin, *submitting(engine))
+        assert code == 0, err
+        assert "First submission: 4 listed URLs are noted as known, and nothing is sent" in out
+        assert "Google takes no part" in out
+        assert len(told(tmp_path)) == 4
+        code, out, err = run("submit", origin, *submitting(engine))
+        assert (code, out) == (0, "Nothing changed since the last submission.\n"), err
+        assert not site.requests(f"/{KEY}.txt"), "nothing due: no request at all"
+    assert engine.posts == []
+
+
+def test_added_changed_and_gone_pages_are_sent_once(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    site = site_with_key()
+    site.page("/same", text="same", lastmod=FIRST)
+    site.page("/", links=["/a", "/b", "/c", "/same", "/away", "/hidden", "/unlinked"])
+    for gone in ("/away", "/hidden", "/unlinked"):
+        site.page(gone, text=f"there: {gone}")
+    with site.serve() as origin:
+        crawl(origin)
+        assert run("submit", origin, *submitting(engine))[0] == 0
+        site.page("/a", text="another text")
+        del site.answers["/b"]
+        site.redirect("/away", "/a")
+        site.page("/hidden", noindex=True)
+        site.page("/same", text="same", lastmod=SECOND)  # a date that moved alone is no change
+        site.page("/new", text="new")
+        site.page("/", links=["/a", "/b", "/c", "/same", "/away", "/hidden", "/new"])
+        crawl(origin, "--force")
+        expected = ["/", "/a", "/away", "/b", "/hidden", "/new", "/unlinked"]
+        code, out, err = run("submit", origin, *submitting(engine), "--dry-run")
+        assert code == 0, err
+        host = origin.removeprefix("http://")
+        assert out.splitlines() == [
+            f"7 URLs changed since the last submission (1 added, 2 changed, 4 gone): {host} 7",
+            "nothing was sent (--dry-run)",
+        ]
+        assert engine.posts == []
+        code, out, err = run("submit", origin, *submitting(engine))
+        assert code == 0, err
+        assert f"7 URLs submitted to {engine.url.split('/')[2]}" in out
+        [post] = engine.posts
+        assert paths(origin, post["urlList"]) == expected
+        assert post["urlList"] == sorted(post["urlList"])
+        assert (post["host"], post["key"], post["keyLocation"]) == (host, KEY, f"{origin}/{KEY}.txt")
+        assert engine.types == {"application/json; charset=utf-8"}
+        code, out, _ = run("submit", origin, *submitting(engine))
+        assert (code, out) == (0, "Nothing changed since the last submission.\n")
+        crawl(origin)
+        assert run("submit", origin, *submitting(engine))[0] == 0
+    assert len(engine.posts) == 1
+
+
+def test_all_sends_everything_also_the_first_time(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    with site_with_key().serve() as origin:
+        crawl(origin)
+        code, out, err = run("submit", origin, *submitting(engine), "--all", "--dry-run")
+        assert (code, told(tmp_path)) == (0, {}), err
+        assert "4 URLs changed since the last submission (4 added)" in out
+        assert run("submit", origin, *submitting(engine), "--all")[0] == 0
+        assert paths(origin, engine.sent) == ["/", "/a", "/b", "/c"]
+        code, out, _ = run("submit", origin, *submitting(engine), "--all")
+        assert "4 URLs to submit, all that are listed" in out
+        assert len(engine.sent) == 8
+        assert run("submit", origin, *submitting(engine))[1] == "Nothing changed since the last submission.\n"
+
+
+NAMES = [f"/page-{number}" for number in range(24)]
+
+
+def dated(site: Site, nonce: int = 0, at: datetime = FIRST, **versions: tuple[str, datetime]) -> None:
+    """Pages with a date that is believed: of most of them the bytes alone are known at first."""
+    for name in ("/", *NAMES):
+        text, moved = versions.get(name.strip("/"), ("text", at))
+        site.page(
+            name,
+            links=NAMES if name == "/" else (),
+            text=f"<p>{name} {text}</p>",
+            head=f"<!-- {nonce} -->",
+            lastmod=moved,
+            headers={"ETag": f'"{nonce} {text} {moved}"'},
+        )
+
+
+def bare_of(folder: Path, origin: str) -> list[str]:
+    """The pages in the ledger that are known by their bytes."""
+    return [url.removeprefix(origin) for url, mark in told(folder).items() if mark.startswith("=")]
+
+
+def test_other_bytes_are_a_change_only_with_a_later_date(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    site = site_with_key()
+    dated(site)
+    with site.serve() as origin:
+        crawl(origin)
+        run("submit", origin, *submitting(engine))
+        bare = bare_of(tmp_path, origin)
+        assert len(bare) > 8, "most pages are known by their bytes"
+        changed, touched, other = (name.strip("/") for name in bare[:3])
+        # New bytes on all pages, the same text on most, a new date on two.
+        dated(site, 1, FIRST, **{changed: ("news", SECOND), touched: ("text", SECOND)})
+        crawl(origin)
+        code, out, err = run("submit", origin, *submitting(engine))
+        assert code == 0, err
+        assert paths(origin, engine.sent) == sorted([f"/{changed}", f"/{touched}"])
+        assert "other pages came with other bytes but no later date" in out
+        # Now the text of each is known: neither a new date nor new bytes count any more.
+        assert bare_of(tmp_path, origin) == []
+        dated(site, 2, SECOND, **{other: ("news", FIRST), changed: ("news", SECOND)})
+        crawl(origin)
+        code, out, err = run("submit", origin, *submitting(engine))
+        assert code == 0, err
+        assert "other bytes" not in out
+    assert paths(origin, engine.sent[2:]) == [f"/{other}"]
+
+
+def test_a_deploy_that_touches_all_pages_is_no_change(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    """New bytes and a new date everywhere: the pages that are always fingerprinted convict the dates."""
+    site = site_with_key()
+    dated(site)
+    with site.serve() as origin:
+        crawl(origin)
+        run("submit", origin, *submitting(engine))
+        dated(site, 1, SECOND)
+        crawl(origin)
+        code, out, err = run("submit", origin, *submitting(engine))
+    assert code == 0, err
+    assert out.startswith("Nothing changed since the last submission.")
+    assert engine.posts == []
+
+
+def test_the_ledger_waits_for_a_published_run(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    site = site_with_key()
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--max-pages", "1")
+        assert code == 7
+        code, _, err = run("submit", origin, *submitting(engine))
+        assert (code, "run 1 is not complete and published" in err) == (7, True), err
+        crawl(origin)
+        run("submit", origin, *submitting(engine))
+        for name in "abc":
+            del site.answers[f"/{name}"]
+        assert run("crawl", origin + "/", *QUICK)[0] == 6
+        code, _, err = run("submit", origin, *submitting(engine))
+        assert (code, "the publish guard refused run 2" in err) == (6, True)
+    assert engine.posts == []
+
+
+def test_urls_are_sent_in_their_published_form(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    site, public = site_with_key(), site_with_key()
+    with site.serve() as copy, public.serve("127.0.0.2") as base:
+        words = (*submitting(engine), "--allow-address", "127.0.0.0/8")
+        crawl(copy, "--publish-base", base)
+        assert run("submit", copy, *words)[0] == 0
+        site.page("/a", text="another text")
+        crawl(copy, "--publish-base", base)
+        code, _, err = run("submit", copy, *words)
+        assert code == 0, err
+        assert engine.sent == [f"{base}/a"]
+        assert public.requests(f"/{KEY}.txt") == 1, "the key is asked for where the site is published"
+        assert not site.requests(f"/{KEY}.txt")
+        _, out, _ = run("submit", copy, *words, "--publish-base", "https://www.example.com")
+        assert "First submission: 4 listed URLs" in out, "another base is another ledger"
+    assert len(engine.posts) == 1
+
+
+def test_two_hosts_are_two_posts_and_each_needs_the_key(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    site, other = site_with_key(), site_with_key()
+    with site.serve() as origin, other.serve("127.0.0.3", int(origin.rpartition(":")[2])) as second:
+        site.page("/", links=["/a", f"{second}/", f"{second}/b"])
+        crawl(origin, "--allow-host", second.removeprefix("http://"), "--allow-address", "127.0.0.0/8")
+        words = (*submitting(engine), "--allow-address", "127.0.0.0/8", "--all")
+        key = other.answers.pop(f"/{KEY}.txt")
+        code, _, err = run("submit", origin, *words)
+        assert code == 2
+        assert f"The key file {second}/{KEY}.txt answers 404" in err
+        assert engine.posts == [], "nothing is sent before every key was found"
+        other.answers[f"/{KEY}.txt"] = key
+        code, _, err = run("submit", origin, *words)
+        assert code == 0, err
+        hosts = [post["host"] for post in engine.posts]
+        assert hosts == [origin.removeprefix("http://"), second.removeprefix("http://")]
+        assert [paths(post["keyLocation"].removesuffix(f"/{KEY}.txt"), post["urlList"]) for post in engine.posts] == [
+            ["/", "/a"], ["/", "/a", "/b", "/c"],
+        ]  # fmt: skip
+
+
+# -- the key file -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Site.answer(404), "answers 404"),
+        (Site.answer(301, headers=[("Location", "http://10.0.0.1/key")]), "is a redirect (301) to http://10.0.0.1/key"),
+        (Site.answer(200, b"<!doctype html>\x1b[2Jhome"), r'holds "<!doctype html>\x1b[2Jhome" instead of the key'),
+        (Site.answer(200, KEY.encode() + b"x" * 1_000_000), f'holds "{KEY}xxx'),
+        (Site.answer(200), 'holds "" instead of the key'),
+        (Site.answer(200, b"\xff\xfe\x00k"), 'holds "'),
+    ],
+    ids=["missing", "redirect", "html", "huge", "empty", "binary"],
+)  # fmt: skip
+def test_without_a_good_key_file_nothing_is_sent(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    answer: Any,
+    said: str,
+) -> None:
+    site = site_with_key()
+    site.respond(f"/{KEY}.txt", lambda _: answer)
+    with site.serve() as origin:
+        crawl(origin)
+        code, out, err = run("submit", origin, *submitting(engine), "--all")
+    assert code == 2
+    assert f"The key file {origin}/{KEY}.txt {said}" in err
+    assert "\x1b" not in out + err
+    assert "Nothing was submitted." in err
+    assert len(err) < 700
+    assert engine.posts == []
+
+
+def test_a_key_file_elsewhere_counts_for_its_folder(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    site = site_with_key()
+    site.raw("/docs/key.txt", body=KEY.encode(), headers=[("Content-Type", "text/plain")])
+    site.page("/docs/", links=["/docs/a"])
+    site.page("/docs/a")
+    with site.serve() as origin:
+        crawl(origin + "/docs", "--scope", "path", "--state", "docs.db", "-o", "docs")
+        words = (*submitting(engine), "--indexnow-key-location", f"{origin}/docs/key.txt", "--all")
+        code, _, err = run("submit", "--state", "docs.db", *words)
+        assert code == 0, err
+        assert engine.posts[0]["keyLocation"] == f"{origin}/docs/key.txt"
+        crawl(origin)
+        code, _, err = run("submit", origin, *words)
+        assert code == 2
+        assert f"{origin}/ is not: put it at the root" in err
+    assert len(engine.posts) == 1
+
+
+def test_a_new_key_is_written_where_the_sitemap_is(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    code, out, err = run("submit", "https://www.example.com/", "--new-key", "-o", "made")
+    assert code == 0, err
+    key = out.splitlines()[0]
+    assert re.fullmatch(r"[0-9a-f]{32}", key)
+    assert (tmp_path / f"made/{key}.txt").read_text() == key
+    assert f"https://www.example.com/{key}.txt" in out
+    site = site_with_key()
+    with site.serve() as origin:
+        crawl(origin)
+        code, out, err = run("submit", "--new-key")
+        key = out.splitlines()[0]
+        assert f"reachable at {origin}/{key}.txt" in out
+        site.raw(f"/{key}.txt", body=(tmp_path / f"sitemaps/{key}.txt").read_bytes())
+        crawl(origin)
+        assert (tmp_path / f"sitemaps/{key}.txt").exists(), "a publication leaves it alone"
+        words = ("--indexnow-key", key, "--indexnow-endpoint", engine.url)
+        assert run("submit", *words, "--all")[0] == 0
+    assert len(engine.sent) == 4
+
+
+# -- the engine ---------------------------------------------------------------------------------------------
+
+HOSTILE = b"\x1b[2J\x1b]0;owned\x07 line one\nline two \xe2\x80\xae reversed " + b"x" * 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "code", "said"),
+    [
+        (200, {}, b"", 0, "submitted to"),
+        (202, {}, b"", 0, "the key is still to be checked there"),
+        (204, {}, b"", 0, "submitted to"),
+        (200, {}, HOSTILE, 0, "submitted to"),
+        (400, {}, b"bad", 2, '(400): the request is not valid. It says: "bad".'),
+        (403, {}, b"", 2, "(403): the key was not found, or is not the one in the file."),
+        (422, {}, b"", 2, "(422): the URLs do not belong to the host, or the key does not fit the protocol."),
+        (404, {}, b"", 2, "(404): it does not take submissions there."),
+        (400, {}, HOSTILE, 2, r'It says: "\x1b[2J\x1b]0;owned\x07 line one line two \u202e reversed xxx'),
+        (400, {"Content-Encoding": "gzip"}, b"not gzip", 2, "(400): the request is not valid."),
+        (302, {"Location": "http://10.0.0.1/x"}, b"", 2, "a redirect (302) to http://10.0.0.1/x, which is not followed"),
+        (429, {"Retry-After": "7200"}, b"", 7, "did not take the URLs (429, Retry-After 7200): what is left is due"),
+        (429, {}, b"slow down", 7, '(429): what is left is due the next time. It says: "slow down".'),
+        (503, {}, b"", 7, "did not take the URLs (503): what is left is due the next time."),
+        (500, {"Retry-After": "soon \u00ff"}, b"", 7, "did not take the URLs (500, Retry-After soon"),
+        (500, {"Retry-After": "\x1b[31m"}, b"", 7, "could not be asked (invalid HTTP response"),
+    ],
+    ids=lambda value: str(value)[:12] if isinstance(value, int) else "",
+)  # fmt: skip
+def test_each_answer_of_an_engine(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+    status: int,
+    headers: dict[str, str],
+    body: bytes,
+    code: int,
+    said: str,
+) -> None:
+    engine.answer(status, body, **headers)
+    with site_with_key().serve() as origin:
+        crawl(origin)
+        got, out, err = run("submit", origin, *submitting(engine), "--all")
+        assert (got, said in out + err) == (code, True), out + err
+        assert "\x1b" not in out + err
+        assert len(err) < 1_200
+        assert len(told(tmp_path)) == (4 if code == 0 else 0), (
+            "the ledger knows what was accepted, and no more"
+        )
+        assert len(engine.posts) == 1
+        engine.answer(200)
+        again = run("submit", origin, *submitting(engine))
+        assert again[0] == 0, again[2]
+        assert len(engine.posts) == (1 if code == 0 else 2)
+
+
+def test_a_failure_that_may_pass_is_retried(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    engine.answers = [(500, {}, b""), (429, {"Retry-After": "6"}, b""), (200, {}, b"")]
+    with site_with_key().serve() as origin:
+        crawl(origin)
+        words = (*submitting(engine), "--retries", "2", "--all", "--max-wait", "5")
+        code, _, err = run("submit", origin, *words)
+        assert (code, len(engine.posts)) == (7, 2), "longer than --max-wait"
+        code, _, err = run("submit", origin, *words)
+        assert (code, len(engine.posts)) == (0, 3), err
+
+
+def test_an_engine_that_is_not_there_is_exit_7(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+) -> None:
+    with site_with_key().serve() as origin:
+        crawl(origin)
+        words = ("--indexnow-key", KEY, "--retries", "0", "--all")
+        code, _, err = run("submit", origin, *words, "--indexnow-endpoint", "http://127.0.0.1:9/")
+        assert code == 7
+        assert "could not be asked" in err
+        code, _, err = run(
+            "submit", origin, *words, "--indexnow-endpoint", "http://127.0.0.1:1/x", "--proxy", engine.url
+        )
+        assert code in {2, 7}
+
+
+def test_no_credentials_are_sent_with_a_submission(
+    crawl: Callable[..., str],
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("SITE_LOGIN", "user:very-secret")
+    (tmp_path / "settings.toml").write_text(
+        '[http]\nauth-env = "SITE_LOGIN"\nheader = ["X-Key: very-secret"]\n'
+    )
+    site = site_with_key()
+    with site.serve() as origin:
+        words = ("--config", "settings.toml")
+        crawl(origin, *words)
+        crawl(origin, *words, *submitting(engine), "--submit")
+        site.page("/a", text="another")
+        crawl(origin, *words, *submitting(engine), "--submit")
+        assert any("very-secret" in str(asked.headers) for asked in site.log)
+        asked = [
+            asked for asked in site.log if asked.target.endswith(".txt") and "robots" not in asked.target
+        ]
+        assert len(asked) == 1
+        assert not any({"Authorization", "X-Key"} & set(one.headers) for one in asked)
+    assert len(engine.fields) == 1
+    assert not {"Authorization", "X-Key", "Cookie"} & set(engine.fields[0])
+
+
+# -- crawl --submit -----------------------------------------------------------------------------------------
+
+
+def counts(metrics: Path) -> dict[str, int]:
+    found = re.findall(r'submitted_urls{.*result="(\w+)"} (\d+)', metrics.read_text())
+    return {result: int(count) for result, count in found}
+
+
+def test_a_crawl_submits_after_its_publication(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    site = site_with_key()
+    with site.serve() as origin:
+        words = ("--submit", *submitting(engine), "--metrics-file", "m.prom")
+        assert "4 listed URLs are noted" in crawl(origin, *words)
+        assert counts(tmp_path / "m.prom") == {"accepted": 0, "left": 0, "noted": 4}
+        assert "Nothing changed since the last submission." in crawl(origin, *words)
+        site.page("/a", text="another")
+        crawl(origin, *words, "--dry-run")
+        assert engine.posts == []
+        engine.answer(503)
+        code, _, err = run("crawl", origin + "/", *QUICK, *words)
+        assert code == 7
+        assert "Published" in err or "Nothing changed" in err
+        assert "did not take the URLs (503)" in err
+        assert counts(tmp_path / "m.prom") == {"accepted": 0, "left": 1, "noted": 0}
+        engine.answer(200)
+        err = crawl(origin, *words)
+        assert "1 URL changed since the last submission (1 changed)" in err
+        assert "1 URL submitted to" in err
+        assert counts(tmp_path / "m.prom") == {"accepted": 1, "left": 0, "noted": 0}
+        assert engine.posts[-1]["urlList"] == [f"{origin}/a"]
+        for name in "abc":
+            del site.answers[f"/{name}"]
+        assert run("crawl", origin + "/", *QUICK, *words)[0] == 6
+    assert len(engine.posts) == 2, "never after a refusal"
+
+
+def test_the_json_log_has_the_numbers(run: Run, engine: Engine) -> None:
+    with site_with_key().serve() as origin:
+        words = ("--submit", *submitting(engine), "--log-format", "json")
+        _, _, err = run("crawl", origin + "/", *QUICK, *words)
+        done = json.loads(err.splitlines()[-1])
+        assert done["submission"]["noted"] == 4
+        code, out, _ = run("submit", origin, *submitting(engine), "--all", "--log-format", "json")
+        assert code == 0
+        assert json.loads(out) == {
+            "due": {"again": 4}, "hosts": {origin.removeprefix("http://"): 4}, "submitted": 4, "pending": False,
+            "noted": None, "unsure": 0, "dry_run": False,
+        }  # fmt: skip
+
+
+def test_a_failing_finding_keeps_its_exit_code_when_the_submission_fails_too(
+    run: Run, engine: Engine
+) -> None:
+    site = site_with_key()
+    site.page("/", links=["/a", "/b", "/c", "/broken"])
+    engine.answer(503)
+    with site.serve() as origin:
+        words = ("--submit", *submitting(engine), "--fail-on", "broken-link")
+        assert run("crawl", origin + "/", *QUICK, *words)[0] == 8
+        site.page("/a", text="another")
+        code, _, err = run("crawl", origin + "/", *QUICK, *words)
+    assert code == 8
+    assert "did not take the URLs (503)" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--submit",), "To submit, set --indexnow-key"),
+        (("--submit", "--indexnow-key", KEY, "--state", ":memory:"), "cannot be :memory:"),
+        (("--submit", "--indexnow-key", "short"), "needs 8 to 128 letters, digits and hyphens"),
+        (("--indexnow-endpoint", "ftp://x/"), "needs a URL such as"),
+        (("--indexnow-endpoint", "https://user:secret@engine.example/"), "needs a URL such as"),
+    ],
+)
+def test_settings_of_a_submission_are_checked_before_the_crawl(
+    run: Run,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    site = site_with_key()
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin + "/", *words)
+    assert (code, said in err, site.log) == (2, True, []), err
+    assert "secret" not in err
+
+
+# -- size, and death ----------------------------------------------------------------------------------------
+
+
+def many(state: Path, origin: str, count: int) -> None:
+    """Add listed pages to the newest run of a state that was crawled."""
+    with closing(sqlite3.connect(state)) as db, db:
+        db.executemany(
+            "INSERT INTO url (url, run, state, depth, hops, outcome, content, settled) VALUES (?, 1, 3, 1, 0, 'listed', ?, 0)",
+            ((f"{origin}/page-{number:06}", f"{number:016x}") for number in range(count)),
+        )
+        db.execute("UPDATE run SET discovered = discovered + ?", (count,))
+
+
+def test_25_001_urls_are_three_posts(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    with site_with_key().serve() as origin:
+        crawl(origin, "--state", "s.db")
+        many(tmp_path / "s.db", origin, 24_997)
+        code, out, err = run("submit", "--state", "s.db", *submitting(engine), "--all")
+        assert code == 0, err
+    assert "25,001 URLs submitted" in out
+    assert [len(post["urlList"]) for post in engine.posts] == [10_000, 10_000, 5_001]
+    assert engine.sent == sorted(set(engine.sent))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before commit of enter", "after commit of enter"])
+def test_death_between_two_posts_repeats_at_most_one_batch(
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+    moment: str,
+) -> None:
+    with site_with_key().serve() as origin:
+        crawl(origin, "--state", "s.db")
+        many(tmp_path / "s.db", origin, 24_997)
+        state = str(tmp_path / "s.db")
+        words = ("submit", "--state", state, *submitting(engine))
+        died = process(DYING, moment, *words, "--all")
+        assert died.returncode == -signal.SIGKILL, died.stderr
+        assert len(engine.posts) == 2
+        done = process(DYING, "", *words)
+        assert done.returncode == 0, done.stderr
+    repeated = len(engine.sent) - len(set(engine.sent))
+    assert repeated == (10_000 if moment.startswith("before") else 0)
+    assert len(set(engine.sent)) == 25_001
+    assert [len(post["urlList"]) for post in engine.posts][-1] == 5_001
+
+
+@pytest.mark.slow
+def test_a_signal_ends_a_submission_that_waits(
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    engine.answer(429, Retry_After="500")
+    with site_with_key().serve() as origin:
+        crawl(origin, "--state", "s.db")
+        words = ("submit", "--state", str(tmp_path / "s.db"), *submitting(engine), "--retries", "1", "--all")
+        watch = (
+            "import os, signal, sys, crawler.app.submission as s\n"
+            "real = s.anyio.sleep\n"
+            "async def sleep(seconds):\n"
+            "    if seconds > 100: os.kill(os.getpid(), signal.SIGTERM)\n"
+            "    await real(seconds)\n"
+            "s.anyio.sleep = sleep\n"
+            "from crawler.__main__ import main\n"
+            "main(sys.argv[1:])\n"
+        )
+        done = process(watch, *words)
+    assert done.returncode == 143, done.stderr
+    assert "terminated" in done.stderr
