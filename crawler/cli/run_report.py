@@ -40,7 +40,7 @@ async def report_of(job: Job) -> RunReport:
 
 async def full_report(job: Job) -> Report:
     """The whole report, whatever was asked for. Raises `FrontierError`."""
-    known = await reports.known_of(job.frontier, job.settings, settings_told=True)
+    known = await reports.known_of(job.frontier, job.settings)
     return await reports.gathered(job.frontier, known)
 
 
