@@ -22,6 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler.engine import start_check
 from crawler.engine.aliases import Aliases
+from crawler.engine.bookings import Bookings
 from crawler.engine.counters import Counters
 from crawler.engine.finish import dating, duplicates, trap_listing
 from crawler.engine.robots import FirstContact
@@ -108,6 +109,7 @@ class Crawl:
     visits: Visits = field(init=False)
     _max_leases: int = field(init=False)  # leases, at most
     _open_leases: dict[int, Lease] = field(init=False, default_factory=dict)
+    _bookings: Bookings = field(init=False, default_factory=Bookings)
     _ending: Ending | None = field(init=False, default=None)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
@@ -369,7 +371,11 @@ class Crawl:
         batch = await self.frontier.lease(room, depth)
         if self._leased and (batch.leases or batch.is_idle):
             self._leased.set()
-        for lease in batch.leases:
+        leases = sorted(
+            batch.leases, key=_slot
+        )  # so that no task waits for a slot while an earlier one passes
+        self._bookings.note(leases, self.clock())
+        for lease in leases:
             self._open_leases[lease.id] = lease
             give.send_nowait(lease)
         return batch
@@ -390,6 +396,7 @@ class Crawl:
             group.append(await done.receive())
             if give.statistics().current_buffer_used >= self.limits.concurrency:
                 await anyio.sleep(LINGER)  # more results arrive meanwhile, and no task runs out of work
+            await self._linger(done, group)
         self._sleep = None
         weight = sum(map(_weight, group))
         with suppress(anyio.WouldBlock):
@@ -397,6 +404,16 @@ class Crawl:
                 group.append(done.receive_nowait())
                 weight += _weight(group[-1])
         return group
+
+    async def _linger(self, done: MemoryObjectReceiveStream[Returned], group: list[Returned]) -> None:
+        """Adds results to the group as long as all in it may wait."""
+        spare = self._bookings.spare(group[0].lease, self.clock())
+        while spare > 0 and len(group) < GROUP:
+            began = self.clock()
+            with anyio.move_on_after(spare):
+                group.append(await done.receive())
+            spare -= max(0.0, self.clock() - began)
+            spare = min(spare, self._bookings.spare(group[-1].lease, self.clock()))
 
     async def _settle(self, group: Sequence[Returned]) -> None:
         settlements = [item for item in group if isinstance(item, Settlement)]
@@ -519,6 +536,10 @@ class Crawl:
         self._is_woken = True
         if self._sleep:
             self._sleep.cancel()
+
+
+def _slot(lease: Lease) -> float:
+    return lease.at
 
 
 def _weight(item: Returned) -> int:

@@ -29,6 +29,11 @@ def slots_ahead(start: float, now: float, gap: float, most: int) -> int:
     return most if gap == 0 else min(most, int((now + HORIZON - start) / gap) + 1)
 
 
+def next_look(upcoming: float) -> float:
+    """When to lease from a host whose next free slot is `upcoming`: once half the horizon is free, for several at once."""
+    return upcoming - HORIZON / 2
+
+
 def is_unmet(met: float | None, now: float) -> bool:
     """Whether the robots.txt of a host, last read at `met`, must be read before any other request."""
     return met is None or met <= now - ROBOTS_DAY

@@ -206,7 +206,7 @@ class Leases:
         moments = [] if due is None else [due]
         for _, _, _, upcoming, asked, met, _ in hosts:
             robots_first = pace.is_unmet(met, now)
-            moments.append(max(upcoming - pace.HORIZON, asked if robots_first else 0.0))
+            moments.append(max(pace.next_look(upcoming), asked if robots_first else 0.0))
         return max(0.0, min(moments) - now) if moments else None
 
     def release(self, leases: Sequence[Lease]) -> None:
