@@ -27,6 +27,7 @@ from crawler.engine.counters import Counters
 from crawler.engine.finish import dating, duplicates, trap_listing
 from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
+from crawler.engine.stored_links import StoredLinks
 from crawler.engine.visit import Visits
 from crawler.errors import StartForbidden, StartUnreachable, first_of
 from crawler.model.lease import Lease
@@ -142,7 +143,7 @@ class Crawl:
         )
         self.start_urls = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
         self.visits = Visits(
-            self.frontier,
+            StoredLinks(self.frontier),
             self.permits,
             self.first_contact,
             self.candidates,
@@ -418,7 +419,9 @@ class Crawl:
     async def _settle(self, group: Sequence[Returned]) -> None:
         settlements = [item for item in group if isinstance(item, Settlement)]
         if settlements:
-            self.stats.found(await self.frontier.settle(settlements))
+            settled = await self.frontier.settle(settlements)
+            self.stats.found(settled.new)
+            self.candidates.learn((visit for item in settlements for visit in item.found), settled.numbers)
             for sink in self.sinks:
                 await sink.settled(settlements)
         await self._keep_traps()

@@ -18,13 +18,14 @@ from crawler.engine.aliases import Aliases
 from crawler.engine.counters import Counters
 from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
+from crawler.engine.stored_links import StoredLinks
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
 from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
 from crawler.parse.url import origin
-from crawler.ports import Permits, Politeness, Record, Visitor
+from crawler.ports import Permits, Politeness, Visitor
 from crawler.rules import keep_failing as keeping
 from crawler.rules.candidates import Candidates
 
@@ -35,7 +36,7 @@ MANY_LINKS: Final = 2_000  # of one page, above which they are checked in a thre
 class Visits:
     """The visits of one crawl. `keep_failing`: seconds that a failing page is kept with its links."""
 
-    record: Record
+    stored_links: StoredLinks
     permits: Permits
     first_contact: FirstContact
     candidates: Candidates
@@ -77,7 +78,7 @@ class Visits:
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
         replayed = verdict.unchanged or keeping.keep_for(verdict.outcome, self.keep_failing) > 0
-        links = await self.record.links(lease) if replayed else verdict.links
+        links = await self.stored_links(lease) if replayed else verdict.links
         await self.aliases.ask(link.url for link in links)
         if len(links) > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)

@@ -1,5 +1,6 @@
 """The result of a lease: the verdict on a visit and its settlement, or the reason why there was no visit."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -44,9 +45,23 @@ class Unvisited(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """A closed lease, and the visits that its page led to."""
+    """A closed lease, and what its page led to: visits of URLs that may be new, and the record numbers of known ones."""
 
     lease: Lease
     verdict: Verdict
-    found: tuple[Visit, ...] = ()
+    found: tuple[Visit, ...] = ()  # also what is known of `verdict.named`
     listable: bool = True  # False: the scope never lists this URL
+    links: Sequence[int] | None = None
+    """The record numbers of all links in order, negative for nofollow; 0 stands for the next of `found`. None: only those."""
+
+
+class Settled(NamedTuple):
+    """The result of `Queue.settle`."""
+
+    new: int  # visits that were not known, without filtered and held ones
+    numbers: Sequence[int] = ()
+    """The record number of each visit in `found`, of all settlements in order; 0 if its lease was stale.
+
+    Negative: a further link could still change the row, since the URL is known only from a seed, nofollow links or
+    redirects. A positive number may be given in `Settlement.links` from now on, a negative one for nofollow.
+    """

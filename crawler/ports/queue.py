@@ -6,7 +6,7 @@ from typing import Protocol
 
 from crawler.model.lease import Lease
 from crawler.model.seed import Seed, SeedSettlement
-from crawler.model.settlement import Settlement
+from crawler.model.settlement import Settled, Settlement
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
@@ -63,10 +63,10 @@ class Queue(Pacer, Protocol):
         """
         ...
 
-    async def settle(self, settlements: Sequence[Settlement]) -> int:
+    async def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """Closes leases, stores facts and adds discovered URLs in one transaction. Stale leases are ignored.
 
-        Returns the number of new visits, without filtered and held ones.
+        Returns how many visits are new, and the record numbers of all that were found, for `Settlement.links`.
         """
         ...
 

@@ -19,8 +19,12 @@ class Record(Protocol):
     For the rules over all pages, for the sitemap, and for questions about a run or a URL.
     """
 
-    async def links(self, lease: Lease) -> Sequence[Link]:
-        """The links of the page when it was last parsed with these settings."""
+    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
+        """For each page, its links when it was last parsed with these settings, as far as they may tell anything.
+
+        Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or has another
+        canonical, or the URL has a trap pattern.
+        """
         ...
 
     async def evidence(self) -> Sequence[Evidence]:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from crawler.errors import FrontierError, StateBusy
-from crawler.frontier.seen_cache import WEIGHT, SeenCache
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.patterns import sample
 from crawler.frontier.sqlite.state_file import remove_state
@@ -69,7 +68,13 @@ class Bench:
         await self.frontier.add([Visit(Url(url)) for url in urls or (ROOT,)])
 
     async def settle(self, lease: Lease, outcome: Outcome, *found: Visit, facts: Facts | None = None) -> int:
-        return await self.frontier.settle([Settlement(lease, Verdict(outcome, facts), found)])
+        """Settle one page; returns how many visits were new."""
+        return (await self.frontier.settle([Settlement(lease, Verdict(outcome, facts), found)])).new
+
+    async def links(self, lease: Lease) -> set[Link]:
+        """The stored links of one page."""
+        [links] = await self.frontier.links([lease])
+        return set(links)
 
     async def leases(self, limit: int = 100, depth: int | None = None) -> list[Lease]:
         return list((await self.frontier.lease(limit, depth)).leases)
@@ -423,11 +428,12 @@ async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> No
     [lease] = await bench.leases()
     assert lease.prior is not None
     assert lease.prior.facts == facts
-    links = await bench.frontier.links(lease)
-    assert set(links) == {Link(Url(SITE + "/a")), Link(Url(SITE + "/n"), nofollow=True)}
+    avoided = Link(Url(SITE + "/n"), nofollow=True)
+    assert await bench.links(lease) == {Link(Url(SITE + "/a")), avoided}
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
-    assert set(await bench.frontier.links(lease)) == set(links), "a 304 keeps the links"
+    assert await bench.links(lease) == {avoided}, "a link to a page that this run knows tells nothing"
+    assert await bench.frontier.linking(Url(SITE + "/a")) == 1, "a 304 keeps the links"
     assert (await bench.frontier.balance()).discovered == 2, (
         "a page that is no longer linked is not discovered"
     )
@@ -441,7 +447,6 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     verdict = Verdict(Unlisted(Why.NOINDEX), facts, named=(other,))
     await bench.frontier.settle([Settlement(lease, verdict, (page("/both"), page("/other")))])
     assert [await bench.frontier.linking(url) for url in (both, other)] == [1, 0]
-    assert set(await bench.frontier.links(lease)) == {Link(both), Link(other)}
     assert {lease.visit.url for lease in await bench.leases()} == {both, other}
     await bench.frontier.finish()
     await bench.frontier.conclude()
@@ -622,37 +627,57 @@ async def test_full_disk_is_reported_and_loses_no_settlement(path: Path) -> None
     await frontier.close()
 
 
-def test_seen_cache_is_bounded_and_evicts_oldest() -> None:
-    known = SeenCache(size=10)
-    for number in range(25):
-        known.add(Url(f"http://x/{number}"), number + 1, filtered=False)
-        assert known.number(Url("http://x/0")), "a URL that is looked up stays"
-    assert not known.number(Url("http://x/1"))
-    assert known.number(Url("http://x/24")) == 25
-    assert len(known._young) + len(known._old) <= 20
+async def test_links_to_known_urls_are_given_by_number(bench: Bench) -> None:
+    await bench.ready(ROOT, SITE + "/second")
+    first, second = await bench.leases()
+    found = (page("/x"), page("/y", filtered=Why.NOFOLLOW), page("/z", hops=1))
+    settled = await bench.frontier.settle([Settlement(first, Verdict(Listed()), found)])
+    x, y, z = settled.numbers
+    assert settled.new == 2
+    assert x > 0
+    assert y < 0, "a link that is followed may change the row"
+    assert z < 0, "a link without redirects may change the row"
+    again = Settlement(second, Verdict(Listed()), (page("/z"), page("/new")), links=(x, 0, y, 0))
+    settled = await bench.frontier.settle([again])
+    assert settled.new == 1
+    assert settled.numbers[0] == -z
+    named = [Url(SITE + path) for path in ("/x", "/y", "/z", "/new")]
+    assert [await bench.frontier.linking(url) for url in named] == [2, 2, 2, 1]
+    chunks = [chunk async for chunk in bench.frontier.edge_rows()]
+    edges = {row.url: list(row.links) for chunk in chunks for row in chunk}
+    assert edges == {ROOT: [x, y, -z], second.visit.url: [x, -z, y, settled.numbers[1]]}
 
 
-async def test_url_evicted_from_seen_cache_is_still_known(path: Path) -> None:
-    frontier = SqliteFrontier(str(path), clock=Clock())
-    await frontier.begin("settings")
-    await frontier.store_robots(SITE, RobotsFile("none", fetched=Clock()()), 0.0)
-    await frontier.add([Visit(Url(ROOT)), Visit(Url(SITE + "/second"))])
-    first, second = (await frontier.lease(9)).leases
+async def test_links_of_several_pages_are_read_in_one_call(bench: Bench) -> None:
+    await bench.ready(ROOT, SITE + "/second")
+    leases = await bench.leases()
+    for number, lease in enumerate(leases):
+        links = (page(f"/{number}"), page("/both"))
+        await bench.settle(lease, Listed(), *links, facts=Facts(200, Validators('"e"')))
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([Visit(lease.visit.url) for lease in leases])
+    second, first = reversed(await bench.leases())
+    stored = await bench.frontier.links([second, first])
+    assert [[link.url.removeprefix(SITE) for link in links] for links in stored] == [
+        ["/1", "/both"],
+        ["/0", "/both"],
+    ]
+
+
+async def test_followed_link_to_url_known_from_nofollow_link_is_found(bench: Bench) -> None:
+    await bench.ready(ROOT, SITE + "/second")
+    first, second = await bench.leases()
     found = (page("/x", filtered=Why.NOFOLLOW), page("/y"))
-    await frontier.settle([Settlement(first, Verdict(Listed()), found)])
-    frontier._discovery._known.clear()
-    assert await frontier.add(found) == 0, "known, and not counted again"
-    frontier._discovery._known.clear()
-    followed = (page("/x"), page("/y", filtered=Why.NOFOLLOW))
-    await frontier.settle([Settlement(second, Verdict(Listed()), followed)])
-    leases = (await frontier.lease(9)).leases
-    assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"], (
-        "a followed link to /x was found"
-    )
-    balance = await frontier.balance()
+    await bench.settle(first, Listed(), *found)
+    assert await bench.frontier.add(found) == 0, "known, and not counted again"
+    await bench.settle(second, Listed(), page("/x"), page("/y", filtered=Why.NOFOLLOW))
+    leases = await bench.leases()
+    assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"]
+    balance = await bench.frontier.balance()
     assert balance.discovered == 4
     assert balance.balanced
-    await frontier.close()
 
 
 async def test_identical_pages_are_found_and_can_be_unlisted(bench: Bench) -> None:
@@ -855,16 +880,6 @@ async def test_sitemaps_skipped_for_failed_robots_txt_are_read_on_resume(
     await bench.frontier.settle_seed(SeedSettlement(sitemap("b"), SeedOutcome.FAILED), 0)
     assert (await bench.frontier.begin("settings")).resumed
     assert await bench.frontier.next_seed() == sitemap("a")
-
-
-def test_seen_cache_is_bounded_in_bytes() -> None:
-    known = SeenCache()
-    urls = [Url(f"https://site.example/{'x' * 8_000}/{number}") for number in range(10_000)]
-    for number, url in enumerate(urls, 1):
-        known.add(url, number, filtered=False)
-    kept = [number for number in known.numbers(urls[-400:]) if number]
-    assert len(kept) == 400, "the links of one page always fit"
-    assert sum(len(url) for url in (*known._young, *known._old)) < 2 * WEIGHT + 100_000
 
 
 # -- the rounds of patterns that may be crawler traps ----------------------------------------------------

@@ -14,7 +14,7 @@ from crawler.errors import ConfigError, StateBusy
 from crawler.frontier.postgres.address import parsed
 from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
-from crawler.model.settlement import Settlement, Verdict
+from crawler.model.settlement import Settled, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from tests.frontier.test_frontier import ROOT, SITE, Clock
@@ -66,7 +66,7 @@ async def test_leases_of_dead_member_return_and_its_settlement_is_dropped() -> N
     [again] = (await three.lease(1)).leases
     assert (again.id, again.attempt) == (lost.id, 2)
     found = (Visit(Url(SITE + "/from-the-dead"), 1, ROOT),)
-    assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == 0
+    assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == Settled(0, [0])
     await three.settle([Settlement(again, Verdict(Listed()))])
     balance = await three.balance()
     assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)

@@ -5,15 +5,15 @@ are numbered in the order in which they were found, and go in sorted by fingerpr
 wait for each other, and never in a circle.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from crawler.frontier.links import Found, once, tells
 from crawler.frontier.postgres import schema
 from crawler.frontier.postgres.database import CHUNK, Database
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.patterns import PatternTable
 from crawler.frontier.postgres.rows import FOUND, FoundRow, fp, given
 from crawler.frontier.postgres.seeds import SeedTable
-from crawler.frontier.seen_cache import SeenCache
 from crawler.model.reasons import Why
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
@@ -182,44 +182,42 @@ AND r.outcome IS DISTINCT FROM 'unlisted:nofollow'
 """
 
 # Whether another way to a URL would be news: it is known from nofollow links only, from a seed only, or by redirects only.
-KNOWN = """
-SELECT url, id, via IS NULL OR hops > 0 OR nofollow FROM url WHERE fp = ANY (:fps::uuid[]) AND run = :run
+MAY_CHANGE = "u.via IS NULL OR u.hops > 0 OR u.nofollow"
+KNOWN = f"""
+SELECT u.url, u.id, {MAY_CHANGE} FROM url AS u WHERE u.fp = ANY (:fps::uuid[]) AND u.run = :run
 """
 
 ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
 
 
 class Discovery:
-    """Adds URLs, and remembers which ones are known."""
+    """Adds URLs."""
 
     def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
         self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
-        self._known = SeenCache()
-        db.on_forget(self._known.clear)
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
         """How many visits were new; what is set aside or held is kept, but not counted here."""
-        named = _once(visits) if seed else self._news(visits)
-        number = self._seeds.id(seed) if seed else None
-        rows = [self._row(visit) for visit in named]
-        due = [row for row in rows if row.state == schema.QUEUED]
-        self._insert([row for row in rows if row.state != schema.QUEUED], number)
-        new = self._insert(due, number)
-        if seed and number:
-            new += self._seeds.requeue(rows, seed, number)
-            self._fewer([(row.url, 0, 0) for row in rows])
+        if seed is None:
+            return self.found(visits, {}).new
+        number = self._seeds.id(seed)
+        rows = [self._row(visit, {}) for visit in once(visits)]
+        new = self._insert(rows, number).new + self._seeds.requeue(rows, seed, number)
+        self._fewer([(row.url, 0, 0) for row in rows])
         return new
 
-    def _news(self, visits: Iterable[Visit]) -> list[Visit]:
-        """Those that are not known already."""
-        maybe = _once(self._telling(visits))
-        self._remember([visit.url for visit in maybe])
-        return self._telling(maybe)
+    def found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Found:
+        """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
+        maybe = once(visits)
+        known = self._numbers([visit.url for visit in maybe])
+        rows = [self._row(visit, pages) for visit in maybe if tells(visit, known.get(visit.url, 0))]
+        new, numbers = self._insert(rows, None)
+        return Found(new, {**known, **numbers})
 
     def _nearer(self, visits: Sequence[Visit]) -> None:
         """URLs that may be known already, but not that they lie so near."""
         if visits:
-            self._db.do(NEARER, self._given([self._row(visit) for visit in visits]))
+            self._db.do(NEARER, self._given([self._row(visit, {}) for visit in visits]))
             self._fewer([(visit.url, visit.hops, 0) for visit in visits])
 
     def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
@@ -228,7 +226,7 @@ class Discovery:
             rows = [(fp(url), hops, was) for url, hops, was in ways]
             self._db.do(FEWER, given(("fp", "hops", "was"), rows) | {"run": self._db.run})
 
-    def _row(self, visit: Visit) -> FoundRow:
+    def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
         state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
         place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
@@ -243,7 +241,7 @@ class Discovery:
             self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
             visit.depth,
             visit.hops,
-            self._id(visit.via),
+            None if visit.via is None else pages.get(visit.via) or self._id(visit.via),
             None if filtered is None else f"unlisted:{filtered.value}",
             None if filtered is None else self._db.now(),
             detail,
@@ -258,34 +256,30 @@ class Discovery:
 
     def requeue(self, visits: Iterable[Visit]) -> int:
         """See `ports.Queue.requeue`."""
-        rows = [self._row(visit) for visit in visits if visit.filtered is None]
+        rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
         self._db.do(ADMIT, self._given(rows))
         return sum(row.state == schema.QUEUED for row in rows)
 
     def _given(self, rows: list[FoundRow]) -> dict[str, object]:
         return given(FoundRow._fields, rows) | {"run": self._db.run, "round": self._patterns.round}
 
-    def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
-        """Those that may be news, as far as is remembered."""
-        visits = list(visits)
-        numbers = self._known.numbers(visit.url for visit in visits)
-        return [
-            visit
-            for visit, number in zip(visits, numbers, strict=True)
-            if number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
-        ]
+    def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
+        """The record numbers of those URLs that are known in this run, as in `Settled.numbers`."""
+        if not urls:
+            return {}
+        rows = self._db.all(KNOWN, {"fps": [fp(url) for url in urls], "run": self._db.run})
+        return {Url(url): -number if may_change else number for url, number, may_change in rows}
 
-    def _remember(self, urls: list[Url]) -> None:
-        """What is known of URLs in this run, but was forgotten: cheaper than to add them once more."""
-        if urls:
-            for url, number, filtered in self._db.all(
-                KNOWN, {"fps": [fp(url) for url in urls], "run": self._db.run}
-            ):
-                self._known.add(Url(url), number, filtered=filtered)
+    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
+        """Insert the rows of URLs, those to be fetched last."""
+        due = [row for row in rows if row.state == schema.QUEUED]
+        _, others = self._insert_all([row for row in rows if row.state != schema.QUEUED], seed)
+        new, numbers = self._insert_all(due, seed)
+        return Found(new, {**others, **numbers})
 
-    def _insert(self, rows: list[FoundRow], seed: int | None) -> int:
+    def _insert_all(self, rows: list[FoundRow], seed: int | None) -> Found:
         if not rows:
-            return 0
+            return Found(0, {})
         asked = self._given(rows)
         added = self._db.all(ADD, asked | {"seed": seed})
         new = len(added)
@@ -294,61 +288,26 @@ class Discovery:
             {"new": new, "id": self._db.member},
         )
         if new == len(rows):
-            for url, number, filtered in added:
-                self._known.add(Url(url), number, filtered=filtered)
-            return new
+            return Found(
+                new, {Url(url): -number if may_change else number for url, number, may_change in added}
+            )
         self._db.do(LINKED, asked)
         self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._db.one(UPGRADE, asked)[0]
-        self._remember([Url(row.url) for row in rows])
-        return new
+        return Found(new, self._numbers([Url(row.url) for row in rows]))
 
-    def _id(self, url: Url | None) -> int | None:
-        if url is None:
-            return None
-        known = abs(self._known.number(url))
-        if not known:
-            row = self._db.one_or_none("SELECT id FROM url WHERE fp = :fp::uuid", {"fp": fp(url)})
-            return row[0] if row else None
-        return known
+    def _id(self, url: Url) -> int | None:
+        row = self._db.one_or_none("SELECT id FROM url WHERE fp = :fp::uuid", {"fp": fp(url)})
+        return row[0] if row else None
 
     def lead_elsewhere(self, found: Sequence[Visit]) -> None:
         """A redirect may make its target nearer; what a page names instead of itself waits among its like."""
         self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
         named = [visit for visit in found if visit.pattern and visit.pattern.named]
         if named:
-            self._db.do(NAMED, self._given([self._row(visit) for visit in named]))
-
-    def remember(self, visit: Visit, number: int) -> None:
-        """Remember the record number of a visit that is being settled."""
-        self._known.add(visit.url, number, filtered=visit.via is None or visit.hops > 0)
+            self._db.do(NAMED, self._given([self._row(visit, {}) for visit in named]))
 
     def settled(self, visits: Sequence[Visit]) -> None:
         """Visits were settled; fewer redirects may have been found while they were asked for."""
         self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
-
-    def link_ids(self, visits: Sequence[Visit]) -> list[int]:
-        """The record numbers of what a page links to, below zero for nofollow."""
-        urls = [visit.url for visit in visits]
-        numbers = self._known.numbers(urls)
-        if 0 in numbers:
-            self._remember([url for url, number in zip(urls, numbers, strict=True) if not number])
-            numbers = self._known.numbers(urls)
-        return [
-            -abs(number) if visit.filtered is Why.NOFOLLOW else abs(number)
-            for number, visit in zip(numbers, visits, strict=True)
-            if number
-        ]
-
-
-def _once(found: Iterable[Visit]) -> list[Visit]:
-    """Each URL as it was found first, by the fewest redirects; but a followed link beats one with nofollow."""
-    visits: dict[Url, Visit] = {}
-    for visit in found:
-        known = visits.get(visit.url)
-        if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
-            visits[visit.url] = visit
-        elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
-            visits[visit.url] = known._replace(hops=visit.hops)
-    return list(visits.values())

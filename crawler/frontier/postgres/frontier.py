@@ -43,7 +43,7 @@ from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
-from crawler.model.settlement import Settlement
+from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
@@ -116,7 +116,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         token = secrets.randbits(31)  # the same when it is tried again
         return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
 
-    async def settle(self, settlements: Sequence[Settlement]) -> int:
+    async def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
         return await self._call(self._settlements.settle, settlements)
 
@@ -236,9 +236,9 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     # -- Record: what became of the pages --------------------------------------------------------------------
 
-    async def links(self, lease: Lease) -> Sequence[Link]:
+    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
-        return await self._call(self._settlements.links, lease)
+        return await self._call(self._settlements.links, leases)
 
     async def evidence(self) -> Sequence[Evidence]:
         """See `ports.Record.evidence`."""

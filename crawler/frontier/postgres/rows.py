@@ -85,7 +85,7 @@ class DueRow(NamedTuple):
 class LinkIds(NamedTuple):
     """The ids of what a page leads to."""
 
-    links: list[int] | None = None  # below zero: nofollow; None leaves the remembered ones
+    links: Sequence[int] | None = None  # below zero: nofollow; None leaves the remembered ones
     named: int = 0  # of these, at their head, that the page only names: its canonical, where it redirects to
 
 

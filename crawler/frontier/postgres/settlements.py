@@ -5,17 +5,17 @@ The fence is here: a visit that its lease does not hold any more, by id and toke
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Final
 
+from crawler.frontier.links import led_to, numbers_of
 from crawler.frontier.postgres.database import Database
-from crawler.frontier.postgres.discovery import Discovery
+from crawler.frontier.postgres.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.patterns import PatternTable
 from crawler.frontier.postgres.rows import FACT_COLUMNS, SETTLED, LinkIds, given, settled_row, table
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
-from crawler.model.settlement import Settlement
+from crawler.model.settlement import Settled, Settlement
 from crawler.model.visit import Link
 from crawler.parse.url import Url, origin
 from crawler.rules import keep_failing as keeping
@@ -66,9 +66,12 @@ POSTPONE = f"""
 UPDATE visit SET state = 1, token = NULL, due = r.until FROM {table(("id", "until"))} WHERE visit.id = r.id
 """
 
-LINKS = """
-SELECT u.url, j < 0 FROM page AS p CROSS JOIN LATERAL unnest(p.links) AS j JOIN url AS u ON u.id = abs(j)
-WHERE p.id = :id AND p.learned >= :since
+LINKS = f"""
+SELECT p.id, u.url, j.id < 0
+FROM page AS p CROSS JOIN LATERAL unnest(p.links) WITH ORDINALITY AS j (id, place) JOIN url AS u ON u.id = abs(j.id)
+WHERE p.id = ANY (:ids::bigint[]) AND p.learned >= :since
+AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved', 'unlisted:canonical'))
+ORDER BY p.id, j.place
 """
 
 
@@ -86,24 +89,24 @@ class Settlements:
         self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
         self._keep_failing = keep_failing
 
-    def settle(self, settlements: Sequence[Settlement]) -> int:
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
-        for s in live:
-            self._discovery.remember(s.lease.visit, s.lease.id)
-        new = self._discovery.add(chain.from_iterable(s.found for s in live))
-        self._discovery.lead_elsewhere([visit for s in live for visit in s.found])
+        pages = {s.lease.visit.url: s.lease.id for s in live}
+        found = [visit for s in live for visit in s.found]
+        new, numbers = self._discovery.found(found, pages)
+        self._discovery.lead_elsewhere(found)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
-            self._settle(done)
+            self._settle(done, numbers)
         if late:
             self._db.do(POSTPONE, given(("id", "until"), late))
-        return new
+        return Settled(new, numbers_of(settlements, valid, numbers))
 
-    def _settle(self, done: Sequence[Settlement]) -> None:
-        rows = [settled_row(s, self._link_ids(s), self._keep_for(s)) for s in done]
+    def _settle(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
+        rows = [settled_row(s, self._link_ids(s, numbers), self._keep_for(s)) for s in done]
         self._db.do(SETTLE, given(SETTLED, rows) | {"run": self._db.run, "now": self._db.now()})
         self._discovery.settled([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])
@@ -113,10 +116,13 @@ class Settlements:
             {"done": len(done), "id": self._db.member},
         )
 
-    def links(self, lease: Lease) -> Sequence[Link]:
+    def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
-        rows = self._db.all(LINKS, {"id": lease.id, "since": self._db.since})
-        return [Link(Url(url), nofollow) for url, nofollow in rows]
+        found: dict[int, list[Link]] = {lease.id: [] for lease in leases}
+        asked = {"ids": list(found), "since": self._db.since, "run": self._db.run}
+        for number, url, nofollow in self._db.all(LINKS, asked):
+            found[number].append(Link(Url(url), nofollow))
+        return [found[lease.id] for lease in leases]
 
     def _keep_for(self, settlement: Settlement) -> float:
         return float(keeping.keep_for(settlement.verdict.outcome, self._keep_failing))
@@ -125,15 +131,11 @@ class Settlements:
         pairs = [(lease.id, lease.token) for lease in leases]
         return {row[0] for row in self._db.all(VALID, given(("id", "token"), pairs))}
 
-    def _link_ids(self, settlement: Settlement) -> LinkIds:
-        found, named = settlement.found, settlement.verdict.named
-        if settlement.verdict.unchanged or not found or self._keep_for(settlement):
+    def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
+        if settlement.verdict.unchanged or self._keep_for(settlement):
             return LinkIds()
-        if not named:
-            return LinkIds(self._discovery.link_ids(found))
-        first = self._discovery.link_ids([visit for visit in found if visit.url in named])
-        rest = self._discovery.link_ids([visit for visit in found if visit.url not in named])
-        return LinkIds([*first, *rest], len(first))
+        ids, named = led_to(settlement, numbers)
+        return LinkIds(ids, named) if ids else LinkIds()
 
 
 def _good(done: Sequence[Settlement]) -> Mapping[str, int]:

@@ -4,9 +4,9 @@
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from crawler.frontier.seen_cache import SeenCache
+from crawler.frontier.links import Found, once, tells
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.database import CHUNK, Database
 from crawler.frontier.sqlite.hosts import HostTable
@@ -42,6 +42,7 @@ ON CONFLICT (url) DO UPDATE SET
         WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN header
         ELSE kept_header END
 WHERE url.run < excluded.run
+RETURNING id, url
 """.replace("PUBLISHED", "(outcome = 'listed' AND content IS NOT NULL AND url.run IN CONCLUDED)").replace(
     "CONCLUDED", "(SELECT number FROM run WHERE status = 'concluded')"
 )
@@ -124,10 +125,9 @@ AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
 # Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by redirects.
-KNOWN = """
-SELECT json_group_array(json_array(
-    u.url, u.id, u.via IS NULL OR u.hops > 0 OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')
-))
+MAY_CHANGE = "u.via IS NULL OR u.hops > 0 OR (u.state = 3 AND u.outcome IS 'unlisted:nofollow')"
+KNOWN = f"""
+SELECT json_group_array(json_array(u.url, u.id, {MAY_CHANGE}))
 FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
 """
 
@@ -135,37 +135,34 @@ ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofol
 
 
 class Discovery:
-    """Adds URLs, and caches which ones are known."""
+    """Adds URLs."""
 
     def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
         self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
-        self._known = SeenCache()
-        db.on_forget(self._known.clear)
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
         """Add visits. The number of new ones, without those that are filtered or held, which are stored too."""
-        named = _once(visits) if seed else self._news(visits)
-        number = self._seeds.id(seed) if seed else None
-        rows = [self._row(visit) for visit in named]
-        due = [row for row in rows if row.state == schema.QUEUED]
-        self._insert([row for row in rows if row.state != schema.QUEUED], number)
-        new = self._insert(due, number)
-        if seed and number:
-            new += self._seeds.requeue(rows, seed, number)
-            self._fewer([(row.url, 0, 0) for row in rows])
+        if seed is None:
+            return self.found(visits, {}).new
+        number = self._seeds.id(seed)
+        rows = [self._row(visit, {}) for visit in once(visits)]
+        new = self._insert(rows, number).new + self._seeds.requeue(rows, seed, number)
+        self._fewer([(row.url, 0, 0) for row in rows])
         return new
 
-    def _news(self, visits: Iterable[Visit]) -> list[Visit]:
-        """The visits whose URLs are not known yet."""
-        maybe = _once(self._telling(visits))
-        self._remember([visit.url for visit in maybe])
-        return self._telling(maybe)
+    def found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Found:
+        """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
+        maybe = once(visits)
+        known = self._numbers([visit.url for visit in maybe])
+        rows = [self._row(visit, pages) for visit in maybe if tells(visit, known.get(visit.url, 0))]
+        new, numbers = self._insert(rows, None)
+        return Found(new, {**known, **numbers})
 
     def _nearer(self, visits: Sequence[Visit]) -> None:
         """Record a smaller depth for URLs that may be known already."""
         if not visits:
             return
-        given = {"rows": json.dumps([self._row(visit) for visit in visits]), "run": self._db.run}
+        given = {"rows": json.dumps([self._row(visit, {}) for visit in visits]), "run": self._db.run}
         self._db.do(NEARER, given)
         self._fewer([(visit.url, visit.hops, 0) for visit in visits])
 
@@ -174,7 +171,7 @@ class Discovery:
         if ways:
             self._db.do(FEWER, {"ways": json.dumps(ways), "run": self._db.run})
 
-    def _row(self, visit: Visit) -> FoundRow:
+    def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
         state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
         place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
@@ -188,7 +185,7 @@ class Discovery:
             self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
             visit.depth,
             visit.hops,
-            self._id(visit.via),
+            None if visit.via is None else pages.get(visit.via) or self._id(visit.via),
             None if filtered is None else f"unlisted:{filtered.value}",
             None if filtered is None else self._db.now(),
             detail,
@@ -203,88 +200,60 @@ class Discovery:
 
     def requeue(self, visits: Iterable[Visit]) -> int:
         """See `ports.Queue.requeue`."""
-        rows = [self._row(visit) for visit in visits if visit.filtered is None]
+        rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
         given = {"rows": json.dumps(rows), "run": self._db.run, "round": self._patterns.round}
         self._db.do(ADMIT, given)
         return sum(row.state == schema.QUEUED for row in rows)
 
-    def _telling(self, visits: Iterable[Visit]) -> list[Visit]:
-        """The visits that may change a row, according to the cache."""
-        visits = list(visits)
-        numbers = self._known.numbers(visit.url for visit in visits)
-        return [
-            visit
-            for visit, number in zip(visits, numbers, strict=True)
-            if number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
-        ]
+    def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
+        """The record numbers of those URLs that are known in this run, as in `Settled.numbers`."""
+        if not urls:
+            return {}
+        given = {"urls": json.dumps(urls), "run": self._db.run}
+        rows = json.loads(self._db.one(KNOWN, given)[0])
+        return {url: -number if may_change else number for url, number, may_change in rows}
 
-    def _remember(self, urls: list[Url]) -> None:
-        """Cache again the URLs of this run that were dropped: cheaper than adding them again."""
-        if urls:
-            given = {"urls": json.dumps(urls), "run": self._db.run}
-            for url, number, filtered in json.loads(self._db.one(KNOWN, given)[0]):
-                self._known.add(Url(url), number, filtered=bool(filtered))
+    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
+        """Insert the rows of URLs, those to be fetched last."""
+        due = [row for row in rows if row.state == schema.QUEUED]
+        _, others = self._insert_all([row for row in rows if row.state != schema.QUEUED], seed)
+        new, numbers = self._insert_all(due, seed)
+        return Found(new, {**others, **numbers})
 
-    def _insert(self, rows: list[FoundRow], seed: int | None) -> int:
+    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
         if not rows:
-            return 0
+            return Found(0, {})
         given = {"rows": json.dumps(rows), "run": self._db.run, "seed": seed, "round": self._patterns.round}
-        new = self._db.do(ADD, given)
+        ids = {url: number for number, url in self._db.all(ADD, given)}
+        new = len(ids)
         self._db.do("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self._db.run))
-        if new < len(rows):
-            self._db.do(LINKED, given)
-            self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
-            if self._db.one(ANY_NOFOLLOW)[0]:
-                new += self._db.do(UPGRADE, given)
-        self._remember([Url(row.url) for row in rows])
-        return new
+        if new == len(rows):
+            return Found(
+                new, {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
+            )
+        self._db.do(LINKED, given)
+        self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
+        if self._db.one(ANY_NOFOLLOW)[0]:
+            new += self._db.do(UPGRADE, given)
+        return Found(new, self._numbers([Url(row.url) for row in rows]))
 
-    def _id(self, url: Url | None) -> int | None:
-        if url is None:
-            return None
-        known = abs(self._known.number(url))
-        if not known:
-            row = self._db.one_or_none("SELECT id FROM url WHERE url = ?", (url,))
-            return row[0] if row else None
-        return known
+    def _id(self, url: Url) -> int | None:
+        row = self._db.one_or_none("SELECT id FROM url WHERE url = ?", (url,))
+        return row[0] if row else None
 
     def lead_elsewhere(self, found: Sequence[Visit]) -> None:
         """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
         self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
         named = [visit for visit in found if visit.pattern and visit.pattern.named]
         if named:
-            given = {"rows": json.dumps([self._row(visit) for visit in named]), "run": self._db.run}
+            given = {"rows": json.dumps([self._row(visit, {}) for visit in named]), "run": self._db.run}
             self._db.do(NAMED, given)
-
-    def remember(self, visit: Visit, number: int) -> None:
-        """Cache the record number of a visit that is being settled."""
-        self._known.add(visit.url, number, filtered=visit.via is None or visit.hops > 0)
 
     def settled(self, visits: Sequence[Visit]) -> None:
         """Update settled visits: a path with fewer redirects may have been found while they were fetched."""
         self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
-    def link_ids(self, visits: Sequence[Visit]) -> list[int]:
-        """The record numbers of the URLs that a page links to, negative for nofollow."""
-        urls = [visit.url for visit in visits]
-        numbers = self._known.numbers(urls)
-        if 0 in numbers:
-            self._remember([url for url, number in zip(urls, numbers, strict=True) if not number])
-            numbers = self._known.numbers(urls)
-        return [
-            -abs(number) if visit.filtered is Why.NOFOLLOW else abs(number)
-            for number, visit in zip(numbers, visits, strict=True)
-            if number
-        ]
 
-
-def _once(found: Iterable[Visit]) -> list[Visit]:
-    """Each URL once: the first visit, with the fewest redirects; but a followed link takes precedence over nofollow."""
-    visits: dict[Url, Visit] = {}
-    for visit in found:
-        known = visits.get(visit.url)
-        if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
-            visits[visit.url] = visit
-        elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
-            visits[visit.url] = known._replace(hops=visit.hops)
-    return list(visits.values())
+def _may_change(row: FoundRow) -> bool:
+    """Whether a further link may change a new row, as in `KNOWN`."""
+    return row.via is None or row.hops > 0 or row.outcome == "unlisted:nofollow"

@@ -38,7 +38,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Run, SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
-from crawler.model.settlement import Settlement
+from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
@@ -115,7 +115,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Queue.lease`."""
         return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth)
 
-    async def settle(self, settlements: Sequence[Settlement]) -> int:
+    async def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
         return await self._call(self._settlements.settle, settlements)
 
@@ -231,9 +231,9 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     # -- Record: what became of the pages --------------------------------------------------------------------
 
-    async def links(self, lease: Lease) -> Sequence[Link]:
+    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
-        return await self._call(self._settlements.links, lease)
+        return await self._call(self._settlements.links, leases)
 
     async def evidence(self) -> Sequence[Evidence]:
         """See `ports.Record.evidence`."""

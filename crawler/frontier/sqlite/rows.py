@@ -79,7 +79,7 @@ class DueRow(NamedTuple):
 class LinkIds(NamedTuple):
     """The ids of the URLs that a page leads to."""
 
-    links: list[int] | None = None  # negative: nofollow; None keeps the stored ones
+    links: Sequence[int] | None = None  # negative: nofollow; None keeps the stored ones
     named: int = 0  # how many of them, at the front, are only named: the canonical, the redirect target
 
 

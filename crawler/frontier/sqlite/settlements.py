@@ -4,11 +4,11 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain
 from typing import Final
 
+from crawler.frontier.links import led_to, numbers_of
 from crawler.frontier.sqlite.database import Database
-from crawler.frontier.sqlite.discovery import Discovery
+from crawler.frontier.sqlite.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.patterns import PatternTable
 from crawler.frontier.sqlite.rows import (
@@ -22,7 +22,7 @@ from crawler.frontier.sqlite.rows import (
 )
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
-from crawler.model.settlement import Settlement
+from crawler.model.settlement import Settled, Settlement
 from crawler.model.visit import Link
 from crawler.parse.url import Url, origin
 from crawler.rules import keep_failing as keeping
@@ -66,10 +66,12 @@ FROM (SELECT value AS v FROM json_each(:rows)) AS s
 WHERE url.id = s.v ->> 0
 """
 
-LINKS = """
-SELECT json_group_array(json_array(u.url, j.value < 0))
-FROM url AS p, json_each(p.links) AS j JOIN url AS u ON u.id = abs(j.value)
-WHERE p.id = :id AND p.learned >= :since
+LINKS = f"""
+SELECT json_group_array(json_array(p.id, u.url, j.value < 0))
+FROM json_each(:ids) AS l CROSS JOIN url AS p ON p.id = l.value CROSS JOIN json_each(p.links) AS j
+CROSS JOIN url AS u ON u.id = abs(j.value)
+WHERE p.learned >= :since
+AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved', 'unlisted:canonical'))
 """
 
 
@@ -87,37 +89,41 @@ class Settlements:
         self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
         self._keep_failing = keep_failing
 
-    def settle(self, settlements: Sequence[Settlement]) -> int:
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
-        for s in live:
-            self._discovery.remember(s.lease.visit, s.lease.id)
-        new = self._discovery.add(chain.from_iterable(s.found for s in live))
-        self._discovery.lead_elsewhere([visit for s in live for visit in s.found])
+        pages = {s.lease.visit.url: s.lease.id for s in live}
+        found = [visit for s in live for visit in s.found]
+        new, numbers = self._discovery.found(found, pages)
+        self._discovery.lead_elsewhere(found)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
-            self._store(done)
+            self._store(done, numbers)
             self._discovery.settled([s.lease.visit for s in done])
             self._patterns.count([s.lease.id for s in done])
             self._hosts.ease(_good(done))
         if late:
             self._db.do(POSTPONE, {"rows": json.dumps(late)})
-        return new
+        return Settled(new, numbers_of(settlements, valid, numbers))
 
-    def _store(self, done: Sequence[Settlement]) -> None:
+    def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
         """Store outcomes, facts and links."""
         for at in range(0, len(done), MOST_ROWS):
             group = done[at : at + MOST_ROWS]
-            rows = [settled_row(s, self._link_ids(s), self._keep_for(s)) for s in group]
+            rows = [settled_row(s, self._link_ids(s, numbers), self._keep_for(s)) for s in group]
             count, values = padded(rows)
             self._db.do(_settle(count), (self._db.now(), self._db.run, *values))
 
-    def links(self, lease: Lease) -> Sequence[Link]:
+    def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
-        row = self._db.one(LINKS, {"id": lease.id, "since": self._db.since})
-        return [Link(Url(url), bool(nofollow)) for url, nofollow in json.loads(row[0])]
+        ids = json.dumps([lease.id for lease in leases])
+        rows = self._db.one(LINKS, {"ids": ids, "since": self._db.since, "run": self._db.run})[0]
+        found: dict[int, list[Link]] = {lease.id: [] for lease in leases}
+        for number, url, nofollow in json.loads(rows):
+            found[number].append(Link(Url(url), bool(nofollow)))
+        return [found[lease.id] for lease in leases]
 
     def _keep_for(self, settlement: Settlement) -> float:
         return keeping.keep_for(settlement.verdict.outcome, self._keep_failing)
@@ -126,15 +132,11 @@ class Settlements:
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
         return set(json.loads(self._db.one(VALID, {"leases": pairs})[0]))
 
-    def _link_ids(self, settlement: Settlement) -> LinkIds:
-        found, named = settlement.found, settlement.verdict.named
-        if settlement.verdict.unchanged or not found or self._keep_for(settlement):
+    def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
+        if settlement.verdict.unchanged or self._keep_for(settlement):
             return LinkIds()
-        if not named:
-            return LinkIds(self._discovery.link_ids(found))
-        first = self._discovery.link_ids([visit for visit in found if visit.url in named])
-        rest = self._discovery.link_ids([visit for visit in found if visit.url not in named])
-        return LinkIds([*first, *rest], len(first))
+        ids, named = led_to(settlement, numbers)
+        return LinkIds(ids, named) if ids else LinkIds()
 
 
 @cache

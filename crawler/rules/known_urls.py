@@ -1,7 +1,7 @@
-"""A bounded cache of the URLs known in this run: it filters out the links that every page repeats.
+"""A bounded cache of the URLs known in this run, with their record numbers: links to them need no `Visit`.
 
 Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the older one.
-Dropping an entry is always safe, since the database has every URL.
+Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed transaction are added.
 """
 
 from collections.abc import Iterable
@@ -12,20 +12,20 @@ from crawler.parse.url import Url
 WEIGHT: Final = 16_000_000  # characters of URLs in a generation: more than the links of one page can have
 
 
-class SeenCache:
-    """URL to record number; negative if a further link to the URL could still change its row (see `discovery`)."""
+class KnownUrls:
+    """URL to record number, as in `Settled.numbers`: negative if a further link to the URL could still change its row."""
 
     def __init__(self, size: int = 50_000) -> None:
         self._size, self._weight = size, 0
         self._young: dict[Url, int] = {}
         self._old: dict[Url, int] = {}
 
-    def add(self, url: Url, number: int, *, filtered: bool) -> None:
-        """Remember a URL; its number may be negative."""
+    def add(self, url: Url, number: int) -> None:
+        """Caches a URL; its number may be negative."""
         if len(self._young) >= self._size or self._weight >= WEIGHT:
             self._old, self._young, self._weight = self._young, {}, 0
         self._weight += len(url)
-        self._young[url] = -number if filtered else number
+        self._young[url] = number
 
     def number(self, url: Url) -> int:
         """Its record number, negative if a further link could still change its row; zero if it is not cached."""
@@ -33,14 +33,10 @@ class SeenCache:
         if number is None:
             number = self._old.get(url, 0)
             if number:
-                self.add(url, abs(number), filtered=number < 0)
+                self.add(url, number)
         return number
 
     def numbers(self, urls: Iterable[Url]) -> list[int]:
         """`number` of each URL."""
         young = self._young.get
         return [young(url) or self.number(url) for url in urls]
-
-    def clear(self) -> None:
-        """Drop all entries."""
-        self._young, self._old, self._weight = {}, {}, 0

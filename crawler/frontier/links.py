@@ -1,0 +1,64 @@
+"""What pages lead to: the rules that all backends share. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from crawler.model.reasons import Why
+from crawler.model.settlement import Settlement
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+
+
+class Found(NamedTuple):
+    """What became of visits that were found."""
+
+    new: int  # without those that are filtered or held
+    numbers: Mapping[Url, int]  # of all of them, as in `Settled.numbers`
+
+
+def once(found: Iterable[Visit]) -> list[Visit]:
+    """Each URL once: the first visit, with the fewest redirects; but a followed link takes precedence over nofollow."""
+    visits: dict[Url, Visit] = {}
+    for visit in found:
+        known = visits.get(visit.url)
+        if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
+            visits[visit.url] = visit
+        elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
+            visits[visit.url] = known._replace(hops=visit.hops)
+    return list(visits.values())
+
+
+def tells(visit: Visit, number: int) -> bool:
+    """Whether a visit may change a row; `number` is that of its URL, as in `Settled.numbers`, or 0."""
+    return number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
+
+
+def led_to(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequence[int], int]:
+    """The record numbers of a page's links, negative for nofollow, and how many at the front it only names.
+
+    `numbers`: of all visits in `found`, as in `Settled.numbers`.
+    """
+    found = [
+        -abs(numbers[visit.url]) if visit.filtered is Why.NOFOLLOW else abs(numbers[visit.url])
+        for visit in settlement.found
+    ]
+    rest = iter(found)
+    links = settlement.links
+    ids = found if links is None else [number or next(rest) for number in links] if found else list(links)
+    named = settlement.verdict.named
+    if not named:
+        return ids, 0
+    first = [number for number, visit in zip(found, settlement.found, strict=True) if visit.url in named]
+    return [*first, *(number for number in ids if number not in first)], len(first)
+
+
+def numbers_of(
+    settlements: Sequence[Settlement], live: Iterable[int], numbers: Mapping[Url, int]
+) -> list[int]:
+    """`Settled.numbers`; `live`: the ids of the leases that were closed."""
+    closed = frozenset(live)
+    return [
+        numbers[visit.url] if settlement.lease.id in closed else 0
+        for settlement in settlements
+        for visit in settlement.found
+    ]

@@ -1,0 +1,57 @@
+"""The stored links of pages that are asked for at the same time are read together."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from crawler.engine.stored_links import StoredLinks
+from crawler.model.lease import Lease
+from crawler.model.visit import Link, Visit
+from crawler.parse.url import Url
+
+pytestmark = pytest.mark.anyio
+
+
+class Record:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+        self.goes_on = anyio.Event()
+
+    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
+        self.calls.append([lease.id for lease in leases])
+        await self.goes_on.wait()
+        return [[Link(lease.visit.url)] for lease in leases]
+
+
+def lease(number: int) -> Lease:
+    return Lease(number, 1, Visit(Url(f"http://x/{number}")))
+
+
+async def test_pages_that_wait_are_read_in_one_call() -> None:
+    record, found = Record(), dict[int, Sequence[Link]]()
+    stored = StoredLinks(record)  # type: ignore[arg-type]
+
+    async def read(number: int) -> None:
+        found[number] = await stored(lease(number))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read, 0)
+        await anyio.wait_all_tasks_blocked()
+        for number in range(1, 5):
+            tasks.start_soon(read, number)
+        await anyio.wait_all_tasks_blocked()
+        record.goes_on.set()
+    assert [len(call) for call in record.calls] == [1, 4]
+    assert found == {number: [Link(Url(f"http://x/{number}"))] for number in range(5)}
+
+
+async def test_cancelled_reader_leaves_its_group_to_the_next() -> None:
+    record = Record()
+    stored = StoredLinks(record)  # type: ignore[arg-type]
+    with anyio.move_on_after(0):
+        await stored(lease(1))
+    record.goes_on.set()
+    assert await stored(lease(2)) == [Link(Url("http://x/2"))]

@@ -1,0 +1,48 @@
+"""Links become visits; those to URLs that are known are given by number."""
+
+from crawler.model.lease import Lease
+from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
+from crawler.model.reasons import Why
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Link, Visit
+from crawler.parse.url import Url
+from crawler.rules.candidates import Candidates
+from crawler.rules.scope import Scope
+from crawler.rules.traps import Traps
+from crawler.settings import sections
+
+PAGE, KNOWN, SEEN, NEW = (Url(f"http://a.example/{name}") for name in ("page", "known", "seen", "new"))
+
+
+def candidates() -> Candidates:
+    """KNOWN has the number 7; the row of SEEN, 8, may still change."""
+    made = Candidates(Scope.of([Url("http://a.example/")], sections.Scope()), Traps())
+    made.learn([Visit(KNOWN), Visit(SEEN), Visit(NEW)], [7, -8, 0])
+    return made
+
+
+def settled(outcome: Outcome, *links: Link, named: tuple[Url, ...] = ()) -> Settlement:
+    lease = Lease(1, 1, Visit(PAGE, 3, PAGE, 1))
+    return candidates().settlement(lease, Verdict(outcome, named=named), links)
+
+
+def test_visits_are_made_for_news_only() -> None:
+    made = settled(Listed(), Link(KNOWN), Link(NEW), Link(SEEN))
+    assert made.found == (Visit(NEW, 4, PAGE), Visit(SEEN, 4, PAGE))
+    assert list(made.links or ()) == [7, 0, 0]
+
+
+def test_nofollow_link_to_known_url_is_a_negative_number() -> None:
+    made = settled(Listed(), Link(KNOWN, nofollow=True), Link(SEEN, nofollow=True), Link(NEW, nofollow=True))
+    assert made.found == (Visit(NEW, 4, PAGE, 0, Why.NOFOLLOW),)
+    assert list(made.links or ()) == [-7, -8, 0]
+
+
+def test_redirect_target_is_visited_though_it_is_known() -> None:
+    made = settled(Moved(KNOWN), Link(KNOWN), Link(NEW), named=(KNOWN,))
+    assert made.found == (Visit(KNOWN, 3, PAGE, 2), Visit(NEW, 4, PAGE))
+
+
+def test_canonical_is_visited_though_it_is_known() -> None:
+    made = settled(Unlisted(Why.CANONICAL, KNOWN), Link(KNOWN))
+    assert made.found == (Visit(KNOWN, 4, PAGE),)
