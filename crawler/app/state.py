@@ -15,8 +15,7 @@ from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.overview import read_overview
 from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.frontier.sqlite.state_file import remove_state, seconds_since_heartbeat
-from crawler.model.run import Run
-from crawler.model.survey import Balance
+from crawler.model.progress import Progress
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
@@ -68,22 +67,18 @@ def states() -> list[str]:
     return sorted(str(path) for path in FOLDER.glob("*.db") if owner_of(path) is Owner.OURS)
 
 
-def silent_for(settings: Settings, start: Url | None) -> float | None:
-    """Seconds since a run last worked on the state; None if none ever did."""
+def progress(settings: Settings, start: Url | None, *, counted: bool = True) -> Progress | None:
+    """The newest run and who works on it; None before the first. Raises `FrontierError` or `ConfigError`.
+
+    `counted`: with the balance, even where many members look often at a large state.
+    """
     if address := _address_of(settings, start):
         from crawler.frontier.postgres import overview as shared  # noqa: PLC0415 - the driver is an extra
 
-        return shared.seconds_since_heartbeat(address)
-    return seconds_since_heartbeat(state_path(settings, start), time.time())
-
-
-def overview(settings: Settings, start: Url | None) -> tuple[Run, Balance] | None:
-    """The newest run and the counts of its URLs; None before the first. Raises `FrontierError` or `ConfigError`."""
-    if address := _address_of(settings, start):
-        from crawler.frontier.postgres import overview as shared  # noqa: PLC0415 - the driver is an extra
-
-        return shared.read_overview(address)
-    return read_overview(_file_of(settings, start))
+        return shared.read_progress(address, counted=counted)
+    path = _file_of(settings, start)
+    known = read_overview(path)
+    return Progress(*known, seconds_since_heartbeat(path, time.time())) if known else None
 
 
 def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> "Frontier":

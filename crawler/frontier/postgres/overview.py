@@ -14,30 +14,37 @@ from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.connection import begin, connect, failure, prepare
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.members import LIFE
+from crawler.model.progress import Member, Progress
 from crawler.model.run import Run
 from crawler.model.serialise import outcome_of
 from crawler.model.survey import Balance
 
 T = TypeVar("T")
 
-SILENCE = "SELECT extract(epoch FROM clock_timestamp())::double precision - max(until) + :life FROM member"
+MEMBERS = """
+SELECT m.name, m.id = r.leader IS TRUE, NOT m.gone AND m.until > c.now, m.gone, greatest(0, c.now - m.until + :life), m.settled
+FROM member AS m JOIN run AS r ON r.number = m.run,
+    (SELECT extract(epoch FROM clock_timestamp())::double precision AS now) AS c
+WHERE m.run = :run ORDER BY m.id
+"""
 
 
-def read_overview(address: Address) -> tuple[Run, Balance] | None:
-    """The newest run, and where its URLs stand; None before the first. Raises `FrontierError`."""
+def read_progress(address: Address, *, counted: bool) -> Progress | None:
+    """The newest run and its members; None before the first. Raises `FrontierError`.
 
-    def look(db: Database) -> tuple[Run, Balance] | None:
+    `counted`: with the balance, for which every URL is read.
+    """
+
+    def look(db: Database) -> Progress | None:
         db.run = db.one("SELECT max(number) FROM run")[0] or 0
         newest = run(db)
-        return (newest, balance(db)) if newest else None
+        if newest is None:
+            return None
+        members = [Member(*row) for row in db.all(MEMBERS, {"run": db.run, "life": LIFE})]
+        silent = min((member.silent for member in members), default=None)
+        return Progress(newest, balance(db) if counted else None, silent, members)
 
     return _look(address, look)
-
-
-def seconds_since_heartbeat(address: Address) -> float | None:
-    """For how many seconds no member has shown a sign of life; None when none ever did."""
-    silent: float | None = _look(address, lambda db: db.one(SILENCE, {"life": LIFE})[0])
-    return silent
 
 
 def _look(address: Address, question: Callable[[Database], T]) -> T:
