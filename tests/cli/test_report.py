@@ -184,6 +184,42 @@ def test_report_shows_changes_since_last_run(run: Run) -> None:
         assert run("report", origin, "--fail-on", "redirect-chain", "--fail-on", "trap")[0] == 0
 
 
+def faulty_site() -> Site:
+    """A site with one of each fault, apart from what takes many pages: crawler traps and unreliable dates."""
+    site = Site()
+    paths = ["/gone", "/down", "/cut", "/loop", "/red", "/blue", "/thanks", "/shop", "/basket"]
+    site.page("/", title="Lanterns", links=[*paths, "/twin-1", "/twin-2", "/same-1", "/same-2"])
+    site.robots("User-agent: *\nDisallow: /basket\nSitemap: {origin}/old.xml\n")
+    site.sitemap("/old.xml", ["/gone", "/lonely"])
+    site.page("/lonely", title="Lonely", text="alone")
+    site.raw("/down", status=500)
+    site.raw("/cut", body=b"no gzip", headers=[("Content-Encoding", "gzip"), ("Content-Type", "text/html")])
+    site.redirect("/loop", "/loop")
+    site.redirect("/shop", "/store")
+    site.redirect("/store", "/")
+    site.page("/red", title="Red", canonical="/gone")
+    site.page("/blue", title="Blue", canonical="/shop")
+    site.page("/thanks", title="Thanks", canonical="/", noindex=True)
+    for number in (1, 2):
+        site.page(f"/twin-{number}", title="Twins", text=f"twin {number}")
+        site.page(f"/same-{number}", title="Same", text="word for word", canonical=f"/same-{number}")
+    return site
+
+
+def test_crawl_of_site_with_one_of_each_fault(run: Run) -> None:
+    with faulty_site().serve() as origin:
+        run("crawl", origin, *QUICK, "-q", "--report", "r.json")
+    found = told(Path("r.json").read_text())
+    assert found.pop("no-lastmod")
+    assert found == {
+        "broken-link": ["/gone"], "server-error": ["/down"], "unreachable": ["/cut"], "redirect-loop": ["/loop"],
+        "canonical-broken": ["/red"], "sitemap-stale": ["/gone"], "canonical-chain": ["/blue"], "noindex-canonical": ["/thanks"],
+        "redirect-chain": ["/shop"], "redirect-linked": ["/shop"], "orphan": ["/lonely"], "duplicate-content": ["/same-1"],
+        "duplicate-title": ["/same-1", "/twin-1"], "robots-line": ["/robots.txt"], "robots-linked": ["/basket"],
+        "noindex-linked": ["/thanks"],
+    }  # fmt: skip
+
+
 # -- on crawl -------------------------------------------------------------------------------------------------
 
 
