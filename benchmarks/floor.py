@@ -32,7 +32,7 @@ async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
     parts = urlsplit(start)
     place = Destination(parts.scheme, parts.hostname or "", parts.port or 80)
     pool = Pool(AddressGuard(allowed=["127.0.0.1"]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
-    transport = PoolTransport(pool, Proxies(Http()).place)
+    transport = PoolTransport(pool, Proxies(Http()).destination)
     seen, todo = {start}, [start]
     waiting, pages = 0, list[str]()
     more = asyncio.Condition()

@@ -96,7 +96,7 @@ def as_bytes(pool: Pool, identity: Identity) -> Callable[[Url], Awaitable[int]]:
 
 def through_httpx(pool: Pool, builder: RequestBuilder) -> Callable[[Url], Awaitable[int]]:
     """The same exchange as `HttpFetcher` makes it."""
-    transport = PoolTransport(pool, Proxies(Http()).place)
+    transport = PoolTransport(pool, Proxies(Http()).destination)
 
     async def ask(url: Url) -> int:
         response = await transport.handle_async_request(builder.build(url, {}, LIMIT, ignore_progress))
