@@ -80,6 +80,7 @@ _SAMPLES = {
     "report": "report.html",
     "metrics_file": '"/var/lib/node_exporter/sitemap-example.prom"',
     "metrics_port": '"9464"',
+    "every": '"24h"',
     "webhook_env": '"SITEMAP_WEBHOOK"',
     "fail_on": "new:broken-link",
     "changefreq": '"weekly"',

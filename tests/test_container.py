@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from crawler.cli.options import typed
 from crawler.settings import load
+from tests.cli.test_webhook import Receiver
 
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "config"
@@ -160,12 +162,96 @@ def test_the_cron_job_runs_one_at_a_time_without_privileges() -> None:
 
 def test_the_compose_file_keeps_the_root_read_only() -> None:
     compose = yaml.safe_load((CONFIG / "compose.yaml").read_text())
-    service = compose["services"]["sitemap-crawler"]
-    assert service["read_only"] is True
-    assert service["cap_drop"] == ["ALL"]
-    assert {mount.split(":")[1] for mount in service["volumes"]} == {"/state", "/output"}
-    assert {mount.split(":")[0] for mount in service["volumes"]} == set(compose["volumes"])
-    check(service["command"], service["environment"])
+    for service in compose["services"].values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert {mount.split(":")[1] for mount in service["volumes"]} == {"/state", "/output"}
+        assert {mount.split(":")[0] for mount in service["volumes"]} == set(compose["volumes"])
+        check(service["command"], service["environment"])
+    assert compose["services"]["daily"]["restart"] == "always"
+
+
+# -- every night -----------------------------------------------------------------------------------------
+
+
+class Night:
+    """The job of `config/compose.yaml` as its container runs it: its command, its variables, and the two volumes."""
+
+    def __init__(self, folder: Path, site: str, webhook: str) -> None:
+        service = yaml.safe_load((CONFIG / "compose.yaml").read_text())["services"]["sitemap-crawler"]
+        image = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", DOCKERFILE)))
+        given = image | service["environment"] | {"SITEMAP_WEBHOOK": webhook, "SITEMAP_CRAWLER_RATE": "0"}
+        volumes = {mount.split(":")[1]: folder / mount.split(":")[0] for mount in service["volumes"]}
+        for place, real in volumes.items():
+            real.mkdir()
+            given = {
+                name: value.replace(place, str(real)) if value.startswith(place) else value
+                for name, value in given.items()
+            }
+        self.output: Path = volumes["/output"]
+        self._metrics = given["SITEMAP_CRAWLER_METRICS_FILE"]
+        self._words = [word.replace("https://www.example.com/", site) for word in service["command"]]
+        self._environ = os.environ | given | {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+
+    def run(self) -> int:
+        words = [*PROGRAM, *self._words, "--retries", "0"]
+        return subprocess.run(words, env=self._environ, capture_output=True, check=False).returncode
+
+    def metric(self, name: str, **labels: str) -> float:
+        [value] = [
+            sample.value
+            for family in text_string_to_metric_families(Path(self._metrics).read_text())
+            for sample in family.samples
+            if sample.name == f"sitemap_crawler_{name}" and labels.items() <= sample.labels.items()
+        ]
+        return value
+
+    def sitemap(self) -> bytes:
+        return (self.output / "sitemap.xml.gz").read_bytes()
+
+
+@pytest.mark.slow
+def test_nights_of_the_scheduled_job(tmp_path: Path) -> None:
+    """The first night, one after the site changed, one on which it is down, and one on which it is well again."""
+    site = Site()
+    hook = Receiver()
+    site.page("/", links=[f"/{n}" for n in range(20)])
+    for n in range(21):
+        site.page(f"/{n}", text=f"<p>{n} has a text of its own</p>")
+    with site.serve() as origin:
+        port = int(origin.rpartition(":")[2])
+        night = Night(tmp_path, origin + "/", hook.url)
+        assert night.run() == 0
+        first = night.sitemap()
+        assert night.metric("sitemap_urls") == 21
+
+        site.page("/", links=[f"/{n}" for n in range(21)] + ["/gone"])
+        assert night.run() == 0
+        second = night.sitemap()
+        assert second != first
+        assert night.metric("sitemap_urls") == 22
+        assert night.metric("sitemap_changes", change="added") == 1
+        assert night.metric("findings", code="broken-link") == 1
+        success = night.metric("last_success_timestamp_seconds")
+    assert night.run() == 4, "down"
+    assert night.sitemap() == second
+    assert night.metric("exit_code") == 4
+    assert night.metric("last_success_timestamp_seconds") == success
+    assert night.metric("last_completion_timestamp_seconds") > success
+    assert night.metric("sitemap_urls") == 22
+    with site.serve(port=port):
+        assert night.run() == 0
+    assert night.sitemap() == second, "nothing changed"
+    assert night.metric("exit_code") == 0
+    assert night.metric("last_success_timestamp_seconds") > success
+    assert night.metric("last_publication_timestamp_seconds") < success
+    hook.close()
+    messages = [body["text"].splitlines() for body in hook.bodies]
+    assert [lines[0].partition("` ")[2] for lines in messages] == [
+        "is complete (exit 0)",
+        "failed: the start URL is unreachable (exit 4)",
+    ]
+    assert messages[0][2:] == ["New errors: broken-link 1", f"• 404 `{origin}/gone`, linked from 1 page"]
 
 
 def test_the_crontab_line_is_valid_shell() -> None:

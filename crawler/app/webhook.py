@@ -33,11 +33,17 @@ ANSWER: Final = 10_000  # bytes of an answer that are read
 log = logging.getLogger("crawler.app.webhook")
 
 
-def hook_of(variable: str, environ: Mapping[str, str] = os.environ) -> Url:
-    """The URL in that variable. Raises `ConfigError`, which does not show it."""
-    text = environ.get(variable, "").strip()
-    if not text:
+def hook_of(variable: str, environ: Mapping[str, str] = os.environ) -> Url | None:
+    """The URL in that variable; None if it is empty, as container tools set those that are absent.
+
+    Raises `ConfigError`, which does not show it.
+    """
+    text = environ.get(variable)
+    if text is None:
         raise ConfigError(f"--webhook-env: the variable {variable} is not set.")
+    if not (text := text.strip()):
+        log.warning("no messages are sent: the variable is empty", extra={"fields": {"variable": variable}})
+        return None
     url = None if "@" in text.partition("?")[0] else Normaliser(strip=(), sessions=None).literal(text)
     if url is None:
         raise ConfigError(f"--webhook-env: the variable {variable} does not hold an http or https URL.")

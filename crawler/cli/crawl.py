@@ -15,6 +15,7 @@ from crawler.app import submission
 from crawler.app.compose import check_extras
 from crawler.app.job import Job, open_job
 from crawler.app.state import MEMORY, state_path
+from crawler.cli import schedule
 from crawler.cli.afterwards import Afterwards, after_publication
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_end import RunEnd, exit_of
@@ -47,15 +48,35 @@ def configure_log(chosen: Log) -> None:
 async def crawl_site(settings: Settings) -> Exit:
     """The whole of `crawl`. Raises the exceptions of `errors`."""
     configure_log(settings.log)
+    schedule.check(settings)
     stopping, told = _Stopping(), RunEnd(settings)
     async with _listening(stopping):
         await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
         if received.first is None:
             async with told.serving():
-                return await _crawl(settings, stopping, told)
-    words = f"{received.word} before the crawl started"
-    log.error(words, extra={"event": "stopped before the crawl", "fields": {"signal": received.word}})
+                return await _crawls(settings, stopping, told)
+    if stopping.has_crawled:
+        words = f"{received.word} while waiting for the next run"
+        log.info(words, extra={"event": "stopped between two runs", "fields": {"signal": received.word}})
+    else:
+        words = f"{received.word} before the crawl started"
+        log.error(words, extra={"event": "stopped before the crawl", "fields": {"signal": received.word}})
     return Exit(received.exit)
+
+
+async def _crawls(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
+    """One run, or one at each slot of --every."""
+
+    async def run() -> Exit:
+        try:
+            return await _crawl(settings, stopping, told)
+        finally:
+            stopping.job = stopping.after = None  # a signal from now on ends the wait
+            stopping.has_crawled = True
+
+    if settings.pace.every is None:
+        return await run()
+    return await schedule.repeat(run, settings.pace.every, lambda: received.first is not None)
 
 
 async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
@@ -159,6 +180,7 @@ class _Stopping:
 
     job: Job | None = None
     after: anyio.CancelScope | None = None  # what follows a publication, once that is done
+    has_crawled: bool = False
 
     async def when_signalled(self, block: anyio.CancelScope) -> None:
         """On the first signal, finishes the requests in flight and a publication; before there is a job, cancels `block`.

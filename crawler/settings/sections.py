@@ -19,6 +19,7 @@ from crawler.settings.values import (
     DURATION,
     FILE_MODE,
     HOST,
+    INTERVAL,
     KEY,
     LIST,
     LISTEN,
@@ -123,6 +124,11 @@ class Pace:
     )
     rate: float = option(5.0, "maximum requests per second to one host; 0: no limit", NUMBER(0, 100_000))
     max_wait: float = option(600.0, "longest Retry-After or Crawl-delay to wait for", SECONDS)
+    every: float | None = option(
+        None,
+        "crawl again and again at this interval, until terminated; for containers that nothing else starts",
+        ABSENT(INTERVAL),
+    )
     ignore_robots: bool = option(
         False, "crawl URLs that robots.txt disallows; use only on your own site", SWITCH
     )

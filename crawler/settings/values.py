@@ -18,6 +18,7 @@ from crawler.parse.normalise import Normaliser
 
 _WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
 LOOPBACK: Final = "127.0.0.1"
+SHORTEST: Final = 60.0  # seconds from run to run
 _MOST: Final = 2**53  # up to here a float represents every integer
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -192,6 +193,13 @@ def _timeout(value: object) -> float:
     raise ValueError(f"needs {_TIME}, above 0")
 
 
+def _interval(value: object) -> float:
+    seconds = _duration(value)
+    if seconds < SHORTEST:
+        raise ValueError(f"needs a time of at least {SHORTEST:.0f} seconds, such as 24h")
+    return seconds
+
+
 def _show_number(value: float) -> str:
     return str(value).removesuffix(".0")
 
@@ -320,6 +328,7 @@ VARIABLE = Kind("VARIABLE", _variable)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
 SECONDS = Kind("SECONDS", _duration, _show_number)
 TIMEOUT = Kind("SECONDS", _timeout, _show_number)
+INTERVAL = Kind("TIME", _interval, _show_duration)
 DURATION = Kind("TIME", _duration, _show_duration)
 LISTEN = Kind("[HOST:]PORT", _listen)
 WEB_ADDRESS = Kind("URL", _web_address)

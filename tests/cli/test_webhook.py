@@ -321,7 +321,7 @@ def test_a_bug_in_the_delivery_is_a_warning(
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ("", "the variable HOOK is not set"),
+        (None, "the variable HOOK is not set"),
         (f"ftp://example.com/{SECRET}", "does not hold an http or https URL"),
         (f"https://user:{SECRET}@example.com/", "does not hold an http or https URL"),
         (f"{SECRET}", "does not hold an http or https URL"),
@@ -329,15 +329,26 @@ def test_a_bug_in_the_delivery_is_a_warning(
     ids=["absent", "scheme", "password", "none"],
 )
 def test_a_wrong_variable_is_said_before_the_crawl(
-    run: Run, monkeypatch: pytest.MonkeyPatch, value: str, says: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, value: str | None, says: str
 ) -> None:
-    monkeypatch.setenv("HOOK", value)
+    monkeypatch.delenv("HOOK", raising=False)
+    if value is not None:
+        monkeypatch.setenv("HOOK", value)
     site = shop()
     with site.serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK)
     assert (code, site.log) == (2, [])
     assert says in err
     assert SECRET not in err
+
+
+def test_an_empty_variable_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As compose sets one that is absent."""
+    monkeypatch.setenv("HOOK", "")
+    with shop().serve() as origin:
+        code, _, err = run("crawl", origin + "/", *QUICK, "--webhook-when", "always")
+    assert code == 0
+    assert "no messages are sent: the variable is empty variable=HOOK" in err
 
 
 def test_the_secret_itself_instead_of_its_variable(run: Run) -> None:
