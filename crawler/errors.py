@@ -7,7 +7,8 @@ to do) and the exit code of the command line::
     ├── ConfigError        a setting, a flag or a start URL is wrong                     exit 2
     ├── OutputError        the sitemap cannot be written                                 exit 3
     ├── FrontierError      the state cannot be opened, read or written                   exit 3
-    │   └── StateBusy      another run is using the state                                exit 9
+    │   ├── StateBusy      another run is using the state                                exit 9
+    │   └── LeadLost       another member leads the run; caught, it goes on as a follower
     ├── StartUnreachable   no start URL answered with a page                             exit 4
     ├── StartForbidden     robots.txt disallows every start URL                          exit 5
     ├── PublishRefused     the guard refused to replace the published sitemap            exit 6
@@ -67,6 +68,10 @@ class StateBusy(FrontierError):  # noqa: N818 - its base class has the suffix
     """Another run is using the state."""
 
     exit = Exit.BUSY
+
+
+class LeadLost(FrontierError):  # noqa: N818 - as above
+    """Another member leads the run by now, because this one was silent for too long."""
 
 
 class StartUnreachable(CrawlerError):  # noqa: N818

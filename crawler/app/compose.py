@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from crawler.fetch.metered import Metered
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.retry import Retrying
 from crawler.fetch.routes import Transport
+from crawler.model.lease import Lease
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
@@ -78,11 +79,13 @@ async def open_visitor(
     children: int = CHILDREN,
     traffic: Traffic | None = None,
     reading: Callable[[Url], AbstractContextManager[None]] = no_log,
+    clock: Callable[[], float] = time.time,
+    suspect: Callable[[Lease], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Visiting]:
     """A visitor in this process that uses the fetcher `plain`.
 
     `children`: maximum number of sandbox processes. `traffic`: counts the requests. `reading`: a context manager around parsing a page. `throttled` and
-    `session`: callbacks of `Retrying` and `Normaliser`.
+    `session`: callbacks of `Retrying` and `Normaliser`. `clock`: seconds since the epoch. `suspect`: see `Local`.
     """
     async with Sandbox(children=children, reading=reading).running() as reader:
         fetcher = Retrying(
@@ -90,14 +93,14 @@ async def open_visitor(
             pacer,
             retries=settings.http.retries,
             total=settings.http.total_timeout,
-            clock=time.time,
+            clock=clock,
             sleep=anyio.sleep,
             turn=turn,
             throttled=throttled,
             retried=traffic.retried if traffic else lambda: None,
         )
         judge = Judge(_rules(settings, normaliser(settings, session, base)))
-        yield Visiting(Local(fetcher, judge, reader, time.time, reading), fetcher, judge)
+        yield Visiting(Local(fetcher, judge, reader, clock, reading, suspect), fetcher, judge)
 
 
 def _rules(settings: Settings, normalise: Normaliser) -> Rules:

@@ -8,14 +8,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.history import doubts_of, home_of, in_published_order
-from crawler.app.resume import fingerprint, reading
+from crawler.app.resume import fingerprint, reading, terms
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
 from crawler.app.state import far_of, is_file, open_frontier, state_path
@@ -48,6 +50,11 @@ from crawler.settings.shown import changed
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import STDOUT, Published, publish
 from crawler.workers.pool import Coordinator, WorkerPool
+
+OF_THE_RUN: Final = frozenset(
+    {Exit.OK, Exit.UNREACHABLE, Exit.ROBOTS, Exit.GUARD, Exit.PARTIAL, Exit.FINDINGS}
+)
+"""Exit codes that are the same for all members. With others, only one of them leaves."""
 
 log = logging.getLogger("crawler")
 
@@ -98,21 +105,35 @@ class Job:
     _is_ended: bool = False
 
     async def crawl(self) -> Ending:
-        """Crawls until every URL is settled, a limit is reached, or `stop` is called.
+        """Crawls until every URL is settled, a limit is reached, `stop` is called, or another member ends the run.
+
+        May be called again after `publish` raised `LeadLost`: this member then follows the one that leads.
 
         Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
         """
-        if self.run.complete:
+        if self.run.over is not None:
+            self.ending = Ending.OVER
+        elif self.run.complete and await self.frontier.lead():
             self.ending = Ending.COMPLETE
-            return self.ending
+        else:
+            self.ending = await self._crawl_rest()
+        return self.ending
+
+    async def _crawl_rest(self) -> Ending:
         balance = await self.frontier.balance()
         filtered = await self.frontier.filtered()  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self._assemble()
         if self._stopped:
             self._crawl.stop(self._stopped)
-        self.ending = await self._crawl.run()
-        return self.ending
+        return await self._crawl.run()
+
+    @property
+    def over(self) -> Exit | None:
+        """The exit code of the run, if another member ended it."""
+        if self.run.over is not None:
+            return Exit(self.run.over)
+        return self._crawl.exit if self._crawl else None
 
     @asynccontextmanager
     async def outcomes(self) -> AsyncIterator[MemoryObjectReceiveStream[Settlement]]:
@@ -144,7 +165,7 @@ class Job:
             self._crawl.stop(why)
 
     async def publish(self) -> Published:
-        """Writes the sitemap of the listed pages. Raises `PublishRefused`, `OutputError`, `FrontierError`.
+        """Writes the sitemap of the listed pages. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadLost`.
 
         A complete run is closed once it is published, or refused by the guard: the next crawl begins a new one. If writing
         failed, the next call publishes the run without crawling again.
@@ -171,6 +192,7 @@ class Job:
                     complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt
                 ),
                 run_id=str(self.run.number),
+                last_check=self.frontier.check_lead,
             )
         except PublishRefused as refusal:
             self._refused = str(refusal)
@@ -218,10 +240,11 @@ class Job:
     async def end(self, code: Exit) -> None:
         """Records in the state that this session ended, and how. A second call only changes the exit code."""
         stats = self.stats
+        goes_on = self.ending is Ending.STOPPED or code not in OF_THE_RUN
         did = (0.0, 0, 0) if self._is_ended else (round(stats.elapsed, 1), stats.exchanges, stats.bytes)
         self._is_ended = True
         succeeded = time.time() if code in SUCCESS else self.run.succeeded
-        await self.frontier.end_session(SessionEnd(int(code), *did, self._refused, succeeded))
+        await self.frontier.end_session(SessionEnd(int(code), *did, self._refused, succeeded, goes_on))
 
     async def _end_as_it_is(self) -> None:
         if not self._is_ended:
@@ -235,7 +258,7 @@ class Job:
             agent,
             self.fetcher,
             self.frontier,
-            now=time.time,
+            now=self.frontier.clock,
             turn=self.turn,
             ignore=pace.ignore_robots,
         )
@@ -262,7 +285,13 @@ class Job:
             checks_starts=self.checks_starts,
             seeding=Seeding(settings, self.fetcher, robots, self.turn, self.base, self.inputs),
             base=self.base,
+            clock=self.frontier.clock,
         )
+
+
+async def _another_slot(frontier: Frontier, origin: str) -> float | None:
+    """Another slot for one that was missed, if other members have the next ones."""
+    return await frontier.slot(origin) if frontier.is_shared else None
 
 
 class _Stream:
@@ -310,12 +339,14 @@ async def open_job(
         for lines in inputs:
             lines.normalise = normaliser(settings, base=base)
         traps = Traps(settings.scope.allow_trap)
-        turn = politeness.Politeness(time.time, anyio.sleep, far=far_of(settings))
         # Open before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(settings, transport))
         frontier = open_frontier(settings, starts[0])
         stack.push_async_callback(frontier.close)
-        run = await frontier.begin(fingerprint(settings, starts), reading(settings))
+        run = await frontier.begin(fingerprint(settings, starts), reading(settings), terms(settings))
+        turn = politeness.Politeness(
+            frontier.clock, anyio.sleep, far=far_of(settings), rebook=partial(_another_slot, frontier)
+        )
         await frontier.remember(PUBLISH_BASE, base.base if base else "")
         await frontier.remember(SETTINGS, changed(settings))
         await frontier.remember(OUTPUT, _absolute(settings.output.output))
@@ -335,6 +366,8 @@ async def open_job(
                 base,
                 traffic=traffic,
                 reading=log_of_reading.reading,
+                clock=frontier.clock,
+                suspect=frontier.suspect,
             )
         )
         visitor = here.visitor
@@ -346,11 +379,20 @@ async def open_job(
                 },
             )
         if settings.pace.processes > 1 and not run.complete:
-            home = Coordinator(pacer, turn, stats.throttled, traps.session, turn.ended, base, traffic)
+            home = Coordinator(
+                pacer,
+                turn,
+                stats.throttled,
+                traps.session,
+                turn.ended,
+                base,
+                traffic,
+                lambda: frontier.clock() - time.time(),
+            )
             visitor = await stack.enter_async_context(
                 WorkerPool(settings, settings.pace.processes, home).running()
             )
-        if deaths:
+        if deaths or not is_file(settings):
             visitor = SkipCrashing(visitor, deaths)
         job = Job(
             settings,

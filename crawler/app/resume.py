@@ -7,9 +7,15 @@ from dataclasses import asdict
 from typing import Final
 
 from crawler.fetch.request_headers import has_login
+from crawler.model.run import Terms
 from crawler.parse.url import Url
-from crawler.settings.sections import Settings
+from crawler.settings.sections import Settings, keys
 
+AGREED: Final = frozenset({
+    "scope", "urls", "verdicts", "output", "dates", "guard",
+    "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs",
+})  # fmt: skip
+"""Sections and settings that all members of a run must have alike."""
 READ: Final = 3  # increment when more is extracted from a page: all pages are then fetched and parsed again
 
 
@@ -47,6 +53,17 @@ def reading(settings: Settings) -> str:
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
     ])  # fmt: skip
+
+
+def terms(settings: Settings) -> Terms:
+    """What the members of one run must agree on. Requests in flight, processes and log are the member's own."""
+    agreed = {
+        f"--{key.name}": _digest(getattr(getattr(settings, key.section), key.field))[:8]
+        for key in keys()
+        if key.section in AGREED or key.name in AGREED
+    }
+    scope = settings.scope
+    return Terms(settings.state.run or "", agreed, scope.max_pages, scope.max_time)
 
 
 def _digest(deciding: object) -> str:

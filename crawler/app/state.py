@@ -107,7 +107,7 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
     from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the same
 
     if settings.state.fresh and not read_only:
-        remove(address)
+        remove(address, settings.state.run or "")
     return PostgresFrontier(
         f"{address.conninfo}#{address.name}",
         gap=_gap(settings),

@@ -5,6 +5,7 @@ It has no state and schedules no requests: it requests slots for retries from th
 
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -32,12 +33,12 @@ class _MainProcess:
     When a host is paused, only pages that were already sent to this worker have to wait here.
     """
 
-    def __init__(self, channel: Channel, tasks: TaskGroup) -> None:
+    def __init__(self, channel: Channel, tasks: TaskGroup, clock: Callable[[], float]) -> None:
         self._channel, self._tasks = channel, tasks
         self._numbers = count()
         self._slots: dict[int, anyio.Event] = {}
         self._reported: set[str] = set()
-        self.politeness = Politeness(time.time, anyio.sleep)
+        self.politeness = Politeness(clock, anyio.sleep)
 
     async def slot(self, origin: str) -> float:
         """Waits until the slot itself, as only the main process can keep requests of all workers apart. Returns 0."""
@@ -105,12 +106,12 @@ async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> 
             await channel.send_json(["unvisited", number])
 
 
-async def work(channel: Channel, settings: Settings, messages: list[Any]) -> None:
-    """Visits pages until the main process is gone. `messages`: those received so far."""
+async def work(channel: Channel, settings: Settings, clock: Callable[[], float], messages: list[Any]) -> None:
+    """Visits pages until the main process is gone. `clock`: of the crawl; `messages`: those received so far."""
     # Unbounded, as the main process limits how many leases it sends.
     give, todo = anyio.create_memory_object_stream[Any](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
-        parent, base = _MainProcess(channel, tasks), publish_base(settings, starts_of(settings))
+        parent, base = _MainProcess(channel, tasks, clock), publish_base(settings, starts_of(settings))
         traffic = traffic_of(settings)
         async with (
             open_fetcher(settings) as fetcher,
@@ -124,6 +125,7 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
                 base,
                 children=1,
                 traffic=traffic,
+                clock=clock,
             ) as visiting,
         ):
             for _ in range(settings.pace.concurrency):
@@ -153,9 +155,9 @@ async def work(channel: Channel, settings: Settings, messages: list[Any]) -> Non
 
 async def _run(end: socket.socket) -> None:
     channel = Channel(end)
-    said, *messages = await channel.receive_json()
+    (said, ahead), *messages = await channel.receive_json()
     try:
-        await work(channel, settings_of(said), messages)
+        await work(channel, settings_of(said), lambda: time.time() + ahead, messages)
     except* OSError:
         pass  # the main process is gone
 

@@ -24,7 +24,15 @@ from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, problem,
 from crawler.cli.signals import received
 from crawler.cli.submission_words import facts
 from crawler.engine.crawl import Ending
-from crawler.errors import Exit, OutputError, PublishRefused, StartForbidden, StartUnreachable, first_of
+from crawler.errors import (
+    Exit,
+    LeadLost,
+    OutputError,
+    PublishRefused,
+    StartForbidden,
+    StartUnreachable,
+    first_of,
+)
 from crawler.model.note import DATE_NOTES, UNRELIABLE
 from crawler.model.survey import Balance
 from crawler.parse.url import target
@@ -119,23 +127,22 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     """Crawls, publishes, reports and prints the summary."""
     began = time.monotonic()
     try:
-        async with _shown(job):
-            ending = await job.crawl()
+        published, refused = await _crawl_and_publish(job)
     except (StartUnreachable, StartForbidden) as error:
         await job.end(error.exit)
         _write((await report_of(job)).report, settings)
         raise
-    published, refused = await _publish(job, ending)
-    code = _exit(ending, refused)
+    code = _exit(job, refused)
     after = Afterwards()
-    if ending is Ending.COMPLETE:
+    if job.ending is Ending.COMPLETE:
         stopping.after = anyio.CancelScope()
         after = await after_publication(job, published, stopping.after)
         code = Exit(received.exit) if after.interrupted else code
     await job.end(code)
     found = await report_of(job)
-    unwritten = _write(found.report, settings)
-    written = [] if unwritten else settings.report.report
+    writes = job.ending is not Ending.OVER  # the member that ended the run writes the report
+    unwritten = _write(found.report, settings) if writes else None
+    written = settings.report.report if writes and not unwritten else []
     await _summarise(job, began, published, refused, found.findings, written, after)
     if unwritten:
         raise unwritten
@@ -147,12 +154,24 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     return code, found
 
 
-def _exit(ending: Ending, refused: PublishRefused | None) -> Exit:
+async def _crawl_and_publish(job: Job) -> tuple[Published | None, PublishRefused | None]:
+    while True:
+        async with _shown(job):
+            ending = await job.crawl()
+        try:
+            return await _publish(job, ending)
+        except LeadLost:
+            log.warning("another member leads the run now; it publishes")
+
+
+def _exit(job: Job, refused: PublishRefused | None) -> Exit:
     if refused:
         return refused.exit
     if received.first:
         return Exit(received.exit)
-    return Exit.OK if ending in {Ending.COMPLETE, Ending.OVER} else Exit.PARTIAL
+    if job.ending is Ending.OVER:
+        return job.over or Exit.OK
+    return Exit.OK if job.ending is Ending.COMPLETE else Exit.PARTIAL
 
 
 def _write(report: Report | None, settings: Settings) -> OutputError | None:

@@ -7,7 +7,7 @@ rewritten to the site (`Scope.ours`) without fetching them; an alias that does n
 
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
@@ -74,6 +74,8 @@ class Aliases:
                 site, _ = self._end(origin(url))
                 async with self._asking[site]:
                     if site not in self._asked:
+                        await self.recall()  # another member may have checked it
+                    if site not in self._asked:
                         await self._ask(site)
 
     def _end(self, site: str) -> tuple[str, str]:
@@ -103,8 +105,14 @@ class Aliases:
             to = Url(origin(to))
         else:
             to = await self._target(Url(site + "/")) or Url(NOWHERE)
-        self._asked[site] = NOWHERE if to == NOWHERE or origin(to) == site else to
-        await self.runs.remember(ALIASES, dict(sorted(self._asked.items())))
+        end = NOWHERE if to == NOWHERE or origin(to) == site else to
+
+        def with_ours(known: Mapping[str, str]) -> Mapping[str, str]:
+            """If another member checked it meanwhile, its answer counts for all."""
+            return dict(sorted(({site: str(end)} | dict(known)).items()))
+
+        asked: Mapping[str, str] = await self.runs.amend(ALIASES, with_ours)
+        self._asked = dict(asked)
         self.renew()
         log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._asked[site]}})
 

@@ -29,11 +29,12 @@ from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
 from crawler.engine.stored_links import StoredLinks
 from crawler.engine.visit import Visits
-from crawler.errors import StartForbidden, StartUnreachable, first_of
+from crawler.errors import Exit, LeadLost, StartForbidden, StartUnreachable, first_of
 from crawler.model.lease import Lease
 from crawler.model.note import ANSWERED
 from crawler.model.reasons import SeedKind
 from crawler.model.reply import Reply, Response
+from crawler.model.run import Interruption
 from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Unvisited
 from crawler.model.trap import Trap
@@ -54,6 +55,7 @@ GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 PROBE: Final = (
     60.0  # seconds in which a page must respond before the site counts as down, plus the crawl delay
 )
+FOLLOW: Final = 1.0  # seconds between two looks at what the leader does
 RENEW: Final = 5.0  # seconds at most between two checks of the clock while nothing happens
 
 Seeding: TypeAlias = Callable[["Crawl"], AsyncGenerator[tuple[Seed, Sequence[Url]], None]]
@@ -69,7 +71,7 @@ class Ending(Enum):
     LIMIT = "limit"  # --max-pages or --max-time
     STOPPED = "stopped"  # by a signal or `stop`
     FAILING = "failing"  # every request to the host fails
-    OVER = "over"  # another member of the same run finished it
+    OVER = "over"  # another member ended the run; `Crawl.exit` is its exit code
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class Crawl:
     base: PublishBase | None = None
     checks_starts: bool = True  # at least one start URL must lead to a page
     clock: Callable[[], float] = time.time
+    exit: Exit | None = field(init=False, default=None)  # of the run, if another member ended it
 
     first_contact: FirstContact = field(init=False)
     aliases: Aliases = field(init=False)
@@ -112,6 +115,8 @@ class Crawl:
     _open_leases: dict[int, Lease] = field(init=False, default_factory=dict)
     _bookings: Bookings = field(init=False, default_factory=Bookings)
     _ending: Ending | None = field(init=False, default=None)
+    _is_waiting: bool = field(init=False, default=False)  # for the leader to end the run
+    _knows_starts: bool = field(init=False, default=False)
     _deadline: float = field(init=False, default=float("inf"))
     _failed: dict[Url, None] = field(init=False, default_factory=dict)  # while the host was down
     _responsive: set[str] = field(
@@ -155,6 +160,7 @@ class Crawl:
             limits.concurrency,
             limits.keep_failing,
             lambda: self._ending is not None,
+            self.frontier.holds,
         )
         self._max_leases = (NEXT + self.visitor.prefetch) * limits.concurrency
 
@@ -168,35 +174,73 @@ class Crawl:
         self._end(Ending.STOPPED, why)
 
     async def run(self) -> Ending:
-        """Crawls until every URL is settled, a limit is reached, or `stop` is called.
+        """Crawls until every URL is settled, a limit is reached, `stop` is called, or another member ends the run.
 
         Raises `StartUnreachable` or `StartForbidden` if no start URL leads to a page.
         """
         if self.limits.max_time is not None:
             self._deadline = self.clock() + self.limits.max_time
-        try:
-            await self._pool()
-        except BaseExceptionGroup as group:
-            raise first_of(group) from group
+        while True:
+            try:
+                await self._pool()
+                await self._return_leases()
+                return await self._finish()
+            except LeadLost:
+                _log_lost_lead()
+
+    async def _return_leases(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.frontier.release(list(self._open_leases.values()))
             await self.frontier.reopen(list(self._failed))
-        if self._ending is Ending.OVER:
-            return self._ending
+        self._open_leases.clear()
+
+    async def _finish(self) -> Ending:
+        """Ends the run. Raises `LeadLost`."""
         if self._ending is None:
-            await duplicates.soft_404s(
-                self.frontier, self.judge, self.candidates.traps, self.starts, self._fetch_now
-            )
-            await duplicates.duplicates(self.frontier, self.judge)
-            await trap_listing.unlist_repeats(self.frontier)
-            await dating.date(self.frontier, self.judge.ladder)
+            if not await self._is_complete():
+                await self._apply_rules()
+                await self._keep_failing_pages()
+                await self.frontier.finish()
+            return Ending.COMPLETE
+        if await self._ends_the_run():
+            await self._keep_failing_pages()
+            if self._ending is not Ending.STOPPED:
+                self.stalled = not await self._has_progressed()
+        return self._ending
+
+    async def _keep_failing_pages(self) -> None:
         await self.frontier.keep()
         await self._keep_traps()
-        if self._ending is None:
-            await self.frontier.finish()
-        elif self._ending is not Ending.STOPPED:
-            self.stalled = not await self._has_progressed()
-        return self._ending or Ending.COMPLETE
+
+    async def _ends_the_run(self) -> bool:
+        """Whether this member leads when the crawl is stopped. If not, it waits for the leader, unless it was told to stop."""
+        self._is_waiting = True
+        if self._ending is Ending.LIMIT:
+            await self.frontier.interrupt(Interruption(self.stats.stopping or ""))
+        while self._ending is not Ending.OVER and not await self.frontier.lead():
+            self.exit = await self.frontier.over()
+            if self._ending is Ending.STOPPED:
+                return False
+            if self.exit is not None:
+                self._ending = Ending.OVER
+            else:
+                await anyio.sleep(FOLLOW)
+        self._is_waiting = False
+        return self._ending is not Ending.OVER
+
+    async def _is_complete(self) -> bool:
+        """Whether a leader before this one found everything settled and applied the rules: only publication is left."""
+        run = await self.frontier.run()
+        return run is not None and run.complete
+
+    async def _apply_rules(self) -> None:
+        """The rules over all pages."""
+        await duplicates.soft_404s(
+            self.frontier, self.judge, self.candidates.traps, self.starts, self._fetch_now
+        )
+        await duplicates.duplicates(self.frontier, self.judge)
+        await trap_listing.unlist_repeats(self.frontier)
+        await dating.date(self.frontier, self.judge.ladder)
 
     async def _has_progressed(self) -> bool:
         """Whether more pages have responded than when this run last ended unfinished."""
@@ -228,8 +272,8 @@ class Crawl:
             with todo, back:
                 for _ in range(self.limits.concurrency * self.visitor.prefetch):
                     pool.start_soon(self._work, todo.clone(), back.clone())
-            if await self._follow(give, done):
-                await self._crawl_all(give, done)
+            while await self._follow(give, done) and not await self._lead(give, done):
+                _log_lost_lead()
             pool.cancel_scope.cancel()
 
     async def _work(
@@ -239,6 +283,8 @@ class Crawl:
             while True:
                 try:
                     lease = todo.receive_nowait()
+                except anyio.EndOfStream:  # the crawl ended before this task began
+                    return
                 except anyio.WouldBlock:
                     lease = await todo.receive()  # takes several times as long
                 back.send_nowait(await self.visits(lease))  # the buffer holds as many as can be leased
@@ -254,29 +300,47 @@ class Crawl:
     async def _follow(
         self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
     ) -> bool:
-        """Visits what the leader of the run lets out. True once this member leads; False when the crawl ends.
+        """Visits what the leader releases. True once this member leads; False when its part of the crawl is over.
 
-        Taking over from a leader that died is resuming its run.
+        Taking over from a leader that died is the same as resuming its run.
         """
         group: list[Returned] = []
-        knows_starts, stopped_at = False, float("inf")
-        while self._ending or not await self.frontier.lead():
+        stopped_at = float("inf")
+        batch = Batch()
+        while self._is_ending() or not (batch.leads and await self.frontier.lead()):
             self.stats.phase = "following"
             await self._settle(group)
-            if not self._open_leases and await self.frontier.is_over():
-                self._end(Ending.OVER, "another member finished the run")
-            if self._is_ending():
+            if self._ending is None and not self._open_leases:
+                await self._look_whether_over()
+            if self._ending:
                 stopped_at = min(stopped_at, self.clock())
                 if not self._open_leases or self.clock() - stopped_at > GRACE:
                     return False
             batch = Batch() if self._ending else await self._lease(give, None)
-            if batch.leases and not knows_starts:
-                knows_starts = True
-                await self.start_urls.recall()  # the leader has arrived by now
             group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
         await self._settle(group)
-        if not knows_starts:
-            await self.start_urls.recall()
+        return True
+
+    async def _look_whether_over(self) -> None:
+        self.exit = await self.frontier.over()
+        if self.exit is not None:
+            self._end(Ending.OVER, "another member ended the run")
+
+    async def _lead(
+        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
+    ) -> bool:
+        """Walks the site. False if the lead was lost: pages in flight are settled by `_follow`."""
+        try:
+            if not await self._is_complete():
+                await self._crawl_all(give, done)
+        except LeadLost:
+            return False
+        except BaseExceptionGroup as group:
+            if not isinstance(first_of(group), LeadLost):
+                raise
+            return False
+        finally:
+            self._is_seeding = False
         return True
 
     async def _crawl_all(
@@ -287,6 +351,7 @@ class Crawl:
         URLs in patterns that may be crawler traps are released in rounds, each after the previous one is settled.
         """
         self.stats.phase = "arriving"
+        await self._recall_starts()
         starts = [Visit(url) for url in self.candidates.scope.starts]
         self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
         await self._rounds(give, done, depth=0)
@@ -353,6 +418,8 @@ class Crawl:
             await self._settle(group)
             self._is_woken = False
             batch = Batch() if self._is_ending() else await self._lease(give, depth)
+            if not batch.leads:
+                raise LeadLost("another member leads the run")
             if self._ending:
                 stopped_at = stopped_at or self.clock()
                 if not self._open_leases or self.clock() - stopped_at > GRACE:
@@ -370,6 +437,10 @@ class Crawl:
                 self._leased.set()
             return Batch()
         batch = await self.frontier.lease(room, depth)
+        if batch.interruption:
+            self._be_interrupted(batch.interruption)
+        if batch.leases:
+            await self._recall_starts()
         if self._leased and (batch.leases or batch.is_idle):
             self._leased.set()
         leases = sorted(
@@ -380,6 +451,19 @@ class Crawl:
             self._open_leases[lease.id] = lease
             give.send_nowait(lease)
         return batch
+
+    def _be_interrupted(self, interruption: Interruption) -> None:
+        """Stops as another member did. If hosts only fail, pages that failed here are visited again later, too."""
+        if not interruption.is_limit:
+            for site in {origin(url) for url in self.starts}:
+                self._failed.update(dict.fromkeys(self.circuit_breaker.recent(site)))
+        self._end(Ending.LIMIT if interruption.is_limit else Ending.FAILING, interruption.why)
+
+    async def _recall_starts(self) -> None:
+        """Restores what is known about the start URLs: before the walk, and before a follower visits its first page."""
+        if not self._knows_starts:
+            self._knows_starts = True
+            await self.start_urls.recall()
 
     async def _gather(
         self,
@@ -447,7 +531,9 @@ class Crawl:
                 self.circuit_breaker.clear(origin(url))
             elif row:
                 self._failed.update(dict.fromkeys(row))
-                self._end(Ending.FAILING, f"{origin(url)} only fails")
+                why = f"{origin(url)} only fails"
+                await self.frontier.interrupt(Interruption(why, is_limit=False))
+                self._end(Ending.FAILING, why)
 
     async def _still_responds(self, site: str) -> bool:
         """Whether a page that responded earlier in this run still does, so that one broken section does not end the run."""
@@ -473,7 +559,7 @@ class Crawl:
         return self._ending is not None
 
     def _end(self, ending: Ending, why: str) -> None:
-        if self._ending is None:
+        if self._ending is None or (self._is_waiting and ending is Ending.STOPPED):
             self._ending = ending
             self.stats.stopping = why
             self.turn.end()
@@ -543,6 +629,10 @@ class Crawl:
 
 def _slot(lease: Lease) -> float:
     return lease.at
+
+
+def _log_lost_lead() -> None:
+    log.warning("another member leads the run now; going on as a follower")
 
 
 def _weight(item: Returned) -> int:

@@ -3,7 +3,7 @@
 A page that crashes the process while it is parsed would crash every resumed run again. Leases and open requests do not
 identify it: a healthy crawl that is killed has a hundred of them. So a page is in this file only while its markup is
 parsed and judged, and it is given up after three processes died during that. Not a record of visits: the slot of a page
-is reused once it was parsed.
+is reused once it was parsed. A state that is no file counts deaths itself (`ports.Queue.suspect`).
 """
 
 import os
@@ -96,6 +96,6 @@ class SkipCrashing:
 
     async def visit(self, lease: Lease) -> Seen | Unvisited:
         """See `ports.Visitor.visit`."""
-        if lease.visit.url in self._given_up:
+        if lease.visit.url in self._given_up or lease.deaths >= DEATHS:
             return Seen(Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while parsing it")))
         return await self._visitor.visit(lease)

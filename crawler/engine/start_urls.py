@@ -43,8 +43,8 @@ class StartUrls:
     async def moved(self, start: Url, to: Url) -> None:
         """Stores that `start`, a start URL or the target of its redirect, redirects to `to`."""
         self._admit(start, to)
-        moves = await self.runs.recall(MOVED)
-        await self.runs.remember(MOVED, [*moves, (start, to)])
+        move = start, to
+        await self.runs.amend(MOVED, lambda moves: moves if move in moves else [*moves, move])
 
     def _admit(self, start: Url, to: Url) -> None:
         if start == self._home:

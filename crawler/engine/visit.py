@@ -48,6 +48,7 @@ class Visits:
     concurrency: int
     keep_failing: float
     has_ended: Callable[[], bool]
+    holds: Callable[[Lease], bool]
     asked: int = field(init=False, default=0)  # pages requested
     _in_flight: anyio.CapacityLimiter = field(init=False)
 
@@ -60,6 +61,8 @@ class Visits:
         url = lease.visit.url
         if self.has_ended():
             return Unvisited(lease, WhyUnvisited.ENDING)
+        if not self.holds(lease):
+            return Unvisited(lease, WhyUnvisited.VOID)
         if await self.first_contact.read_robots(lease):
             return Unvisited(lease, WhyUnvisited.ROBOTS_FIRST)
         permit = self.permits.permit(url)
@@ -91,6 +94,8 @@ class Visits:
             await self.turn(site, lease.at)
         if self.has_ended():
             return Unvisited(lease, WhyUnvisited.ENDING)
+        if not self.holds(lease):  # looked at after the wait, too: this process may have been frozen
+            return Unvisited(lease, WhyUnvisited.VOID)
         return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if self.turn.is_stale(site, lease.at) else None
 
     def _limiter(self) -> AbstractAsyncContextManager[object]:

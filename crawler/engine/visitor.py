@@ -3,7 +3,7 @@
 The engine decides whether and when a URL is fetched, and what happens with the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Final
@@ -38,16 +38,22 @@ class Local:
         reader: Reader,
         clock: Callable[[], float],
         reading: Callable[[Url], AbstractContextManager[None]] = no_log,
+        suspect: Callable[[Lease], Awaitable[None]] | None = None,
     ) -> None:
-        """`reading`: a context manager around parsing and judging the page with that URL."""
+        """`reading`: a context manager around parsing and judging the page with that URL.
+
+        `suspect`: called before that for a page whose earlier visit did not end: it may have killed its process.
+        """
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
-        self._reading = reading
+        self._reading, self._suspect = reading, suspect
 
     async def visit(self, lease: Lease) -> Seen:
         """See `ports.Visitor.visit`."""
         url = lease.visit.url
         validators = lease.prior.facts.validators if lease.prior else Validators()
         reply = await self._fetcher.fetch(Request(url, validators, wants_body=self._judge.wants_body))
+        if self._suspect and lease.attempt > 1:
+            await self._suspect(lease)
         return await self._look(lease, reply, datetime.fromtimestamp(self._clock(), UTC))
 
     async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:

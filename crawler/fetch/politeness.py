@@ -2,11 +2,12 @@
 not while the host is paused.
 
 The frontier books slots ahead and keeps the crawl delay. But if a busy machine sends a request late, the next one would
-follow too closely, and slots that were booked before a host was paused are not rebooked. Both are corrected here.
+follow too closely, and slots that were booked before a host was paused are not rebooked. Both are corrected here. If
+other processes send requests to the same host, a slot that was missed is given up for another one: the next ones are theirs.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -16,20 +17,32 @@ FAR: Final = 1_200.0  # seconds
 LOOK: Final = 5.0  # most seconds between two readings of the clock, which may be changed while we sleep
 JUMP: Final = 5.0  # seconds
 LONGEST: Final = 60.0  # seconds; a longer wait means that the clock was set back
+REBOOKED: Final = 3  # times that a missed slot is replaced: a machine that is always late must get on, too
+MISSED: Final = 0.5  # fraction of the delay by which a request may be late
 KEPT: Final = (
     0.98  # fraction of the interval between two slots; below 1, so that late requests catch up gradually
 )
+
+Rebook: TypeAlias = Callable[[str], Awaitable[float | None]]
 
 
 class Politeness:
     """A `ports.Turns`."""
 
     def __init__(
-        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], *, far: float = FAR
+        self,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        *,
+        far: float = FAR,
+        rebook: Rebook | None = None,
     ) -> None:
-        """`clock`: seconds since the epoch. A slot more than `far` seconds ahead means that the clock was set back."""
+        """`clock`: seconds since the epoch. A slot more than `far` seconds ahead means that the clock was set back.
+
+        `rebook`: books another slot for one that was missed; None if nobody else sends requests to the host.
+        """
         self.ended = anyio.Event()
-        self._clock, self._sleep, self._far = clock, sleep, far
+        self._clock, self._sleep, self._far, self._rebook = clock, sleep, far, rebook
         # By origin: the last slot, and when its request was sent.
         self._last: dict[str, tuple[float, float]] = {}
         self._gaps: dict[str, float] = {}
@@ -60,9 +73,23 @@ class Politeness:
 
     async def __call__(self, origin: str, at: float) -> None:
         """Wait for the turn of the slot `at` of an origin."""
+        await self._wait(origin, at)
+        for _ in range(REBOOKED if self._rebook else 0):
+            at = await self._another(origin, at)
+        self._last[origin] = at, self._clock()
+
+    async def _another(self, origin: str, at: float) -> float:
+        """Another slot, waited for, if `at` was missed."""
+        is_missed = self._clock() - at > MISSED * (self._gaps.get(origin) or float("inf"))
+        later = await self._rebook(origin) if self._rebook and is_missed else None
+        if later is None:
+            return at
+        await self._wait(origin, later)
+        return later
+
+    async def _wait(self, origin: str, at: float) -> None:
         while 0 < (pause := self._due(origin, at) - self._clock()) <= self._far:
             await self._sleep(min(pause, LOOK))
-        self._last[origin] = at, self._clock()
 
     def _due(self, origin: str, at: float) -> float:
         slot, taken = self._last.get(origin, (at, 0.0))

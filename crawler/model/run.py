@@ -1,5 +1,6 @@
-"""A run of a crawl, and the end of a session that worked on it."""
+"""A run of a crawl, the members that work on it, and the end of a session of one of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +16,35 @@ class Run:
     succeeded: float | None = (
         None  # seconds since the epoch: when a session of any run last ended with success
     )
+    over: int | None = (
+        None  # the exit code, if the run that was asked for by its key is over: there is nothing to do
+    )
+
+
+class Terms(NamedTuple):
+    """What the members of a run must agree on, besides the settings that affect what is found and listed."""
+
+    key: str = ""  # of the run; members with the same one work on the same run; empty: on the unfinished one
+    settings: Mapping[str, str] = {}  # digests by the name of the setting
+    max_pages: int | None = None
+    max_time: float | None = None  # seconds
+
+
+class Member(NamedTuple):
+    """One process that works on a run."""
+
+    name: str  # HOST:PID
+    leads: bool = True
+    alive: bool = True
+    silent: float = 0.0  # seconds since its last sign of life
+    settled: int = 0  # visits
+
+
+class Interruption(NamedTuple):
+    """Why all members stop working on a run that is not finished."""
+
+    why: str
+    is_limit: bool = True  # False: the host only fails
 
 
 class SessionEnd(NamedTuple):
@@ -28,3 +58,4 @@ class SessionEnd(NamedTuple):
     succeeded: float | None = (
         None  # when a session of any run last ended with success: this one, or an earlier one
     )
+    goes_on: bool = False  # only this session ends: other members continue the run

@@ -35,6 +35,7 @@ class WhyUnvisited(Enum):
     ENDING = "the crawl ends"
     ROBOTS_FIRST = "robots.txt took its slot"
     HOST_PAUSED = "its host asked for a pause"
+    VOID = "this process was silent for too long, and others may have taken it"
 
 
 class Unvisited(NamedTuple):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from crawler.model.lease import Lease
+from crawler.model.run import Interruption
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.trap import Trap
@@ -32,6 +33,8 @@ class Batch:
     finished: bool = False  # nothing is due, waiting or leased: the crawl is complete
     is_idle: bool = False  # no visit is waiting for a slot
     wait: float | None = None  # seconds until something may be due; None: once something is settled
+    leads: bool = True  # False: another member leads this run
+    interruption: Interruption | None = None  # all members stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,10 @@ class Queue(Pacer, Protocol):
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Returns unused leases."""
+        ...
+
+    async def suspect(self, lease: Lease) -> None:
+        """Notes that the page of a lease is being parsed: if this process dies now, the page may be the cause."""
         ...
 
     async def reopen(self, pages: Sequence[Url]) -> None:

@@ -1,23 +1,39 @@
-"""The third role of the frontier: start and end of a run."""
+"""The third role of the frontier: start and end of a run, and the members that work on it.
 
+A member is one process. One member leads: it walks from the start URLs, applies the rules over all pages and publishes;
+all of them visit. A verb that only the leader may call raises `LeadLost` if another member leads by now.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from crawler.errors import Exit
+from crawler.model.lease import Lease
 from crawler.model.note import Note
 from crawler.model.rows import PublicationRow
-from crawler.model.run import Run, SessionEnd
+from crawler.model.run import Interruption, Member, Run, SessionEnd, Terms
 
 T = TypeVar("T")
 
 
 class Runs(Protocol):
-    """Start and end of a run, and its notes."""
+    """Start and end of a run, its members and its notes."""
 
-    async def begin(self, fingerprint: str, reading: str = "") -> Run:
-        """Resumes an unfinished run, or begins a new one.
+    clock: Callable[[], float]
+    """Seconds since the epoch, the same for all members."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other members are at work, and send requests to the same hosts."""
+        ...
+
+    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
+        """Joins or resumes an unfinished run, or begins a new one.
 
         `fingerprint` is a digest of the settings that affect what is found and listed: an unfinished run with another
         one is abandoned. `reading` is a digest of those that affect what is extracted from a page: pages parsed with
-        another one are not fetched conditionally.
+        another one are not fetched conditionally. Raises `StateBusy` if members with others are at work, `ConfigError` if
+        the `terms` differ from theirs.
         """
         ...
 
@@ -26,19 +42,38 @@ class Runs(Protocol):
         ...
 
     async def lead(self) -> bool:
-        """Takes the lead of this run, or keeps it, unless another member has it. Only the leader walks and publishes."""
+        """Takes the lead of this run, or keeps it. False if another member leads, or nothing is left to be led."""
         ...
 
-    async def is_over(self) -> bool:
-        """Whether a member has concluded this run."""
+    async def check_lead(self) -> None:
+        """Raises `LeadLost` if this member does not lead, or lost the lead meanwhile."""
+        ...
+
+    async def over(self) -> Exit | None:
+        """The exit code with which the last leader ended this run, or interrupted it; None while it is at work."""
+        ...
+
+    async def interrupt(self, interruption: Interruption) -> None:
+        """Stops all members: their next `lease` returns the interruption."""
+        ...
+
+    def holds(self, lease: Lease) -> bool:
+        """Whether a lease is still ours: not if this member was silent for so long that others take it for dead."""
+        ...
+
+    async def members(self) -> Sequence[Member]:
+        """The members that worked on this run since it was last resumed."""
         ...
 
     async def finish(self) -> None:
-        """Marks the run as complete: every URL is settled."""
+        """Marks the run as complete: every URL is settled. For the leader."""
         ...
 
     async def mark_published(self, published: PublicationRow) -> None:
-        """Records that the listed pages of this run are published, and counts the changes since the last publication."""
+        """Records that the listed pages of this run are published, and counts the changes since the last publication.
+
+        For the leader.
+        """
         ...
 
     async def last_publication(self) -> PublicationRow | None:
@@ -46,14 +81,14 @@ class Runs(Protocol):
         ...
 
     async def end_session(self, end: SessionEnd) -> None:
-        """Records how this session ended, with the outcomes so far.
+        """Records how this session ended, with the outcomes so far. If it led, the run ends so for all members.
 
         A run whose last session has no such record was interrupted.
         """
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:
-        """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one.
+        """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one. For the leader.
 
         Later runs detect changes only against published runs.
         """
@@ -61,6 +96,10 @@ class Runs(Protocol):
 
     async def remember(self, note: Note[T], value: T) -> None:
         """Stores a note for this run."""
+        ...
+
+    async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
+        """Changes a note of this run, and returns it. No member overwrites what another one stores meanwhile."""
         ...
 
     async def recall(self, note: Note[T], *, published: bool = False) -> T:

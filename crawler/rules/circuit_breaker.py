@@ -47,6 +47,10 @@ class CircuitBreaker:
         """The page of an origin that last responded without an error."""
         return self._answered.get(site)
 
+    def recent(self, site: str) -> list[Url]:
+        """The recently failed pages of an origin."""
+        return list(self._recent.get(site, ()))
+
     def clear(self, site: str) -> None:
         """Forgets the failures of an origin that still responds."""
         del self._failures[site]

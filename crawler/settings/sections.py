@@ -304,7 +304,14 @@ class State:
     """The state between runs."""
 
     state: str | None = option(
-        None, "state file, or :memory:; .sitemap-crawler/HOST.db if absent", ABSENT(TEXT)
+        None,
+        "state file, :memory:, or postgresql://USER@HOST/DATABASE#NAME; .sitemap-crawler/HOST.db if absent",
+        ABSENT(TEXT),
+    )
+    run: str | None = option(
+        None,
+        "name of this run: members with the same one crawl together, once (PostgreSQL only)",
+        ABSENT(TEXT),
     )
     fresh: bool = option(False, "delete the state and start over", SWITCH)
     keep_runs: int = option(10, "forget a URL that was not found for this many runs", COUNT(1))

@@ -55,6 +55,7 @@ class Coordinator:
     ended: anyio.Event  # set when no further page is to be requested
     base: PublishBase | None = None
     traffic: Traffic | None = None  # counts the requests of all workers
+    ahead: Callable[[], float] = lambda: 0.0  # seconds by which the clock of the crawl is ahead of ours
 
 
 class WorkerPool:
@@ -142,7 +143,8 @@ class WorkerPool:
         pace = replace(self._settings.pace, concurrency=share)
         try:
             with suppress(OSError):  # the worker has already exited: `_listen` handles that
-                await child.channel.send_json(asdict(replace(self._settings, pace=pace)))
+                settings = asdict(replace(self._settings, pace=pace))
+                await child.channel.send_json([settings, self._coordinator.ahead()])
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await child.end()

@@ -4,16 +4,17 @@ Nothing here outlives a transaction on the server (no `SET`, no prepared stateme
 so that a pooler of transactions may stand between.
 """
 
-from hashlib import blake2b
 from typing import Any, Final
 
 import psycopg
+from psycopg import errors
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
-from crawler.errors import FrontierError
+from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.postgres import schema
 from crawler.frontier.postgres.address import Address
 
+RACES: Final = 5  # attempts to create tables that other members create at the same time
 _LOST: Final = ("08", "57P", "40001", "40P01")  # classes of errors after which the same may succeed
 
 
@@ -52,39 +53,84 @@ def begin(connection: "psycopg.Connection[Any]", address: Address, how: str = ""
     )
 
 
-def prepare(connection: "psycopg.Connection[Any]", address: Address, *, read_only: bool) -> None:
-    """See to it that the tables are there. Raises `FrontierError`."""
-    with connection.transaction():
-        exists = connection.execute(
-            "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [address.schema]
-        ).fetchone()
-        if not exists:
-            if read_only:
-                raise FrontierError(f"There is no state at {address}: crawl first, or name it with --state.")
-            _create(connection, address)
-        row = connection.execute(f'SELECT version FROM "{address.schema}".about').fetchone()
-    if row is None or row[0] != schema.VERSION:
-        raise FrontierError(
-            f"The state {address} is of version {row and row[0]}, and this sitemap-crawler needs {schema.VERSION}: "
-            "upgrade the older of the two."
-        )
+def prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: bool = True) -> None:
+    """Create or migrate the tables. Raises `FrontierError`, `StateBusy`."""
+    for _ in range(RACES):
+        try:
+            with connection.transaction():
+                return _prepare(connection, address, create=create)
+        except (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable):
+            continue  # another member came first, and its tables are there now
+    raise FrontierError(f"The state {address} cannot be created: others create it again and again.")
 
 
-def _create(connection: "psycopg.Connection[Any]", address: Address) -> None:
-    # Two that come first at once: one makes it, the other waits here and finds it made.
-    number = int.from_bytes(blake2b(address.schema.encode(), digest_size=8).digest(), "big", signed=True)
-    connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
-    connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{address.schema}"')
-    connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
-    if connection.execute("SELECT to_regclass('about')").fetchone() == (None,):
+def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: bool) -> None:
+    exists = connection.execute(
+        "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [address.schema]
+    ).fetchone()
+    if not exists:
+        if not create:
+            raise FrontierError(f"There is no state at {address}: crawl first, or name it with --state.")
+        connection.execute(f'CREATE SCHEMA "{address.schema}"')
+        connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
         connection.execute(schema.TABLES)
         connection.execute(f"INSERT INTO about VALUES ({schema.VERSION})")
+        return
+    connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
+    if _version(connection) == schema.VERSION:
+        return
+    connection.execute("LOCK TABLE about IN ACCESS EXCLUSIVE MODE")
+    version = _version(connection)
+    if version not in schema.MIGRATIONS and version != schema.VERSION:
+        raise FrontierError(
+            f"The state {address} is of version {version}, and this sitemap-crawler knows {schema.VERSION}: upgrade it."
+        )
+    if _living(connection):
+        raise StateBusy(
+            f"Members of an earlier version are at work on the state {address}: wait for them, then run again."
+        )
+    for step in range(version, schema.VERSION):
+        connection.execute(schema.MIGRATIONS[step])
+    connection.execute(f"UPDATE about SET version = {schema.VERSION}")
 
 
-def remove(address: Address) -> None:
-    """Forget a crawl: `--fresh`."""
-    with connect(address) as connection:
-        connection.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE')
+def _version(connection: "psycopg.Connection[Any]") -> int:
+    row = connection.execute("SELECT version FROM about").fetchone()
+    return row[0] if row else 0
+
+
+def _living(connection: "psycopg.Connection[Any]") -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM member WHERE NOT gone AND until > extract(epoch FROM clock_timestamp())"
+    ).fetchone()
+    return row[0] if row else 0
+
+
+def remove(address: Address, key: str = "") -> None:
+    """Delete a crawl, for `--fresh`; but not if members are at work on the run `key`, which is to be joined.
+
+    Raises `StateBusy` if members are at work on another run.
+    """
+    try:
+        with connect(address) as connection, connection.transaction():
+            _remove(connection, address, key)
+    except psycopg.Error as error:
+        raise FrontierError(failure(address, error)) from error
+
+
+def _remove(connection: "psycopg.Connection[Any]", address: Address, key: str) -> None:
+    exists = connection.execute("SELECT to_regclass(%s)", [f'"{address.schema}".run']).fetchone()
+    if exists != (None,):
+        connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
+        connection.execute("LOCK TABLE run, member IN ACCESS EXCLUSIVE MODE")
+        if _living(connection):
+            known = connection.execute("SELECT 1 FROM run WHERE %s = ANY (keys)", [key or None]).fetchone()
+            if known:
+                return
+            raise StateBusy(
+                f"--fresh: members are at work on the state {address}. Wait for them, or stop them."
+            )
+    connection.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE')
 
 
 def is_passing(error: psycopg.Error) -> bool:

@@ -5,20 +5,23 @@ database, and tried again while the database is away. What a verb does is in the
 this is the list of all verbs and nothing else.
 """
 
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
 import psycopg
 
-from crawler.errors import FrontierError
+from crawler.errors import Exit, FrontierError
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres import dates, duplicates, ledger, overview, pages, publications, streams
 from crawler.frontier.postgres.address import parsed
+from crawler.frontier.postgres.clock import ServerClock
 from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, prepare
 from crawler.frontier.postgres.database import CHUNK, Database, statement
 from crawler.frontier.postgres.discovery import Discovery
@@ -40,7 +43,7 @@ from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
-from crawler.model.run import Run, SessionEnd
+from crawler.model.run import Interruption, Member, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import Settled, Settlement
@@ -59,6 +62,9 @@ ANY_DEPTH: Final = (1 << 31) - 1
 ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
 KEEP_FAILING: Final = 604_800.0  # seconds
 AWAY: Final = 120.0  # seconds for which the database may be away
+LEAVING: Final = 0.2  # seconds until it is looked again whether the members of the last run have left
+
+log = logging.getLogger("crawler.frontier")
 
 
 class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
@@ -79,8 +85,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         clock: Callable[[], float] | None = None,
         read_only: bool = False,
         away: float = AWAY,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open or create the crawl at `state`. `away`: seconds for which the database may be away.
+
+        `ticks`: seconds of a clock that runs on while this process is frozen.
 
         Raises `FrontierError` when it cannot be used, `ConfigError` when `state` is no address.
         """
@@ -88,33 +97,58 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         self._keep_failing = float(keep_failing)
         self._turn = anyio.CapacityLimiter(1)
         self._heart: Heartbeat | None = None
-        try:
-            connection = connect(self._address)
-            prepare(connection, self._address, read_only=read_only)
-        except psycopg.Error as error:
-            raise FrontierError(failure(self._address, error)) from error
-        db = self._db = Database(connection, clock or _clock_of(connection))
+        self._ticks, self._leads = ticks, False
+        self._server_clock = ServerClock()
+        connection = self._connected(create=not read_only)
+        self.clock = clock or self._server_clock
+        db = self._db = Database(connection, self.clock)
         hosts = self._hosts = HostTable(db, float(gap))
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
-        self._members = Members(db)
-        self._runs = RunTable(db, self._members, seeds, keep_runs)
+        members = self._members = Members(db)
+        self._runs = RunTable(db, members, seeds, keep_runs)
         self._discovery = Discovery(db, hosts, patterns, seeds)
-        self._leases = Leases(db, far)
-        self._settlements = Settlements(db, self._discovery, hosts, patterns, self._keep_failing)
+        self._leases = Leases(db, members, far)
+        self._settlements = Settlements(
+            db, self._discovery, hosts, patterns, self._leases, self._keep_failing
+        )
         self._rounds = Rounds(db, patterns)
         self._transact(_newest, db)
+
+    def _connected(self, *, create: bool) -> "psycopg.Connection[Any]":
+        try:
+            connection = connect(self._address)
+            try:
+                prepare(connection, self._address, create=create)
+                self._server_clock.measure(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except psycopg.Error as error:
+            raise FrontierError(failure(self._address, error)) from error
+        return connection
 
     # -- Queue: the open work --------------------------------------------------------------------------------
 
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
-        """See `ports.Queue.add`."""
-        return await self._call(self._discovery.add, visits, seed)
+        """See `ports.Queue.add`. Only the leader reads seeds."""
+        add = self._leading(self._discovery.add) if seed else self._discovery.add
+        return await self._call(add, visits, seed)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
         """See `ports.Queue.lease`."""
         token = secrets.randbits(31)  # the same when it is tried again
-        return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
+        member, started = self._db.member, self._ticks()
+        batch = await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
+        self._note_rejoined(member, started)
+        return batch
+
+    def _note_rejoined(self, member: int, started: float) -> None:
+        """Our process was taken for dead, and is another member now. `started`: when it began to join."""
+        if self._heart and member != self._db.member:
+            self._heart.renew(started)
+            self._leads = False
+            log.warning("this process was silent for too long, and joined the crawl again")
 
     async def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
@@ -124,6 +158,10 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Queue.release`."""
         await self._call(self._leases.release, leases)
 
+    async def suspect(self, lease: Lease) -> None:
+        """See `ports.Queue.suspect`."""
+        await self._call(self._leases.suspect, lease)
+
     async def reopen(self, pages: Sequence[Url]) -> None:
         """See `ports.Queue.reopen`."""
         if pages:
@@ -131,7 +169,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def shorten(self, deepest: int) -> int:
         """See `ports.Queue.shorten`."""
-        return await self._call(Distances(self._db).shorten, deepest)
+        return await self._call(self._leading(Distances(self._db).shorten), deepest)
 
     async def list_filtered(self, after: str = "") -> Sequence[Visit]:
         """See `ports.Queue.list_filtered`."""
@@ -139,11 +177,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def requeue(self, visits: Sequence[Visit]) -> int:
         """See `ports.Queue.requeue`."""
-        return await self._call(self._discovery.requeue, visits)
+        return await self._call(self._leading(self._discovery.requeue), visits)
 
     async def advance(self, depth: int | None = None) -> Round:
         """See `ports.Queue.advance`."""
-        return await self._call(self._rounds.advance, ANY_DEPTH if depth is None else depth)
+        return await self._call(self._leading(self._rounds.advance), ANY_DEPTH if depth is None else depth)
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
         """See `ports.Queue.store_traps`."""
@@ -152,7 +190,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
         """See `ports.Queue.add_seeds`."""
-        return await self._call(self._seeds.add_seeds, seeds, room)
+        return await self._call(self._leading(self._seeds.add_seeds), seeds, room)
 
     async def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
@@ -160,7 +198,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
-        return await self._call(self._seeds.settle_seed, read, room)
+        return await self._call(self._leading(self._seeds.settle_seed), read, room)
 
     async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
         """See `ports.Queue.pages_of_failing_seeds`."""
@@ -186,12 +224,14 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     # -- Runs: the life of a run -----------------------------------------------------------------------------
 
-    async def begin(self, fingerprint: str, reading: str = "") -> Run:
+    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """See `ports.Runs.begin`."""
         if self._heart:
             self._heart.stop()
-        run = await self._call(self._runs.begin, fingerprint, reading)
-        self._heart = Heartbeat(self._address, self._db, self._leases)
+        while (run := await self._call(self._runs.begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110 - others end it
+            await anyio.sleep(LEAVING)
+        if run.over is None:
+            self._heart = Heartbeat(self._address, self._db, self._server_clock.measure, self._ticks)
         return run
 
     async def run(self) -> Run | None:
@@ -200,11 +240,38 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def lead(self) -> bool:
         """See `ports.Runs.lead`."""
-        return await self._call(self._members.lead)
+        member, started = self._db.member, self._ticks()
+        leads = await self._call(self._members.lead)
+        self._note_rejoined(member, started)
+        if leads and not self._leads:
+            log.info("leads", extra={"fields": {"member": self._members.name, "run": self._db.run}})
+        self._leads = leads
+        return leads
 
-    async def is_over(self) -> bool:
-        """See `ports.Runs.is_over`."""
-        return await self._call(self._runs.is_over)
+    async def check_lead(self) -> None:
+        """See `ports.Runs.check_lead`."""
+        await self._call(self._members.check_lead)
+
+    async def over(self) -> Exit | None:
+        """See `ports.Runs.over`."""
+        return await self._call(self._runs.over)
+
+    async def interrupt(self, interruption: Interruption) -> None:
+        """See `ports.Runs.interrupt`."""
+        await self._call(self._leases.interrupt, interruption)
+
+    @property
+    def is_shared(self) -> bool:
+        """See `ports.Runs.is_shared`."""
+        return self._heart is not None and self._heart.is_shared
+
+    def holds(self, lease: Lease) -> bool:
+        """See `ports.Runs.holds`."""
+        return lease.token >> 32 == self._db.member and self._heart is not None and self._heart.is_alive()
+
+    async def members(self) -> Sequence[Member]:
+        """See `ports.Runs.members`."""
+        return await self._call(self._members.all)
 
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""
@@ -216,7 +283,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def mark_published(self, published: PublicationRow) -> None:
         """See `ports.Runs.mark_published`."""
-        await self._call(publications.mark_published, self._db, published)
+        await self._call(self._leading(publications.mark_published), self._db, published, self.clock())
 
     async def last_publication(self) -> PublicationRow | None:
         """See `ports.Runs.last_publication`."""
@@ -229,6 +296,10 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
         await self._call(self._runs.remember, note, value)
+
+    async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
+        """See `ports.Runs.amend`."""
+        return await self._call(self._runs.amend, note, change)
 
     async def recall(self, note: Note[T], *, published: bool = False) -> T:
         """See `ports.Runs.recall`."""
@@ -250,7 +321,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Record.date`."""
-        await self._call(dates.date, self._db, ladder, doubts)
+        await self._call(self._leading(dates.date), self._db, ladder, doubts)
 
     async def dated(self) -> Mapping[str, int]:
         """See `ports.Record.dated`."""
@@ -262,19 +333,19 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
-        await self._call(duplicates.withdraw, self._db, pages, why, detail)
+        await self._call(self._leading(duplicates.withdraw), self._db, pages, why, detail)
 
     async def unlist_duplicates(self) -> None:
         """See `ports.Record.unlist_duplicates`."""
-        await self._call(duplicates.unlist_duplicates, self._db)
+        await self._call(self._leading(duplicates.unlist_duplicates), self._db)
 
     async def unlist_repeats(self) -> int:
         """See `ports.Record.unlist_repeats`."""
-        return await self._call(self._patterns.unlist_repeats)
+        return await self._call(self._leading(self._patterns.unlist_repeats))
 
     async def keep(self) -> None:
         """See `ports.Record.keep`."""
-        await self._call(publications.keep, self._db, self._keep_failing)
+        await self._call(self._leading(publications.keep), self._db, self._keep_failing)
 
     async def changed(self) -> Mapping[str, int]:
         """See `ports.Record.changed`."""
@@ -366,7 +437,9 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def run_rows(self) -> Sequence[RunRow]:
         """See `ports.Rows.run_rows`."""
-        return await self._call(lambda: streams.run_rows(self._db, bool(self._members.alive())))
+        return await self._call(
+            lambda: streams.run_rows(self._db, self._members.others(_newest_run(self._db)) > 0)
+        )
 
     # -- Ledger: what search engines were told ----------------------------------------------------------------
 
@@ -402,6 +475,16 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         self._db.connection.close()
 
     # -- a transaction ------------------------------------------------------------------------------------
+
+    def _leading(self, verb: Callable[P, T]) -> Callable[P, T]:
+        """A verb that raises `LeadLost` if this member does not lead, in its transaction."""
+
+        @wraps(verb)
+        def fenced(*args: P.args, **kwargs: P.kwargs) -> T:
+            self._members.check_lead()
+            return verb(*args, **kwargs)
+
+        return fenced
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One verb, one transaction, in a worker thread."""
@@ -474,16 +557,8 @@ def _close_stream(rows: "psycopg.ServerCursor[Any]") -> None:
 
 def _newest(db: Database) -> None:
     """What a reader looks at."""
-    db.run = db.since = db.one("SELECT max(number) FROM run")[0] or 0
+    db.run = db.since = _newest_run(db)
 
 
-def _clock_of(connection: "psycopg.Connection[Any]") -> Callable[[], float]:
-    """The clock of the database, read by the shortest of a few round trips."""
-    trips = []
-    for _ in range(5):
-        sent = time.monotonic()
-        row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::double precision").fetchone()
-        took = time.monotonic() - sent
-        trips.append((took, row[0] - sent - took / 2 if row else 0.0))
-    ahead = min(trips)[1]
-    return lambda: time.monotonic() + ahead
+def _newest_run(db: Database) -> int:
+    return db.one("SELECT max(number) FROM run")[0] or 0

@@ -1,31 +1,53 @@
 """The heartbeat of a member: a thread of its own, on a connection of its own.
 
-So a long statement, or an event loop that is busy, does not make a living member look dead. A frozen process does not beat.
+So a long statement, or a busy event loop, does not make a living member look dead. A frozen process does not beat.
 """
 
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import psycopg
 
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.connection import begin, connect
 from crawler.frontier.postgres.database import Database
-from crawler.frontier.postgres.leases import Leases
-from crawler.frontier.postgres.members import HEARTBEAT, Members
+from crawler.frontier.postgres.members import HEARTBEAT, LIFE, Members
 
 
 class Heartbeat:
-    """Beats from construction until `stop`. While the database is away, it goes on trying."""
+    """Beats from construction until `stop`. While the database is away, it tries again.
 
-    def __init__(self, address: Address, db: Database, leases: Leases) -> None:
-        self._address, self._db, self._leases = address, db, leases
+    `ticks`: seconds of a clock that runs on while this process is frozen. `beaten`: called on each connection, to measure
+    the clock.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        db: Database,
+        beaten: Callable[["psycopg.Connection[Any]"], None],
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._address, self._db, self._beaten, self._ticks = address, db, beaten, ticks
+        self._started = ticks()  # of the last good beat
+        self.is_shared = True  # unless it turns out that no other member is at work
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
+    def is_alive(self) -> bool:
+        """Whether other members still count on this one."""
+        return self._ticks() - self._started < LIFE
+
+    def renew(self, started: float) -> None:
+        """The process joined anew. `started`: the tick at which it began to."""
+        self._started = started
+
     def stop(self) -> None:
-        """No beat any more."""
+        """No further beat."""
         self._ended.set()
         self._thread.join()
 
@@ -33,16 +55,22 @@ class Heartbeat:
         while not self._ended.is_set():
             with suppress(psycopg.Error), connect(self._address) as connection:
                 while not connection.closed:
-                    self._beat(connection)
+                    self.beat(connection)
                     if self._ended.wait(HEARTBEAT):
                         return
             self._ended.wait(1.0)
 
-    def _beat(self, connection: "psycopg.Connection[object]") -> None:
+    def beat(self, connection: "psycopg.Connection[Any]") -> None:
+        """One beat. If this member was buried, it is not alive until it joins anew."""
+        started = self._ticks()
         db = Database(connection, self._db.now)
         db.run, db.member = self._db.run, self._db.member
         members = Members(db)
         begin(connection, self._address)
-        members.beat()
-        self._leases.is_alone = len(members.alive()) <= 1
+        is_alive = members.beat()
+        others = members.others(db.run)
         connection.execute("COMMIT")
+        self._beaten(connection)
+        self.is_shared = others > 0
+        if is_alive:
+            self._started = started

@@ -4,21 +4,27 @@ What comes back is for `settlements`; a lease that nobody settles is offered aga
 member is buried (`members`). Two members take two hosts: the row of a paced one is locked, and a locked one is passed by.
 """
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crawler.frontier import pace
 from crawler.frontier.postgres.database import Database
+from crawler.frontier.postgres.members import Members
 from crawler.frontier.postgres.rows import FACT_COLUMNS, DueRow, fp, given, of, table
+from crawler.frontier.postgres.schema import QUEUED, WAITING
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Kept
+from crawler.model.run import Interruption
 from crawler.model.serialise import facts_of, outcome_of
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
 
 _DUE: Final = 1 + len(DueRow._fields)  # where the facts begin in a row of `TAKE`, behind the host
-PATIENCE: Final = 1.0  # seconds after which is asked again while others are at work
+SOON: Final = 0.05  # seconds until a member with nothing to do asks again; doubled each time, up to
+PATIENCE: Final = 1.0  # seconds
 
 EXPIRE = """
 UPDATE visit SET state = 0, token = NULL, due = NULL WHERE id IN (
@@ -38,6 +44,20 @@ SELECT h.id, h.gap, h.strain, h.next, h.asked, h.met, d.visits FROM host AS h CR
 WHERE d.visits > 0 ORDER BY h.next, h.id
 """
 
+TERMS = """
+SELECT leader, reach, budget, deadline, interruption, status IN ('crawling', 'complete') FROM run WHERE number = :run
+"""
+
+INTERRUPT = """
+UPDATE run SET interruption = coalesce(interruption, :words::text) WHERE number = :run RETURNING interruption
+"""
+
+SPEND = "UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL"
+
+ANY_LEASED = "SELECT EXISTS (SELECT 1 FROM visit WHERE state = 2)"
+
+SUSPECT = "UPDATE visit SET suspect = true WHERE id = :id AND token = :token"
+
 REACH = "UPDATE run SET reach = :reach WHERE number = :run AND leader = :me"
 
 LOCK = "SELECT gap, strain, next, asked, met FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED"
@@ -52,9 +72,20 @@ WITH taken AS (
             ORDER BY tail, depth, id LIMIT h.share FOR UPDATE SKIP LOCKED
         ) AS v
     ))
-    RETURNING id, host, tail, attempts
+    RETURNING id, host, tail, attempts, deaths
 )
-SELECT t.host, {of("u", DueRow._fields, via="w.url", attempts="t.attempts", learned="p.learned", outcome="p.outcome", detail="p.detail")},
+SELECT t.host, {
+    of(
+        "u",
+        DueRow._fields,
+        via="w.url",
+        attempts="t.attempts",
+        deaths="t.deaths",
+        learned="p.learned",
+        outcome="p.outcome",
+        detail="p.detail",
+    )
+},
        {of("p", FACT_COLUMNS)}
 FROM taken AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
 ORDER BY t.tail, u.depth, u.id
@@ -64,7 +95,7 @@ ORDER BY t.tail, u.depth, u.id
 UNTAKE = "UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1 WHERE token = :token AND state = 2"
 
 RETURN = f"""
-UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1
+UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1, suspect = false
 FROM {table(("id", "token"))} WHERE visit.id = r.id AND visit.token = r.token AND visit.state = 2
 """
 
@@ -94,49 +125,82 @@ class _Booking(NamedTuple):
 class Leases:
     """Hands visits out. `far`: seconds; what is booked farther ahead was booked by another clock."""
 
-    def __init__(self, db: Database, far: float) -> None:
-        self._db, self._far = db, far
-        self.is_alone = True  # nobody else is at work
+    def __init__(self, db: Database, members: Members, far: float) -> None:
+        self._db, self._members, self._far = db, members, far
+        self._pause = SOON
 
     def lease(self, limit: int, depth: int, token: int) -> Batch:
-        """See `ports.Queue.lease`. `token`: of the call, made by whoever calls, the same when it is tried again."""
-        now = self._db.now()
-        within = self._reach(depth)
-        if within is None:
-            return Batch(wait=PATIENCE)
-        depth = within
+        """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
+        self._members.stay()
+        leader, reach, budget, deadline, interruption, is_open = self._db.one(TERMS, {"run": self._db.run})
+        leads = leader == self._db.member
+        if not is_open:  # this member was away, and the open work is of another run
+            return Batch(wait=PATIENCE, leads=False)
         token |= self._db.member << 32
         if self._db.is_retry:
-            self._db.do(UNTAKE, {"token": token})
+            self._return_budget(self._db.do(UNTAKE, {"token": token}))
+        if interruption is None and deadline is not None and self._db.now() >= deadline:
+            interruption = self.interrupt(Interruption("--max-time"))
+        if interruption is not None:
+            return Batch(leads=leads, interruption=Interruption(*json.loads(interruption)))
+        if leads:
+            self._open(depth, reach)
+        elif leader is not None or reach is not None:
+            depth = min(depth, reach or -1)  # nothing while the leader visits the start URLs
+        batch = (
+            self._lease(limit, depth, token)
+            if budget is None
+            else self._lease_within_budget(limit, depth, token)
+        )
+        return self._paced(replace(batch, leads=leads or leader is None))
+
+    def _lease_within_budget(self, limit: int, depth: int, token: int) -> Batch:
+        """All members together request no more pages than --max-pages."""
+        run = {"run": self._db.run}
+        budget = self._db.count("SELECT budget FROM run WHERE number = :run FOR NO KEY UPDATE", run)
+        if budget > 0:
+            batch = self._lease(min(limit, budget), depth, token)
+            self._db.do(SPEND, run | {"pages": len(batch.leases)})
+            return batch
+        if self._db.one(ANY_LEASED)[0]:
+            return Batch(wait=PATIENCE)
+        if self._is_any_out(depth, QUEUED):
+            return Batch(interruption=Interruption(*json.loads(self.interrupt(Interruption("--max-pages")))))
+        return Batch(finished=True, is_idle=True)
+
+    def interrupt(self, interruption: Interruption) -> str:
+        """See `ports.Runs.interrupt`. The first one counts; returns it as JSON."""
+        words = {"run": self._db.run, "words": json.dumps(interruption)}
+        return str(self._db.one(INTERRUPT, words)[0])
+
+    def _paced(self, batch: Batch) -> Batch:
+        """How long to wait until this member asks again, if others may settle something meanwhile."""
+        is_done = bool(batch.leases) or (batch.finished and batch.leads)
+        if is_done or not self._members.others(self._db.run):
+            self._pause = SOON
+            return batch
+        self._pause = min(2 * self._pause, PATIENCE)
+        return replace(batch, wait=self._pause if batch.wait is None else min(batch.wait, self._pause))
+
+    def _open(self, depth: int, reach: int | None) -> None:
+        if reach != depth:
+            self._db.do(REACH, {"reach": depth, "run": self._db.run, "me": self._db.member})
+
+    def _lease(self, limit: int, depth: int, token: int) -> Batch:
+        now = self._db.now()
         self._db.do(UNBOOK, {"now": now, "far": now + self._far})
         self._db.do(EXPIRE, {"now": now, "far": now + self._far})
         hosts = self._db.all(HOSTS, {"depth": depth, "limit": limit})
         leases = self._take(self._book(hosts, limit, now), depth, token, now)
         if leases:
             return Batch(leases)
-        wait = self._wait(hosts, now)
         if not hosts and not self._is_any_out(depth):
             return Batch(finished=True, is_idle=True)
-        if not self.is_alone:
-            wait = PATIENCE if wait is None else min(wait, PATIENCE)
-        return Batch(wait=wait, is_idle=not hosts)
+        return Batch(wait=self._wait(hosts, now), is_idle=not hosts)
 
-    def _reach(self, depth: int) -> int | None:
-        """How deep a visit may lie: as the leader says. None while it arrives, or before it says so."""
-        leader, reach = self._db.one(
-            "SELECT leader, reach FROM run WHERE number = :run", {"run": self._db.run}
-        )
-        if leader == self._db.member:
-            if reach != depth:
-                self._db.do(REACH, {"reach": depth, "run": self._db.run, "me": leader})
-            return depth
-        if leader is None and reach is None:
-            return depth
-        return min(depth, reach) if reach else None
-
-    def _is_any_out(self, depth: int) -> bool:
-        query = "SELECT EXISTS (SELECT 1 FROM visit WHERE state IN (1, 2) AND depth <= :depth)"
-        return bool(self._db.one(query, {"depth": depth})[0])
+    def _is_any_out(self, depth: int, first: int = WAITING) -> bool:
+        query = "SELECT EXISTS (SELECT 1 FROM visit WHERE state BETWEEN :first AND 2 AND depth <= :depth)"
+        return bool(self._db.one(query, {"first": first, "depth": depth})[0])
 
     def _book(self, hosts: list[tuple[Any, ...]], limit: int, now: float) -> list[_Booking]:
         bookings, left = list[_Booking](), limit
@@ -198,7 +262,7 @@ class Leases:
             # A page that failed has nothing to be asked "changed since?" with.
             prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
-        return Lease(due.id, token, visit, due.attempts, at, robots_first, prior)
+        return Lease(due.id, token, visit, due.attempts, at, robots_first, due.deaths, prior)
 
     def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
         """Seconds until a waiting visit is due or a host has a slot again."""
@@ -211,13 +275,26 @@ class Leases:
 
     def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Queue.release`."""
-        self._db.do(RETURN, given(("id", "token"), [(lease.id, lease.token) for lease in leases]))
+        pairs = given(("id", "token"), [(lease.id, lease.token) for lease in leases])
+        self._return_budget(self._db.do(RETURN, pairs))
         unknown_origins = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
         if unknown_origins:
             self._db.do(
                 "UPDATE host SET asked = 0 WHERE origin = ANY (:origins::text[])",
                 {"origins": unknown_origins},
             )
+
+    def _return_budget(self, pages: int) -> None:
+        if pages:
+            self._db.do(SPEND, {"run": self._db.run, "pages": -pages})
+
+    def settle_unrequested(self, pages: int) -> None:
+        """Pages were settled without a request, such as those that robots.txt disallows: they do not count."""
+        self._return_budget(pages)
+
+    def suspect(self, lease: Lease) -> None:
+        """See `ports.Queue.suspect`."""
+        self._db.do(SUSPECT, {"id": lease.id, "token": lease.token})
 
     def reopen(self, pages: Sequence[Url]) -> None:
         """See `ports.Queue.reopen`."""

@@ -1,21 +1,26 @@
-"""The members of a crawl on PostgreSQL: who is at work, who is dead, and whose leases go back.
+"""The members of a crawl on PostgreSQL: who is at work, who leads, who is dead, and whose leases are returned.
 
-A member's number is never used again: a process that was taken for dead and comes back is another member. Burying is one
-transaction with the return of what the dead held.
+The id of a member is never used again: a process that was taken for dead and wakes up becomes another member, and what it
+held is void. A dead member is buried in the transaction that returns its leases and its lead.
 """
 
 import os
 import socket
 from typing import Final
 
+from crawler.errors import LeadLost
 from crawler.frontier.postgres.database import Database
+from crawler.model.run import Member
 
-LIFE: Final = 30.0  # seconds without a beat after which a member counts as dead
-HEARTBEAT: Final = 5.0  # seconds between two beats
+LIFE: Final = 30.0  # seconds without a heartbeat after which a member is taken for dead
+HEARTBEAT: Final = 5.0  # seconds between two heartbeats
 
 JOIN = "INSERT INTO member (run, name, until) VALUES (:run, :name, :until) RETURNING id"
 
 BEAT = "UPDATE member SET until = :until WHERE id = :id AND NOT gone"
+
+# Locked, so that it is not buried before the transaction ends.
+IS_ALIVE = "SELECT 1 FROM member WHERE id = :id AND NOT gone FOR SHARE"
 
 BURY = """
 WITH dead AS (
@@ -23,20 +28,34 @@ WITH dead AS (
         SELECT id FROM member WHERE NOT gone AND (until <= :now OR id = :leaver) ORDER BY id FOR UPDATE SKIP LOCKED
     )) RETURNING id
 ),
-given_back AS (
-    UPDATE visit SET state = 0, token = NULL, due = NULL WHERE id = ANY (ARRAY(
+returned AS (
+    UPDATE visit SET state = 0, token = NULL, due = NULL, suspect = false,
+        deaths = deaths + (suspect AND visit.token >> 32 <> :leaver)::integer
+    WHERE id = ANY (ARRAY(
         SELECT v.id FROM visit AS v JOIN dead ON v.token >> 32 = dead.id WHERE v.state = 2 ORDER BY v.id FOR UPDATE OF v
     ))
 )
 UPDATE run SET leader = NULL FROM dead WHERE run.leader = dead.id
 """
 
-ALIVE = "SELECT id, name, until, settled FROM member WHERE run = :run AND NOT gone ORDER BY id"
+ALIVE = "SELECT count(*) FROM member WHERE NOT gone AND until > :now AND run = :run AND id <> :me"
 
-# The lead goes to whoever asks first, and stays there.
-LEAD = """
-UPDATE run SET leader = :me WHERE number = :run AND (leader = :me OR leader IS NULL)
+MEMBERS = """
+SELECT m.name, m.id = r.leader IS TRUE, NOT m.gone AND m.until > :now, m.until, m.settled
+FROM member AS m JOIN run AS r ON r.number = m.run
+WHERE m.run = :run ORDER BY m.id
 """
+
+LEADER = "SELECT m.name FROM run AS r JOIN member AS m ON m.id = r.leader WHERE r.number = :run"
+
+# The lead goes to the first member that asks, and stays there.
+LEAD = """
+UPDATE run SET leader = :me WHERE number = :run AND (leader IS NULL OR leader = :me)
+AND status IN ('crawling', 'complete') AND ended IS NULL
+"""
+
+# Locked, so that the lead stays with this member until the transaction ends.
+LEADS = "SELECT 1 FROM run WHERE number = :run AND leader = :me FOR SHARE"
 
 
 class Members:
@@ -47,32 +66,60 @@ class Members:
         self.name = f"{socket.gethostname()}:{os.getpid()}"
 
     def join(self) -> None:
-        """Become a member of the run at work, with a new number."""
+        """Become a member of the run at work, with a new id."""
         row = {"run": self._db.run, "name": self.name, "until": self._db.now() + LIFE}
         self._db.member = self._db.count(JOIN, row)
 
+    def stay(self) -> None:
+        """Be a living member until the transaction ends: if this one was buried, another one."""
+        if self._db.one_or_none(IS_ALIVE, {"id": self._db.member}) is None:
+            self.join()
+
     def beat(self) -> bool:
-        """Live, and bury the dead. False: this member was buried itself."""
+        """Extend the life of this member, and bury the dead. False if it was buried itself."""
         now = self._db.now()
         is_alive = self._db.do(BEAT, {"until": now + LIFE, "id": self._db.member}) > 0
         self.bury()
         return is_alive
 
     def bury(self) -> None:
-        """What the dead hold goes back, and the lead falls."""
+        """Return what dead members held, and their lead."""
         self._db.do(BURY, {"now": self._db.now(), "leaver": 0})
 
     def leave(self) -> None:
-        """What this member holds goes back at once."""
+        """Return what this member holds, and its lead."""
         if self._db.member:
             self._db.do(BURY, {"now": self._db.now() - LIFE * 1_000, "leaver": self._db.member})
             self._db.member = 0
 
-    def alive(self) -> list[str]:
-        """The names of all who are at work, in the order in which they came, this one too."""
-        last = self._db.one("SELECT max(number) FROM run")[0]
-        return [row[1] for row in self._db.all(ALIVE, {"run": last})] if last else []
+    def others(self, run: int) -> int:
+        """How many other members work on a run."""
+        return self._db.count(ALIVE, {"now": self._db.now(), "run": run, "me": self._db.member})
+
+    def all(self) -> list[Member]:
+        """All members of the run, in the order in which they came."""
+        now = self._db.now()
+        rows = self._db.all(MEMBERS, {"now": now, "run": self._db.run})
+        return [
+            Member(name, leads, alive, max(0.0, now - until + LIFE), settled)
+            for name, leads, alive, until, settled in rows
+        ]
+
+    def leader(self) -> str | None:
+        """The name of the member that leads."""
+        row = self._db.one_or_none(LEADER, {"run": self._db.run})
+        return row[0] if row else None
 
     def lead(self) -> bool:
-        """Take the lead of the run, or keep it."""
+        """See `ports.Runs.lead`."""
+        self.stay()
         return self._db.do(LEAD, {"me": self._db.member, "run": self._db.run}) > 0
+
+    def leads(self) -> bool:
+        """Whether this member leads; if it does, it does so until the transaction ends."""
+        return self._db.one_or_none(LEADS, {"run": self._db.run, "me": self._db.member}) is not None
+
+    def check_lead(self) -> None:
+        """Raises `LeadLost` if this member does not lead; if it does, it does so until the transaction ends."""
+        if not self.leads():
+            raise LeadLost("another member leads the run")

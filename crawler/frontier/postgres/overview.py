@@ -50,7 +50,7 @@ def read_progress(address: Address, *, counted: bool) -> Progress | None:
 def _look(address: Address, question: Callable[[Database], T]) -> T:
     try:
         with closing(connect(address)) as connection:
-            prepare(connection, address, read_only=True)
+            prepare(connection, address, create=False)
             begin(connection, address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return question(Database(connection, lambda: 0.0))
     except (psycopg.Error, ValueError, TypeError, OverflowError) as error:

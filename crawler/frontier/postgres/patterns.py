@@ -98,6 +98,7 @@ class PatternTable:
         self._places: dict[Pattern, tuple[int, bool]] = {}
         self._reach: dict[int, int] = {}  # by pattern: its longest URL
         self._round: int | None = None
+        self._closings = 0
         db.on_forget(self.forget)
 
     def forget(self) -> None:
@@ -105,6 +106,20 @@ class PatternTable:
         self._places.clear()
         self._reach.clear()
         self._round = None
+
+    def refresh(self) -> None:
+        """Forget what the leader changed: it decides on patterns, and begins rounds."""
+        now, closings = self._db.one(
+            "SELECT round, closings FROM run WHERE number = :run", {"run": self._db.run}
+        )
+        if closings != self._closings:
+            self.forget()
+        self._round, self._closings = now, closings
+
+    def note_closing(self) -> None:
+        """Patterns were closed: what members remember of them is void."""
+        self._db.do("UPDATE run SET closings = closings + 1 WHERE number = :run", {"run": self._db.run})
+        self.forget()
 
     @property
     def round(self) -> int:

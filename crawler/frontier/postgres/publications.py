@@ -30,6 +30,8 @@ SELECT number, fingerprint, :now::double precision,
 FROM run WHERE number = :run RETURNING number
 """
 
+MARKED = "SELECT 1 FROM publication WHERE run = :run AND at = :at"
+
 # Added, removed and dated anew since the last publication.
 SINCE = """
 SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
@@ -57,13 +59,15 @@ def last_publication(db: Database) -> int | None:
     return row[0] if row else None
 
 
-def mark_published(db: Database, published: PublicationRow) -> None:
-    """See `ports.Runs.mark_published`."""
+def mark_published(db: Database, published: PublicationRow, at: float) -> None:
+    """See `ports.Runs.mark_published`. `at`: seconds since the epoch, the same when the call is tried again."""
+    if db.is_retry and db.one_or_none(MARKED, {"run": db.run, "at": at}):
+        return  # it was committed, and the answer was lost
     last = db.one("SELECT max(number) FROM publication")[0]
     if last is not None:
         added, removed, changed = db.one(SINCE, {"run": db.run, "last": last})
         published = published._replace(added=added, removed=removed, changed=changed)
-    number = db.count(PUBLISH, published._asdict() | {"run": db.run, "now": db.now()})
+    number = db.count(PUBLISH, published._asdict() | {"run": db.run, "now": at})
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
 
 

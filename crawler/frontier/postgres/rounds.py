@@ -29,6 +29,8 @@ FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
 
+DUE = "SELECT count(*) FROM visit WHERE state IN (0, 1, 2) AND depth <= :depth"
+
 DECIDABLE = """
 SELECT id, family, pattern, batch - rest, since FROM trap
 WHERE run = :run AND NOT closed AND rest <= 0
@@ -140,6 +142,8 @@ class Rounds:
 
     def advance(self, depth: int) -> Round:
         """Decide on the batches that were read, and release the next URLs, not deeper than `depth`."""
+        if self._db.is_retry and (due := self._db.count(DUE, {"depth": depth})):
+            return Round(due)  # the round was committed, and the answer was lost
         closed = self._decide()
         released = self._release(depth, closed) or self._db.do(
             RELEASE_PUBLISHED, {"run": self._db.run, "depth": depth}
@@ -160,7 +164,7 @@ class Rounds:
                 self._end_batch(one, goes_on=goes_on[one.trap])
         shut = [one for one in decidable if not goes_on[one.trap]]
         if shut:
-            self._patterns.forget()
+            self._patterns.note_closing()
         told = {trap.pattern: trap for trap in self._patterns.stored_traps(len(shut) + 1_000)} if shut else {}
         return [told[one.pattern] for one in shut if one.pattern in told]
 

@@ -77,6 +77,7 @@ class DueRow(NamedTuple):
     hops: int
     via: str | None
     attempts: int
+    deaths: int
     learned: int | None
     outcome: str | None
     detail: str | None

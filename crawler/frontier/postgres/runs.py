@@ -4,18 +4,21 @@ Who begins while others are at work joins them; who begins alone finds what the 
 """
 
 import json
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
 
-from crawler.errors import StateBusy
+from crawler.errors import ConfigError, Exit, StateBusy
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.members import Members
 from crawler.frontier.postgres.overview import balance
 from crawler.frontier.postgres.seeds import SeedTable
 from crawler.model.note import Note
-from crawler.model.run import Run, SessionEnd
+from crawler.model.run import Run, SessionEnd, Terms
 from crawler.parse.url import Url
 
 T = TypeVar("T")
+
+UNFINISHED: Final = ("crawling", "complete")
 
 REOPEN_UNASKED = """
 WITH again AS (
@@ -28,12 +31,45 @@ opened AS (
 UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
 """
 
-END = """
-UPDATE run SET ended = :now, exit = :exit, refused = :refused::text, outcomes = :outcomes, succeeded = :succeeded::double precision,
-    seconds = coalesce(seconds, 0) + :seconds::double precision, requests = coalesce(requests, 0) + :requests::bigint,
-    bytes = coalesce(bytes, 0) + :bytes::bigint
+WORKED = """
+UPDATE member SET seconds = greatest(seconds, :seconds), requests = greatest(requests, :requests), bytes = greatest(bytes, :bytes)
+WHERE id = :me
+"""
+
+# Over all sessions: each had a member of its own.
+COUNT_WORK = """
+UPDATE run SET seconds = m.seconds, requests = m.requests, bytes = m.bytes
+FROM (SELECT sum(seconds) AS seconds, sum(requests) AS requests, sum(bytes) AS bytes FROM member WHERE run = :run) AS m
 WHERE number = :run
 """
+
+END = """
+UPDATE run SET ended = :now, exit = :exit, refused = :refused::text, outcomes = :outcomes, succeeded = :succeeded::double precision
+WHERE number = :run
+"""
+
+# The run ends for all members once its last leader has left.
+_CODE = "coalesce(exit, CASE status WHEN 'concluded' THEN 0 WHEN 'refused' THEN 6 ELSE 7 END)"
+OVER = f"""
+SELECT {_CODE} FROM run WHERE number = :run AND leader IS NULL
+AND (ended IS NOT NULL OR status NOT IN ('crawling', 'complete'))
+"""
+
+LAST = "SELECT number, started, status, fingerprint, reading, terms, succeeded, ended IS NOT NULL FROM run ORDER BY number DESC LIMIT 1"
+
+# An interrupted one is over for those who name it; without its name, or with another one, it is resumed.
+BY_KEY = f"""
+SELECT number, started, {_CODE} FROM run WHERE :key = ANY (keys)
+AND (status NOT IN ('crawling', 'complete') OR (ended IS NOT NULL AND interruption IS NOT NULL))
+"""
+
+SITTING = """
+UPDATE run SET leader = NULL, reach = NULL, interruption = NULL, terms = :terms, budget = :budget::bigint,
+    deadline = :deadline::double precision, ended = NULL, exit = NULL, refused = NULL
+WHERE number = :run
+"""
+
+ADD_KEY = "UPDATE run SET keys = array_append(keys, :key) WHERE number = :run AND :key <> ALL (keys)"
 
 RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
 
@@ -45,6 +81,8 @@ AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :
 REMEMBER = """
 INSERT INTO word (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value
 """
+
+KEEP_WORD = "INSERT INTO word (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
 
 BEGIN = """
 INSERT INTO run (number, fingerprint, reading, started, status, succeeded)
@@ -68,50 +106,90 @@ PRUNE = (
 )
 
 
+class _Last(NamedTuple):
+    """The newest run."""
+
+    number: int
+    started: float
+    status: str
+    fingerprint: str
+    reading: str
+    terms: str | None
+    succeeded: float | None
+    has_ended: bool
+
+
 class RunTable:
     """The rows of runs. `keep_runs`: how many are remembered."""
 
     def __init__(self, db: Database, members: Members, seeds: SeedTable, keep_runs: int) -> None:
         self._db, self._members, self._seeds, self._keep_runs = db, members, seeds, keep_runs
 
-    def begin(self, fingerprint: str, reading: str) -> Run:
-        """See `ports.Runs.begin`. Raises `StateBusy` where members with other settings are at work."""
+    def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
+        """See `ports.Runs.begin`. None while members whose run has just ended are leaving: to be tried again."""
         self._db.forget()
         self._db.do("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE")  # two that begin at once begin one run
         self._members.leave()
         self._members.bury()
-        others = self._members.alive()
-        last = self._db.one_or_none(
-            "SELECT number, started, status, fingerprint, reading, succeeded FROM run ORDER BY number DESC LIMIT 1"
-        )
-        if last and last[2] in ("crawling", "complete"):
-            if last[3:5] == (fingerprint, reading) or (last[3] == fingerprint and not others):
-                return self._resume(last, reading, is_alone=not others)
-            if others:
-                raise StateBusy(
-                    "A crawl with other settings is at work on this state: wait for it, or use another --state."
-                )
-        number, succeeded = (last[0] + 1, last[5]) if last else (1, None)
-        return self._open(number, fingerprint, reading, succeeded)
+        if terms.key and (over := self._over(terms.key)):
+            return over
+        row = self._db.one_or_none(LAST)
+        if row is None:
+            return self._open(1, fingerprint, reading, terms, None)
+        last = _Last(*row)
+        others = self._members.others(last.number) if last.status in UNFINISHED else 0
+        if others:
+            return self._join(last, fingerprint, reading, terms)
+        if last.status in UNFINISHED and last.fingerprint == fingerprint:
+            return self._resume(last, reading, terms)
+        return self._open(last.number + 1, fingerprint, reading, terms, last.succeeded)
 
-    def _resume(self, last: tuple[Any, ...], reading: str, *, is_alone: bool) -> Run:
-        number, started, status, *_, succeeded = last
-        self._db.run = number
-        if is_alone:
-            self._wake()
-            self._db.do("UPDATE run SET leader = NULL, reach = NULL WHERE number = :run", {"run": number})
-            self._db.do("UPDATE visit SET state = 0, token = NULL, due = NULL WHERE state = 2")
-            if status == "crawling":
-                self._db.do(REOPEN_UNASKED, {"run": number})
-                self._seeds.reopen()
-        self._db.do(
-            "UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = :run", {"run": number}
-        )
+    def _over(self, key: str) -> Run | None:
+        """The run with that key, if nothing is left to be done."""
+        row = self._db.one_or_none(BY_KEY, {"key": key})
+        if row is None:
+            return None
+        self._db.run = row[0]
+        return Run(row[0], row[1], complete=True, over=row[2])
+
+    def _join(self, last: "_Last", fingerprint: str, reading: str, terms: Terms) -> Run | None:
+        if (last.fingerprint, last.reading) != (fingerprint, reading):
+            raise StateBusy(
+                "A crawl with other settings is at work on this state"
+                f"{_named(_differing(last.terms, terms))}: wait for it, or use another --state."
+            )
+        if differing := _differing(last.terms, terms):
+            raise ConfigError(
+                f"The members at work on this state have other settings{_named(differing)}: "
+                "start all of them with the same."
+            )
+        if last.has_ended:
+            return None
+        self._db.run = last.number
+        return self._as_member(last, reading, terms)
+
+    def _resume(self, last: "_Last", reading: str, terms: Terms) -> Run:
+        self._db.run = last.number
+        self._wake()
+        self._sit(terms)
+        self._db.do("UPDATE visit SET state = 0, token = NULL, due = NULL WHERE state = 2")
+        if last.status == "crawling":
+            self._db.do(REOPEN_UNASKED, {"run": last.number})
+            self._seeds.reopen()
+        run = self._as_member(last, reading, terms)
+        self._members.lead()
+        return run
+
+    def _as_member(self, last: "_Last", reading: str, terms: Terms) -> Run:
+        self._note_key(terms)
         self._db.since = self._trusted_since(reading)
         self._members.join()
-        return Run(number, started, resumed=True, complete=status == "complete", succeeded=succeeded)
+        is_complete = last.status == "complete"
+        return Run(last.number, last.started, resumed=True, complete=is_complete, succeeded=last.succeeded)
 
-    def _open(self, number: int, fingerprint: str, reading: str, succeeded: float | None) -> Run:
+    def _open(
+        self, number: int, fingerprint: str, reading: str, terms: Terms, succeeded: float | None
+    ) -> Run:
         self._wake()
         self._db.do("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
         self._db.do("DELETE FROM visit")
@@ -119,9 +197,22 @@ class RunTable:
         self._prune(number - self._keep_runs)
         row = {"number": number, "fingerprint": fingerprint, "reading": reading, "started": started}
         self._db.do(BEGIN, row | {"succeeded": succeeded})
+        self._sit(terms)
+        self._note_key(terms)
         self._db.since = self._trusted_since(reading)
         self._members.join()
+        self._members.lead()
         return Run(number, started, succeeded=succeeded)
+
+    def _sit(self, terms: Terms) -> None:
+        """The limits count from here on, until no member is at work."""
+        deadline = None if terms.max_time is None else self._db.now() + terms.max_time
+        sitting = {"terms": json.dumps(dict(terms.settings)), "budget": terms.max_pages, "deadline": deadline}
+        self._db.do(SITTING, sitting | {"run": self._db.run})
+
+    def _note_key(self, terms: Terms) -> None:
+        if terms.key:
+            self._db.do(ADD_KEY, {"run": self._db.run, "key": terms.key})
 
     def _wake(self) -> None:
         """Nobody else is at work: what hosts are waiting for is over."""
@@ -140,29 +231,52 @@ class RunTable:
         """See `ports.Runs.conclude`."""
         self._end("refused" if refused else "concluded")
 
-    def is_over(self) -> bool:
-        """See `ports.Runs.is_over`."""
-        query = "SELECT status NOT IN ('crawling', 'complete') FROM run WHERE number = :run"
-        return bool(self._db.one(query, {"run": self._db.run})[0])
+    def over(self) -> Exit | None:
+        """See `ports.Runs.over`."""
+        row = self._db.one_or_none(OVER, {"run": self._db.run})
+        return Exit(row[0]) if row else None
 
     def finish(self) -> None:
         """See `ports.Runs.finish`."""
         self._end("complete")
 
     def _end(self, status: str) -> None:
+        self._members.check_lead()
         self._db.do(
             "UPDATE run SET status = :status WHERE number = :run", {"status": status, "run": self._db.run}
         )
 
     def end_session(self, end: SessionEnd) -> None:
-        """See `ports.Runs.end_session`."""
+        """See `ports.Runs.end_session`. A member that only leaves ends the run if no other is at work."""
+        if not self._db.member:
+            return
+        work = {"seconds": float(end.seconds), "requests": end.requests, "bytes": end.bytes}
+        self._db.do(WORKED, work | {"me": self._db.member})
+        self._db.do(COUNT_WORK, {"run": self._db.run})
+        goes_on = end.goes_on or not self._members.leads()
+        if goes_on and self._members.others(self._db.run):
+            return
         outcomes = json.dumps(balance(self._db).outcomes)
-        known = end._asdict() | {"exit": int(end.exit), "seconds": float(end.seconds)}
-        self._db.do(END, known | {"run": self._db.run, "now": self._db.now(), "outcomes": outcomes})
+        known = {
+            "exit": int(end.exit),
+            "refused": end.refused,
+            "succeeded": end.succeeded,
+            "now": self._db.now(),
+            "outcomes": outcomes,
+        }
+        self._db.do(END, known | {"run": self._db.run})
 
     def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
         self._db.do(REMEMBER, {"run": self._db.run, "key": note.key, "value": note.write(value)})
+
+    def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
+        """See `ports.Runs.amend`."""
+        word = {"run": self._db.run, "key": note.key}
+        self._db.do(KEEP_WORD, word | {"value": note.write(note.absent)})
+        value = change(note.read(self._db.one(RECALL + " FOR UPDATE", word)[0]))
+        self.remember(note, value)
+        return value
 
     def recall(self, note: Note[T], *, published: bool = False) -> T:
         """See `ports.Runs.recall`."""
@@ -179,3 +293,13 @@ class RunTable:
         """See `ports.Record.first`."""
         row = self._db.one_or_none(FIRST, {"run": self._db.run})
         return Url(row[0]) if row else None
+
+
+def _differing(theirs: str | None, ours: Terms) -> list[str]:
+    """The settings that members at work have otherwise."""
+    known = json.loads(theirs or "{}")
+    return [name for name, digest in ours.settings.items() if known.get(name, digest) != digest]
+
+
+def _named(settings: list[str]) -> str:
+    return f" ({', '.join(settings)})" if settings else ""

@@ -5,6 +5,7 @@ when that is done, `page` holds the outcome. The view `known` joins the three fo
 everywhere, as in SQLite, whatever the collation of the database.
 """
 
+import re
 from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
@@ -31,7 +32,13 @@ CREATE TABLE run (
     round integer NOT NULL DEFAULT 0,
     leader bigint,                              -- the member that is the leader
     reach bigint,                               -- visits up to this depth may be leased
-    ended double precision,                     -- NULL: a session is running, or was killed
+    closings integer NOT NULL DEFAULT 0,        -- how often patterns were closed: what members remember of them is void
+    keys text[] NOT NULL DEFAULT '{{}}',          -- `--run` of the members that worked on it
+    terms text,                                 -- JSON object: digests of what members must agree on, by setting
+    budget bigint,                              -- pages that may still be leased; NULL: any number
+    deadline double precision,                  -- of --max-time; NULL: none
+    interruption text,                          -- JSON array, as `model.run.Interruption`; NULL: none
+    ended double precision,                     -- NULL: a session is at work, or was killed
     exit integer,
     seconds double precision,
     requests bigint,
@@ -46,8 +53,11 @@ CREATE TABLE member (                           -- a process that works on the r
     name text NOT NULL,                         -- host:pid
     until double precision NOT NULL,            -- after this time it counts as dead
     gone boolean NOT NULL DEFAULT false,
-    discovered bigint NOT NULL DEFAULT 0,       -- URLs that it added; the sum is checked against the balance
-    settled bigint NOT NULL DEFAULT 0
+    discovered bigint NOT NULL DEFAULT 0,       -- URLs that it added; the balance is held against the sum
+    settled bigint NOT NULL DEFAULT 0,
+    seconds double precision NOT NULL DEFAULT 0, -- at work
+    requests bigint NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE INDEX member_run ON member (run);
 CREATE TABLE word (run integer NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (run, key));
@@ -131,7 +141,9 @@ CREATE TABLE visit (                            -- open work only
     depth integer NOT NULL,
     state smallint NOT NULL,                    -- -1 held for a round, 0 queued, 1 waiting, 2 leased
     tail smallint NOT NULL DEFAULT 0,
-    attempts integer NOT NULL DEFAULT 0
+    attempts integer NOT NULL DEFAULT 0,
+    suspect boolean NOT NULL DEFAULT false,     -- its page is being parsed, and the member before died with it
+    deaths smallint NOT NULL DEFAULT 0          -- members that died while they parsed it
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX visit_due ON visit (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX visit_out ON visit (due) WHERE state IN (1, 2);
@@ -189,4 +201,17 @@ SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attemp
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
 
-TABLES: Final = _TABLES.replace(" text", ' text COLLATE "C"')
+TABLES: Final = re.sub(r" text(\[\])?", r' text\1 COLLATE "C"', _TABLES)
+
+# By version: the migration to the next one. A test checks that the result equals `TABLES`.
+MIGRATIONS: Final = {
+    1: """
+        ALTER TABLE run ADD COLUMN IF NOT EXISTS succeeded double precision;
+        ALTER TABLE run ADD COLUMN closings integer NOT NULL DEFAULT 0, ADD COLUMN keys text[] COLLATE "C" NOT NULL DEFAULT '{}',
+            ADD COLUMN terms text COLLATE "C", ADD COLUMN budget bigint, ADD COLUMN deadline double precision,
+            ADD COLUMN interruption text COLLATE "C";
+        ALTER TABLE member ADD COLUMN seconds double precision NOT NULL DEFAULT 0,
+            ADD COLUMN requests bigint NOT NULL DEFAULT 0, ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
+        ALTER TABLE visit ADD COLUMN suspect boolean NOT NULL DEFAULT false, ADD COLUMN deaths smallint NOT NULL DEFAULT 0;
+    """,
+}

@@ -11,6 +11,7 @@ from crawler.frontier.links import led_to, numbers_of
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.postgres.hosts import HostTable
+from crawler.frontier.postgres.leases import Leases
 from crawler.frontier.postgres.patterns import PatternTable
 from crawler.frontier.postgres.rows import FACT_COLUMNS, SETTLED, LinkIds, given, settled_row, table
 from crawler.model.lease import Lease
@@ -63,7 +64,7 @@ ON CONFLICT (id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for co
 """
 
 POSTPONE = f"""
-UPDATE visit SET state = 1, token = NULL, due = r.until FROM {table(("id", "until"))} WHERE visit.id = r.id
+UPDATE visit SET state = 1, token = NULL, due = r.until, suspect = false FROM {table(("id", "until"))} WHERE visit.id = r.id
 """
 
 LINKS = f"""
@@ -84,13 +85,16 @@ class Settlements:
         discovery: Discovery,
         hosts: HostTable,
         patterns: PatternTable,
+        leases: Leases,
         keep_failing: float,
     ) -> None:
         self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
+        self._leases = leases
         self._keep_failing = keep_failing
 
     def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
+        self._patterns.refresh()
         valid = self._valid([s.lease for s in settlements])
         live = [s for s in settlements if s.lease.id in valid]
         pages = {s.lease.visit.url: s.lease.id for s in live}
@@ -111,6 +115,7 @@ class Settlements:
         self._discovery.settled([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])
         self._hosts.ease(_good(done))
+        self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))
         self._db.do(
             "UPDATE member SET settled = settled + :done WHERE id = :id",
             {"done": len(done), "id": self._db.member},
@@ -136,6 +141,11 @@ class Settlements:
             return LinkIds()
         ids, named = led_to(settlement, numbers)
         return LinkIds(ids, named) if ids else LinkIds()
+
+
+def _was_requested(settlement: Settlement) -> bool:
+    verdict = settlement.verdict
+    return verdict.facts is not None or isinstance(verdict.outcome, Failed | Kept)
 
 
 def _good(done: Sequence[Settlement]) -> Mapping[str, int]:

@@ -4,6 +4,8 @@ Every method is one transaction on one connection, run in a worker thread so tha
 The work of each method is in another module of this package; this one is long because it lists all of them.
 """
 
+import os
+import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,7 +15,7 @@ from typing import Final, ParamSpec, TypeVar
 import anyio
 import anyio.to_thread
 
-from crawler.errors import FrontierError
+from crawler.errors import Exit, FrontierError
 from crawler.frontier.pace import FAR
 from crawler.frontier.sqlite import dates, duplicates, ledger, overview, pages, publications, streams
 from crawler.frontier.sqlite.database import Database
@@ -36,7 +38,7 @@ from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
-from crawler.model.run import Run, SessionEnd
+from crawler.model.run import Interruption, Member, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
@@ -64,6 +66,8 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     published page that fails stays listed.
     """
 
+    is_shared: bool = False
+
     def __init__(
         self,
         path: str,
@@ -82,7 +86,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """
         if path != MEMORY:
             path = str(check_usable(path))
-        self._path, self._keep_failing = path, keep_failing
+        self._path, self._keep_failing, self.clock = path, keep_failing, clock
         self._lock = None if read_only or path == MEMORY else Lock(Path(path))
         try:
             self._connection = open_state(path, read_only=read_only)
@@ -122,6 +126,9 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Queue.release`."""
         await self._call(self._leases.release, leases)
+
+    async def suspect(self, lease: Lease) -> None:
+        """See `ports.Queue.suspect`: `engine.reading_log` notes it in a file."""
 
     async def reopen(self, pages: Sequence[Url]) -> None:
         """See `ports.Queue.reopen`."""
@@ -185,8 +192,8 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     # -- Runs: the life of a run -----------------------------------------------------------------------------
 
-    async def begin(self, fingerprint: str, reading: str = "") -> Run:
-        """See `ports.Runs.begin`."""
+    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:  # noqa: ARG002 - see below
+        """See `ports.Runs.begin`. There is one member, so the `terms` are its own."""
         return await self._call(self._runs.begin, fingerprint, reading)
 
     async def run(self) -> Run | None:
@@ -197,9 +204,23 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Runs.lead`: the lock of the file keeps others out."""
         return True
 
-    async def is_over(self) -> bool:
-        """See `ports.Runs.is_over`: whoever concludes a run is the only member."""
-        return False
+    async def check_lead(self) -> None:
+        """See `ports.Runs.check_lead`."""
+
+    async def over(self) -> Exit | None:
+        """See `ports.Runs.over`: the only member ends the run itself."""
+        return None
+
+    async def interrupt(self, interruption: Interruption) -> None:
+        """See `ports.Runs.interrupt`: there is nobody else to stop."""
+
+    def holds(self, lease: Lease) -> bool:  # noqa: ARG002 - by the protocol
+        """See `ports.Runs.holds`: nobody else takes it."""
+        return True
+
+    async def members(self) -> Sequence[Member]:
+        """See `ports.Runs.members`."""
+        return [Member(f"{socket.gethostname()}:{os.getpid()}")]
 
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""
@@ -224,6 +245,10 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
         await self._call(self._runs.remember, note, value)
+
+    async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
+        """See `ports.Runs.amend`."""
+        return await self._call(self._runs.amend, note, change)
 
     async def recall(self, note: Note[T], *, published: bool = False) -> T:
         """See `ports.Runs.recall`."""

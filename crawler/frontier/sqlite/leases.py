@@ -114,7 +114,7 @@ class Leases:
             # A page that failed has no validators for a conditional request.
             prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
-        return Lease(due.id, token, visit, due.attempts + 1, at, robots_first, prior)
+        return Lease(due.id, token, visit, due.attempts + 1, at, robots_first, prior=prior)
 
     def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
         """Seconds until a waiting visit is due or a host has a free slot."""

@@ -1,6 +1,7 @@
 """The runs of the SQLite frontier: how they begin, resume and end, and their notes."""
 
 import json
+from collections.abc import Callable
 from typing import TypeVar
 
 from crawler.frontier.sqlite.database import Database
@@ -102,6 +103,12 @@ class RunTable:
         statement = RECALL_PUBLISHED if published else RECALL
         row = self._db.one_or_none(statement, {"run": self._db.run, "key": note.key})
         return note.read(row[0]) if row else note.absent
+
+    def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
+        """See `ports.Runs.amend`."""
+        value = change(self.recall(note))
+        self.remember(note, value)
+        return value
 
     def _trusted_since(self, reading: str) -> int:
         """The first run since which pages are read with the same parsing settings."""

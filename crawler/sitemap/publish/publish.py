@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -81,11 +81,12 @@ async def publish(
     *,
     crawled: CrawlResult,
     run_id: str,
+    last_check: Callable[[], Awaitable[None]] | None = None,
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
 
     `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is checked by the
-    guard, and its outcomes go into the manifest. Raises `PublishRefused` if the guard refuses, `OutputError` if files
+    guard, and its outcomes go into the manifest. `last_check` is called just before files are replaced, and may raise. Raises `PublishRefused` if the guard refuses, `OutputError` if files
     cannot be written.
     """
     base = (output.publish_base or site).rstrip("/")
@@ -137,6 +138,9 @@ async def publish(
                     before=before,
                 )
                 (place / name).write_text(manifest, encoding="utf-8")
+            await anyio.to_thread.run_sync(_make_durable, place, parts, mode)
+            if last_check:
+                await last_check()
             files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, folder_state, mode)
             return replace(published, files=files)
 
@@ -191,6 +195,13 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
                     )
 
 
+def _make_durable(place: Path, parts: Sequence[Part], mode: int) -> None:
+    for name in [*(part.name for part in parts), MANIFEST, SETTLED]:
+        with failpoint(f"fsync of {name}"):
+            (place / name).chmod(mode)
+            _sync(place / name)
+
+
 def _swap(
     place: Path,
     folder: Path,
@@ -204,10 +215,6 @@ def _swap(
     The manifest is moved before the entry point, so that after a crash in between the next run assigns the same names.
     """
     names = [part.name for part in parts]
-    for name in [*names, MANIFEST, SETTLED]:
-        with failpoint(f"fsync of {name}"):
-            (place / name).chmod(mode)
-            _sync(place / name)
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
     unchanged = {file.name for file in files if file.unchanged}
     for name in [*names[:-1], MANIFEST, names[-1]]:

@@ -1,0 +1,379 @@
+"""Members of one crawl on PostgreSQL: who leads, what a dead one held, and what all of them must agree on."""
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawler.errors import ConfigError, LeadLost, StateBusy
+from crawler.model.facts import Facts
+from crawler.model.lease import Lease
+from crawler.model.note import ALIASES
+from crawler.model.outcome import Listed, Unlisted
+from crawler.model.reasons import SeedKind, Why
+from crawler.model.robots import RobotsFile
+from crawler.model.rows import PublicationRow
+from crawler.model.run import Interruption, SessionEnd, Terms
+from crawler.model.seed import Seed
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from tests.frontier.test_frontier import ROOT, SITE, Clock
+from tests.postgres import new_state
+
+if TYPE_CHECKING:
+    from crawler.frontier.postgres.frontier import PostgresFrontier
+
+pytestmark = pytest.mark.anyio
+
+
+class Crew:
+    """Members of one crawl, with a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.state, self.clock = new_state(), Clock()
+        self.ticks = Clock()  # of the process, which runs on while it is frozen
+        self.opened: list[PostgresFrontier] = []
+
+    def open(self) -> "PostgresFrontier":
+        from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
+
+        self.opened.append(PostgresFrontier(self.state, clock=self.clock, ticks=self.ticks))
+        return self.opened[-1]
+
+    async def join(self, terms: Terms = Terms(), fingerprint: str = "settings") -> "PostgresFrontier":
+        member = self.open()
+        await member.begin(fingerprint, "", terms)
+        assert member._heart
+        member._heart.stop()  # it beats when the test says so
+        return member
+
+    def beat(self, member: "PostgresFrontier") -> None:
+        from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
+
+        assert member._heart
+        with connect(member._address) as connection:
+            member._heart.beat(connection)
+
+    def let_die(self, *living: "PostgresFrontier") -> None:
+        """More than 30 seconds pass, in which only these members beat."""
+        for _ in range(4):
+            self.clock.now += 9
+            self.ticks.now += 9
+            for member in living:
+                self.beat(member)
+
+
+@pytest.fixture
+async def crew() -> AsyncIterator[Crew]:
+    crew = Crew()
+    yield crew
+    for member in crew.opened:
+        await member.close()
+
+
+async def ready(member: "PostgresFrontier", pages: int = 1) -> None:
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    await member.add([Visit(ROOT), *(Visit(Url(f"{SITE}/{number}")) for number in range(1, pages))])
+
+
+async def leases(member: "PostgresFrontier", limit: int = 100) -> list[Lease]:
+    return list((await member.lease(limit)).leases)
+
+
+LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
+    "finish": lambda member: member.finish(),
+    "conclude": lambda member: member.conclude(),
+    "check_lead": lambda member: member.check_lead(),
+    "mark_published": lambda member: member.mark_published(PublicationRow(1, 1, 1, base="", folder="")),
+    "add with a seed": lambda member: member.add([Visit(ROOT)], Seed(SeedKind.START)),
+    "advance": lambda member: member.advance(),
+    "keep": lambda member: member.keep(),
+    "unlist_duplicates": lambda member: member.unlist_duplicates(),
+    "unlist_repeats": lambda member: member.unlist_repeats(),
+    "withdraw": lambda member: member.withdraw([ROOT], Why.DUPLICATE, ""),
+    "add_seeds": lambda member: member.add_seeds([Seed(SeedKind.SITEMAP, "x")], 1),
+}
+
+
+@pytest.mark.parametrize("verb", LEADING)
+async def test_what_only_the_leader_may_do_is_refused_to_others(crew: Crew, verb: str) -> None:
+    leader, follower = await crew.join(), await crew.join()
+    assert (await leader.lead(), await follower.lead()) == (True, False)
+    with pytest.raises(LeadLost):
+        await LEADING[verb](follower)  # type: ignore[misc]
+    await LEADING[verb](leader)  # type: ignore[misc]
+
+
+async def test_a_leader_that_wakes_has_lost_the_lead_even_if_nobody_has_it(crew: Crew) -> None:
+    frozen, other = await crew.join(), await crew.join()
+    crew.let_die(other)
+    with pytest.raises(LeadLost):
+        await frozen.finish()
+    assert await other.lead()
+    await other.close()
+    with pytest.raises(LeadLost):  # the other may have released pages that the frozen one knows nothing of
+        await frozen.finish()
+    assert await frozen.lead()
+    await frozen.finish()
+
+
+async def test_a_buried_member_joins_again_and_what_it_held_is_void(crew: Crew) -> None:
+    frozen, other = await crew.join(), await crew.join()
+    await ready(frozen, 2)
+    [first, *_] = await leases(frozen, 1)
+    assert frozen.holds(first)
+    crew.let_die(other)
+    assert not frozen.holds(first), "its own clock says so before it asks"
+    crew.beat(frozen)
+    assert not frozen.holds(first), "a beat does not bring it back to life"
+    again = await leases(other)
+    assert {(lease.visit.url, lease.attempt) for lease in again} == {(ROOT, 2), (Url(f"{SITE}/1"), 1)}
+    assert not (await frozen.lease(9)).leases
+    assert (
+        await frozen.settle([Settlement(first, Verdict(Listed()), (Visit(Url(SITE + "/new"), 1, ROOT),))])
+        == 0
+    )
+    await other.release(again)
+    [*mine] = await leases(frozen)
+    assert all(frozen.holds(lease) for lease in mine)
+    assert not frozen.holds(first)
+    assert [member.alive for member in await other.members()] == [False, True, True]
+
+
+async def test_a_lease_is_void_when_its_member_was_silent_for_too_long(crew: Crew) -> None:
+    alone = await crew.join()
+    await ready(alone)
+    [lease] = await leases(alone)
+    crew.ticks.now += 29.9
+    assert alone.holds(lease)
+    crew.ticks.now += 0.2
+    assert not alone.holds(lease)
+    crew.beat(alone)
+    assert alone.holds(lease), "nobody buried it"
+
+
+async def test_followers_get_nothing_until_the_leader_has_visited_the_start_urls(crew: Crew) -> None:
+    leader, follower = await crew.join(), await crew.join()
+    await ready(leader, 3)
+    assert (await leader.lease(1, depth=0)).leads
+    batch = await follower.lease(9)
+    assert (batch.leads, len(batch.leases), batch.wait is None) == (False, 0, False)
+    await leader.lease(1)
+    assert len(await leases(follower)) == 1
+
+
+async def test_all_members_leave_with_the_exit_code_of_the_leader(crew: Crew) -> None:
+    leader, follower = await crew.join(), await crew.join()
+    await leader.finish()
+    await leader.conclude(refused=True)
+    await leader.end_session(SessionEnd(6, 1.0, 2, 3))
+    assert await follower.over() is None, "the leader may still change its mind, by --fail-on"
+    assert not await follower.lead()
+    await leader.close()
+    assert await follower.over() == 6
+    assert not await follower.lead(), "nothing is left to be led"
+
+
+async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> None:
+    leader, follower = await crew.join(), await crew.join()
+    await leader.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
+    await leader.close()
+    assert await follower.over() is None
+    assert await follower.lead()
+    await follower.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
+    [row] = await follower.run_rows()
+    assert (row.exit, row.requests, row.seconds) == (143, 4, 2.0)
+
+
+async def test_a_leader_that_dies_after_it_concluded_leaves_nobody_waiting(crew: Crew) -> None:
+    leader, follower = await crew.join(), await crew.join()
+    await leader.finish()
+    await leader.conclude()
+    crew.let_die(follower)
+    assert await follower.over() == 0
+
+
+async def test_a_run_that_is_over_is_not_begun_again_by_those_who_name_it(crew: Crew) -> None:
+    first = await crew.join(Terms("nightly"))
+    await first.finish()
+    await first.conclude()
+    await first.end_session(SessionEnd(0))
+    late = crew.open()
+    run = await late.begin("settings", "", Terms("nightly"))
+    assert (run.number, run.over) == (1, 0)
+    assert [member.name for member in await late.members()] == [first._members.name], "it has not joined"
+    await first.close()
+    assert (await late.begin("settings", "", Terms("the next night"))).number == 2
+
+
+async def test_a_run_that_was_killed_is_resumed_by_name_and_an_interrupted_one_by_another(crew: Crew) -> None:
+    first = await crew.join(Terms("monday", max_pages=1))
+    await ready(first)
+    await first.close()
+    again = await crew.join(Terms("monday", max_pages=1))
+    assert (await again.run(), (await again.lease(9)).interruption) != (None, None)
+    await again.interrupt(Interruption("--max-pages"))
+    await again.end_session(SessionEnd(7))
+    await again.close()
+    late = crew.open()
+    assert (await late.begin("settings", "", Terms("monday"))).over == 7
+    tuesday = await late.begin("settings", "", Terms("tuesday"))
+    assert (tuesday.number, tuesday.resumed, tuesday.over) == (1, True, None)
+    assert (await late.lease(9)).interruption is None
+
+
+async def test_settings_that_members_must_share_are_named(crew: Crew) -> None:
+    await crew.join(Terms(settings={"--rate": "a", "--scope": "b"}))
+    with pytest.raises(ConfigError, match=r"other settings \(--rate\)"):
+        await crew.open().begin("settings", "", Terms(settings={"--rate": "x", "--scope": "b"}))
+    with pytest.raises(StateBusy, match=r"other settings is at work on this state \(--scope\)"):
+        await crew.open().begin("others", "", Terms(settings={"--rate": "a", "--scope": "x"}))
+
+
+async def settle(member: "PostgresFrontier", lease: Lease, *, requested: bool = True) -> None:
+    verdict = Verdict(Listed(), Facts(200)) if requested else Verdict(Unlisted(Why.ROBOTS))
+    await member.settle([Settlement(lease, verdict)])
+
+
+async def test_all_members_together_request_no_more_than_max_pages(crew: Crew) -> None:
+    terms = Terms(max_pages=5)
+    one, two, three = [await crew.join(terms) for _ in range(3)]
+    await ready(one, 20)
+    first, second, third = await leases(one, 2), await leases(two, 2), await leases(three, 2)
+    assert [len(first), len(second), len(third)] == [2, 2, 1]
+    await settle(one, first[0], requested=False)  # such as one that robots.txt disallows
+    await two.release(second[:1])
+    more = await leases(three, 9)
+    assert len(more) == 2
+    for member, held in (one, first[1:]), (two, second[1:]), (three, [*third, *more]):
+        assert (await member.lease(9)).interruption is None, "some are still being visited"
+        for lease in held:
+            await settle(member, lease)
+    for member in (one, two, three):
+        assert (await member.lease(9)).interruption == Interruption("--max-pages")
+
+
+async def test_what_one_member_finds_ends_the_crawl_for_all(crew: Crew) -> None:
+    one, two = await crew.join(), await crew.join()
+    await two.interrupt(Interruption("the host only fails", is_limit=False))
+    await one.interrupt(Interruption("--max-time"))
+    assert (await one.lease(1)).interruption == Interruption("the host only fails", is_limit=False)
+
+
+async def test_the_time_of_a_sitting_ends_for_all_at_once(crew: Crew) -> None:
+    one = await crew.join(Terms(max_time=25.0))
+    crew.clock.now += 20
+    two = await crew.join(Terms(max_time=25.0))
+    assert (await two.lease(1)).interruption is None
+    crew.clock.now += 6
+    assert (
+        (await two.lease(1)).interruption == Interruption("--max-time") == (await one.lease(1)).interruption
+    )
+
+
+async def test_notes_of_two_members_are_both_kept(crew: Crew) -> None:
+    one, two = await crew.join(), await crew.join()
+    await one.amend(ALIASES, lambda known: {"http://a": "x"} | dict(known))
+    both = await two.amend(ALIASES, lambda known: {"http://b": "y", "http://a": "z"} | dict(known))
+    assert both == await one.recall(ALIASES) == {"http://a": "x", "http://b": "y"}
+
+
+async def test_fresh_does_not_take_the_state_from_members_at_work(crew: Crew) -> None:
+    from crawler.frontier.postgres.connection import remove  # noqa: PLC0415 - the driver is an extra
+
+    crew.clock.now = 4e9  # the clock of the database decides here
+    one = await crew.join(Terms("mine"))
+    with pytest.raises(StateBusy, match="at work"):
+        remove(one._address)
+    remove(one._address, "mine")  # to be joined
+    assert (await one.run()) is not None
+    await one.close()
+    remove(one._address)
+    assert await crew.open().run() is None
+
+
+async def test_a_page_that_kills_its_members_is_counted_and_others_are_not(crew: Crew) -> None:
+    undertaker = await crew.join()
+    await ready(undertaker, 2)
+    deaths = []
+    for _ in range(5):
+        member = await crew.join()
+        await undertaker.lease(0)
+        held = {lease.visit.url: lease for lease in await leases(member)}
+        deaths.append([(lease.attempt, lease.deaths) for _, lease in sorted(held.items())])
+        if held[ROOT].attempt > 1:
+            await member.suspect(held[ROOT])
+        crew.let_die(undertaker)
+    assert deaths == [
+        [(1, 0), (1, 0)],
+        [(2, 0), (2, 0)],
+        [(3, 1), (3, 0)],
+        [(4, 2), (4, 0)],
+        [(5, 3), (5, 0)],
+    ]
+
+
+async def test_a_pattern_closed_by_the_leader_is_closed_for_all(crew: Crew) -> None:
+    one, two = await crew.join(), await crew.join()
+    two._patterns._places["x"] = (1, False)  # type: ignore[index]
+    await one._call(one._patterns.note_closing)
+    await two._call(two._patterns.refresh)
+    assert not two._patterns._places
+
+
+def test_members_that_come_at_the_same_moment_create_one_state() -> None:
+    from crawler.frontier.postgres.address import parsed  # noqa: PLC0415 - with the next
+    from crawler.frontier.postgres.connection import connect, prepare  # noqa: PLC0415 - the driver is an extra
+
+    address = parsed(new_state())
+    failed: list[BaseException] = []
+    together = threading.Barrier(6)
+
+    def come() -> None:
+        try:
+            with connect(address) as connection:
+                together.wait()
+                prepare(connection, address)
+        except BaseException as error:  # noqa: BLE001 - it is looked at below
+            failed.append(error)
+
+    threads = [threading.Thread(target=come) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+BACK = """
+ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,
+    DROP COLUMN interruption;
+ALTER TABLE member DROP COLUMN seconds, DROP COLUMN requests, DROP COLUMN bytes;
+ALTER TABLE visit DROP COLUMN suspect, DROP COLUMN deaths;
+UPDATE about SET version = 1;
+"""
+COLUMNS = """
+SELECT table_name, column_name, data_type, collation_name, column_default, is_nullable FROM information_schema.columns
+WHERE table_schema = %s ORDER BY 1, 2
+"""
+
+
+async def test_a_state_of_an_earlier_version_is_migrated(crew: Crew) -> None:
+    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
+
+    one = await crew.join()
+    await ready(one)
+    await one.close()
+    with connect(one._address) as connection:
+        now = connection.execute(COLUMNS, [one._address.schema]).fetchall()
+        connection.execute(f'SET search_path TO "{one._address.schema}"; {BACK}')
+        assert connection.execute(COLUMNS, [one._address.schema]).fetchall() != now
+    again = await crew.join()
+    assert len(await leases(again)) == 1
+    with connect(one._address) as connection:
+        assert connection.execute(COLUMNS, [one._address.schema]).fetchall() == now
+        connection.execute(f'UPDATE "{one._address.schema}".about SET version = 99')
+    with pytest.raises(Exception, match="version 99"):
+        crew.open()
