@@ -89,6 +89,7 @@ _SAMPLES = {
     "indexnow_key": '"0f3c9a51d2e84b7690c1a2b3c4d5e6f7"',
     "indexnow_key_location": '"https://www.example.com/indexnow/key.txt"',
     "state": '"state/example.com.db"',
+    "run": '"nightly-2026-11-22"',
 }
 
 

@@ -20,7 +20,7 @@ from crawler.app.history import doubts_of, home_of, in_published_order
 from crawler.app.resume import fingerprint, reading, terms
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
-from crawler.app.state import far_of, is_file, open_frontier, state_path
+from crawler.app.state import far_of, is_database, is_file, open_frontier, state_path
 from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
@@ -392,7 +392,7 @@ async def open_job(
             visitor = await stack.enter_async_context(
                 WorkerPool(settings, settings.pace.processes, home).running()
             )
-        if deaths or not is_file(settings):
+        if deaths or is_database(settings):
             visitor = SkipCrashing(visitor, deaths)
         job = Job(
             settings,

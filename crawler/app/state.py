@@ -43,7 +43,12 @@ def state_path(settings: Settings, start: Url | None) -> str:
 
 def is_file(settings: Settings) -> bool:
     """Whether the state is a file, so that others can lie beside it."""
-    return settings.state.state != MEMORY and not (settings.state.state or "").startswith(DATABASES)
+    return settings.state.state != MEMORY and not is_database(settings)
+
+
+def is_database(settings: Settings) -> bool:
+    """Whether the state is in a database, where several processes may share it."""
+    return (settings.state.state or "").startswith(DATABASES)
 
 
 def _name_of(start: Url) -> str:

@@ -187,6 +187,8 @@ class Crawl:
                 return await self._finish()
             except LeadLost:
                 _log_lost_lead()
+            except BaseExceptionGroup as group:
+                raise first_of(group) from group
 
     async def _return_leases(self) -> None:
         with anyio.CancelScope(shield=True):

@@ -79,12 +79,12 @@ class Members:
         """Extend the life of this member, and bury the dead. False if it was buried itself."""
         now = self._db.now()
         is_alive = self._db.do(BEAT, {"until": now + LIFE, "id": self._db.member}) > 0
-        self.bury()
+        self.bury(now)
         return is_alive
 
-    def bury(self) -> None:
+    def bury(self, now: float) -> None:
         """Return what dead members held, and their lead."""
-        self._db.do(BURY, {"now": self._db.now(), "leaver": 0})
+        self._db.do(BURY, {"now": now, "leaver": 0})
 
     def leave(self) -> None:
         """Return what this member holds, and its lead."""

@@ -130,7 +130,7 @@ class RunTable:
         self._db.forget()
         self._db.do("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE")  # two that begin at once begin one run
         self._members.leave()
-        self._members.bury()
+        self._members.bury(self._db.now())
         if terms.key and (over := self._over(terms.key)):
             return over
         row = self._db.one_or_none(LAST)
