@@ -131,10 +131,8 @@ async def test_a_buried_member_joins_again_and_what_it_held_is_void(crew: Crew) 
     again = await leases(other)
     assert {(lease.visit.url, lease.attempt) for lease in again} == {(ROOT, 2), (Url(f"{SITE}/1"), 1)}
     assert not (await frozen.lease(9)).leases
-    assert (
-        await frozen.settle([Settlement(first, Verdict(Listed()), (Visit(Url(SITE + "/new"), 1, ROOT),))])
-        == 0
-    )
+    found = (Visit(Url(SITE + "/new"), 1, ROOT),)
+    assert (await frozen.settle([Settlement(first, Verdict(Listed()), found)])).new == 0
     await other.release(again)
     [*mine] = await leases(frozen)
     assert all(frozen.holds(lease) for lease in mine)
