@@ -30,16 +30,6 @@ class Terms(NamedTuple):
     max_time: float | None = None  # seconds
 
 
-class Member(NamedTuple):
-    """One process that works on a run."""
-
-    name: str  # HOST:PID
-    leads: bool = True
-    alive: bool = True
-    silent: float = 0.0  # seconds since its last sign of life
-    settled: int = 0  # visits
-
-
 class Interruption(NamedTuple):
     """Why all members stop working on a run that is not finished."""
 

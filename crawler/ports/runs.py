@@ -10,8 +10,9 @@ from typing import Protocol, TypeVar
 from crawler.errors import Exit
 from crawler.model.lease import Lease
 from crawler.model.note import Note
+from crawler.model.progress import Member
 from crawler.model.rows import PublicationRow
-from crawler.model.run import Interruption, Member, Run, SessionEnd, Terms
+from crawler.model.run import Interruption, Run, SessionEnd, Terms
 
 T = TypeVar("T")
 

@@ -346,11 +346,17 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
 
 
 BACK = """
+DROP VIEW known;
+ALTER TABLE run DROP COLUMN succeeded;
+ALTER TABLE publication DROP COLUMN files_changed;
+ALTER TABLE page DROP COLUMN told;
+DROP TABLE submission;
 ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,
     DROP COLUMN interruption;
 ALTER TABLE member DROP COLUMN seconds, DROP COLUMN requests, DROP COLUMN bytes;
 ALTER TABLE visit DROP COLUMN suspect, DROP COLUMN deaths;
 UPDATE about SET version = 1;
+CREATE VIEW known AS SELECT 1;
 """
 COLUMNS = """
 SELECT table_name, column_name, data_type, collation_name, column_default, is_nullable FROM information_schema.columns

@@ -89,8 +89,10 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
         raise StateBusy(
             f"Members of an earlier version are at work on the state {address}: wait for them, then run again."
         )
+    connection.execute("DROP VIEW known")
     for step in range(version, schema.VERSION):
         connection.execute(schema.MIGRATIONS[step])
+    connection.execute(schema.VIEWS)
     connection.execute(f"UPDATE about SET version = {schema.VERSION}")
 
 

@@ -40,10 +40,11 @@ from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
+from crawler.model.progress import Member
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
-from crawler.model.run import Interruption, Member, Run, SessionEnd, Terms
+from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import Settled, Settlement
@@ -271,7 +272,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def members(self) -> Sequence[Member]:
         """See `ports.Runs.members`."""
-        return await self._call(self._members.all)
+        return await self._call(overview.members, self._db)
 
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""

@@ -10,7 +10,6 @@ from typing import Final
 
 from crawler.errors import LeadLost
 from crawler.frontier.postgres.database import Database
-from crawler.model.run import Member
 
 LIFE: Final = 30.0  # seconds without a heartbeat after which a member is taken for dead
 HEARTBEAT: Final = 5.0  # seconds between two heartbeats
@@ -39,12 +38,6 @@ UPDATE run SET leader = NULL FROM dead WHERE run.leader = dead.id
 """
 
 ALIVE = "SELECT count(*) FROM member WHERE NOT gone AND until > :now AND run = :run AND id <> :me"
-
-MEMBERS = """
-SELECT m.name, m.id = r.leader IS TRUE, NOT m.gone AND m.until > :now, m.until, m.settled
-FROM member AS m JOIN run AS r ON r.number = m.run
-WHERE m.run = :run ORDER BY m.id
-"""
 
 LEADER = "SELECT m.name FROM run AS r JOIN member AS m ON m.id = r.leader WHERE r.number = :run"
 
@@ -95,15 +88,6 @@ class Members:
     def others(self, run: int) -> int:
         """How many other members work on a run."""
         return self._db.count(ALIVE, {"now": self._db.now(), "run": run, "me": self._db.member})
-
-    def all(self) -> list[Member]:
-        """All members of the run, in the order in which they came."""
-        now = self._db.now()
-        rows = self._db.all(MEMBERS, {"now": now, "run": self._db.run})
-        return [
-            Member(name, leads, alive, max(0.0, now - until + LIFE), settled)
-            for name, leads, alive, until, settled in rows
-        ]
 
     def leader(self) -> str | None:
         """The name of the member that leads."""

@@ -11,6 +11,7 @@ import psycopg
 
 from crawler.errors import FrontierError
 from crawler.frontier.postgres.address import Address
+from crawler.frontier.postgres.clock import ServerClock
 from crawler.frontier.postgres.connection import begin, connect, failure, prepare
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.members import LIFE
@@ -22,9 +23,8 @@ from crawler.model.survey import Balance
 T = TypeVar("T")
 
 MEMBERS = """
-SELECT m.name, m.id = r.leader IS TRUE, NOT m.gone AND m.until > c.now, m.gone, greatest(0, c.now - m.until + :life), m.settled
-FROM member AS m JOIN run AS r ON r.number = m.run,
-    (SELECT extract(epoch FROM clock_timestamp())::double precision AS now) AS c
+SELECT m.name, m.id = r.leader IS TRUE, NOT m.gone AND m.until > :now, m.gone, greatest(0, :now - m.until + :life), m.settled
+FROM member AS m JOIN run AS r ON r.number = m.run
 WHERE m.run = :run ORDER BY m.id
 """
 
@@ -40,9 +40,9 @@ def read_progress(address: Address, *, counted: bool) -> Progress | None:
         newest = run(db)
         if newest is None:
             return None
-        members = [Member(*row) for row in db.all(MEMBERS, {"run": db.run, "life": LIFE})]
-        silent = min((member.silent for member in members), default=None)
-        return Progress(newest, balance(db) if counted else None, silent, members)
+        known = members(db)
+        silent = min((member.silent for member in known), default=None)
+        return Progress(newest, balance(db) if counted else None, silent, known)
 
     return _look(address, look)
 
@@ -52,10 +52,17 @@ def _look(address: Address, question: Callable[[Database], T]) -> T:
         with closing(connect(address)) as connection:
             prepare(connection, address, create=False)
             begin(connection, address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return question(Database(connection, lambda: 0.0))
+            clock = ServerClock()
+            clock.measure(connection)
+            return question(Database(connection, clock))
     except (psycopg.Error, ValueError, TypeError, OverflowError) as error:
         # The last three: words in the database that none of us wrote.
         raise FrontierError(failure(address, error)) from error
+
+
+def members(db: Database) -> list[Member]:
+    """See `ports.Runs.members`."""
+    return [Member(*row) for row in db.all(MEMBERS, {"run": db.run, "life": LIFE, "now": db.now()})]
 
 
 def run(db: Database) -> Run | None:

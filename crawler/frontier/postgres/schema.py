@@ -10,7 +10,7 @@ from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -20,6 +20,14 @@ _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "b
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
 
 _FACTS: Final = "".join(f"    {name} {kind},\n" for name, kind in FACT_TYPES.items())
+
+VIEWS: Final = f"""
+CREATE VIEW known AS
+SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
+       p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
+       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links
+FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
+"""
 
 _TABLES: Final = f"""
 CREATE TABLE about (version integer NOT NULL);
@@ -194,19 +202,28 @@ CREATE TABLE submission (                       -- what an engine accepted; the 
 );
 CREATE UNLOGGED TABLE near (id bigint PRIMARY KEY, depth integer NOT NULL); -- see `distances`
 CREATE INDEX near_level ON near (depth);
-CREATE VIEW known AS
-SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
-       p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
-       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links
-FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
 
-TABLES: Final = re.sub(r" text(\[\])?", r' text\1 COLLATE "C"', _TABLES)
+TABLES: Final = re.sub(r" text(\[\])?", r' text\1 COLLATE "C"', _TABLES) + VIEWS
 
-# By version: the migration to the next one. A test checks that the result equals `TABLES`.
+# By version: the migration to the next one, without views, which are made anew. A test checks that the result equals `TABLES`.
 MIGRATIONS: Final = {
     1: """
-        ALTER TABLE run ADD COLUMN IF NOT EXISTS succeeded double precision;
+        ALTER TABLE run ADD COLUMN succeeded double precision;
+        ALTER TABLE publication ADD COLUMN files_changed double precision;
+    """,
+    2: """
+        ALTER TABLE page ADD COLUMN told text COLLATE "C";
+        CREATE TABLE submission (
+            number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            at double precision NOT NULL,
+            run integer NOT NULL,
+            base text COLLATE "C" NOT NULL,
+            reading text COLLATE "C" NOT NULL,
+            urls bigint NOT NULL
+        );
+    """,
+    3: """
         ALTER TABLE run ADD COLUMN closings integer NOT NULL DEFAULT 0, ADD COLUMN keys text[] COLLATE "C" NOT NULL DEFAULT '{}',
             ADD COLUMN terms text COLLATE "C", ADD COLUMN budget bigint, ADD COLUMN deadline double precision,
             ADD COLUMN interruption text COLLATE "C";

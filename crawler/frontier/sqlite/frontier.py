@@ -35,10 +35,11 @@ from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
+from crawler.model.progress import Member
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
-from crawler.model.run import Interruption, Member, Run, SessionEnd, Terms
+from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
@@ -220,7 +221,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def members(self) -> Sequence[Member]:
         """See `ports.Runs.members`."""
-        return [Member(f"{socket.gethostname()}:{os.getpid()}")]
+        return [Member(f"{socket.gethostname()}:{os.getpid()}", True, True, False, 0.0, 0)]
 
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""
