@@ -18,13 +18,15 @@ from crawler.errors import ConfigError, Exit
 from crawler.model.reasons import Cause, Why
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
+from crawler.parse.publish_base import PublishBase
 from crawler.ports import Rows
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings, Found
 from crawler.report.forms import as_csv
 from crawler.report.gathering import item_of
+from crawler.report.kinds import is_listed
 from crawler.report.printable import printable
-from crawler.report.report import Item
+from crawler.report.report import Item, Known
 from crawler.report.site import site_findings
 from crawler.report.words import iso
 from crawler.settings.load import nearest
@@ -52,6 +54,7 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "bytes": lambda page: page.bytes,
     "took": lambda page: page.took,
 }
+PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status")
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
@@ -72,7 +75,7 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "changed": lambda run: run.publication.changed if run.publication else None,
 }
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "pages": tuple(PAGE),
+    "pages": (*PAGE, PUBLISHED),
     "links": LINK,
     "findings": FINDING,
     "runs": tuple(RUN),
@@ -116,7 +119,7 @@ async def list_rows(
         known = await reports.known_of(frontier, settings)
         match what:
             case "pages":
-                rows = _pages(frontier, known.run, wanted)
+                rows = _pages(frontier, known, wanted)
             case "links":
                 rows = _links(frontier, known.run, wanted, all_kinds=all_kinds)
             case "findings":
@@ -166,11 +169,13 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 # -- the rows ---------------------------------------------------------------------------------------------
 
 
-async def _pages(rows: Rows, run: RunRow, only: Filter) -> AsyncIterator[Row]:
+async def _pages(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:
+    run, base = known.run, PublishBase(known.name, known.site)
     found = await reports.findings_of(rows, run) if only.codes else None
     async for page in reports.pages(rows):
         if page.run == run.number and (not only or only.admits(page, found)):
-            yield [value(page) for value in PAGE.values()]
+            published = base.published(page.url) if is_listed(page.outcome) else None
+            yield [*(value(page) for value in PAGE.values()), published]
 
 
 async def _links(rows: Rows, run: RunRow, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:

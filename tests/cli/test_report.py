@@ -253,6 +253,8 @@ def test_a_crawl_writes_its_report(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("report", origin + "/")
     assert out.startswith("https://x.example/  run 1, ")
     assert out.splitlines()[1] == f"crawled at {origin}/"
+    _, out, _ = run("list", "pages", "--only", "orphan", "--fields", "url,published")
+    assert out == f"{origin}/workshop\thttps://x.example/workshop\n"
 
 
 def test_robots_txt_without_the_line_is_a_finding(run: Run) -> None:

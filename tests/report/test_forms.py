@@ -61,6 +61,12 @@ def checked(text: str) -> Any:
 # -- JSON, CSV, Markdown, text --------------------------------------------------------------------------------
 
 
+def test_the_line_for_robots_txt_can_be_copied() -> None:
+    line = f"Sitemap: {SITE}/sitemap.xml.gz"
+    for form in (as_text, as_markdown, as_html, as_json, as_csv):
+        assert line in form.rendered(planted().report())
+
+
 def test_json_conforms_to_schema(report: Report) -> None:
     text = as_json.rendered(report)
     checked(text)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crawler.parse.credentials import masked
-from crawler.report.forms.as_text import UNFINISHED, balance, linked, measure, standing
+from crawler.report.forms.as_text import UNFINISHED, balance, detail, linked, measure, standing
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
 from crawler.report.words import minute, shortened
@@ -72,7 +72,7 @@ def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
         filter(None, [str(item.status or ""), code(_shown(item.url, site)), "**new**" if item.new else ""])
     )
     if item.detail:
-        yield code(_shown(item.detail, site))
+        yield code(detail(finding.code, item, site))
     if item.sources or item.links:
         said = linked(item, site, finding.code)
         head, colon, names = said.partition(": ")

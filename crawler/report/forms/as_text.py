@@ -99,9 +99,14 @@ def _items(finding: Finding, site: str) -> Iterator[str]:
             continue
         words = [str(item.status) if item.status else "  -", url]
         words += ["new"] if item.new else []
-        words += [_shown(item.detail, site)] if item.detail else []
+        words += [detail(finding.code, item, site)] if item.detail else []
         words += [linked(item, site, finding.code)] if item.sources or item.links else []
         yield "  ".join(words)
+
+
+def detail(code: Code, item: Item, site: str) -> str:
+    """The detail of an item; a line for robots.txt is to be copied, so its URL stays whole."""
+    return _shown(item.detail, "" if code is Code.ROBOTS_LINE else site)
 
 
 def linked(item: Item, site: str, code: Code) -> str:
