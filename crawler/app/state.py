@@ -38,7 +38,7 @@ def state_path(settings: Settings, start: Url | None) -> str:
         return settings.state.state
     if start is None:
         raise ConfigError("Which state? Give --state, or the URL that was crawled.")
-    return str(FOLDER / (_name_of(start) + ".db"))
+    return str(FOLDER / (name_of(start) + ".db"))
 
 
 def is_file(settings: Settings) -> bool:
@@ -51,20 +51,26 @@ def is_database(settings: Settings) -> bool:
     return (settings.state.state or "").startswith(DATABASES)
 
 
-def _name_of(start: Url) -> str:
+def name_of(start: Url) -> str:
+    """The name of the crawl of a site."""
     return urls.netloc(start).replace(":", "_").strip("[]")
 
 
-def _address_of(settings: Settings, start: Url | None) -> Address | None:
-    """The address of a state in a database; None for a file. Raises `ConfigError`."""
+def address_of(settings: Settings, default: str = "") -> Address | None:
+    """The address of a state in a database, with the name `default` if it has none; None for a file. Raises `ConfigError`."""
     state = settings.state.state or ""
     if not state.startswith(DATABASES):
         return None
-    if "#" not in state and start is None:
-        raise ConfigError("Which crawl? Give its name behind the address of --state, as in #NAME.")
     if find_spec("psycopg") is None:
         raise ConfigError("--state postgresql:// needs an extra: pip install 'sitemap-crawler[postgres]'.")
-    return parsed(state, _name_of(start) if start else "")
+    return parsed(state, default)
+
+
+def _address_of(settings: Settings, start: Url | None) -> Address | None:
+    address = address_of(settings, name_of(start) if start else "")
+    if address and not address.name:
+        raise ConfigError("Which crawl? Give its name behind the address of --state, as in #NAME.")
+    return address
 
 
 def states() -> list[str]:

@@ -324,6 +324,29 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
+    "state list --state postgresql://crawler@db.internal/crawls",
+    "state init www.example.com --state postgresql://admin@db.internal/crawls --owner crawler",
+    "state drop https://www.example.com/ --state postgresql://crawler@db.internal/crawls",
+))  # fmt: skip
+@click.argument("what", type=click.Choice(["init", "upgrade", "list", "drop"]))
+@click.argument("name", required=False, metavar="[NAME|URL]")
+@settings_options("state", "log", only=frozenset({"state", "log-format"}))
+@click.option(
+    "--owner", metavar="ROLE", cls=SettingOption,
+    help="of init: the role that the tables are made for, if it may not make them itself",
+)  # fmt: skip
+def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
+    """Look after the crawls in a PostgreSQL database: make the tables of one, upgrade, list or drop them.
+
+    A crawl makes its own tables, so init is only needed where its user may not. A crawl is given by its name, or by the URL that
+    it starts from; upgrade without a name is for all of them.
+    """
+    from crawler.cli.state import run_state  # noqa: PLC0415
+
+    return run_state(_settings(params), what, name, owner)
+
+
+@cli.command(cls=SettingCommand, epilog=examples(
     "robots 'https://example.com/search?q=lamp'",
     "robots https://example.com/ --user-agent Googlebot",
 ))  # fmt: skip

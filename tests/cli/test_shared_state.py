@@ -133,3 +133,102 @@ async def test_healthcheck_looks_at_members_on_this_machine(
     assert run(*words)[0] == 8
     execute(state, "UPDATE run SET status = 'concluded'")
     assert run(*words)[0] == 0, "nothing is left to do"
+
+
+# -- the command `state` ----------------------------------------------------------------------------------
+
+
+def database(state: str) -> str:
+    """The address without the name of a crawl."""
+    return state.partition("#")[0]
+
+
+def named(out: str, name: str) -> dict[str, Any]:
+    """The crawl of that name in `state list`."""
+    found: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    return next(crawl for crawl in found if crawl["name"] == name)
+
+
+async def test_state_list_shows_crawls_of_database(state: str, run: Run) -> None:
+    place, _, name = state.partition("#")
+    code, out, err = run("state", "list", "--state", place, "--log-format", "json")
+    assert code == 0, err
+    crawl = named(out, name)
+    assert (crawl["run"], crawl["status"], crawl["members"]) == (1, "crawling", 2)
+    assert crawl["bytes"] > 100_000
+    _, out, _ = run("state", "list", "--state", place)
+    [line] = [line for line in out.splitlines() if line.startswith(name)]
+    assert "run 1 crawling, started 20" in line
+    assert line.endswith("2 members at work")
+
+
+async def test_state_is_created_upgraded_and_dropped(run: Run) -> None:
+    place = database(new_state())
+    url = "https://shop.example.com:8443/start"
+    assert run("state", "init", url, "--state", place)[:2] == (0, "shop.example.com_8443: created.\n")
+    assert run("state", "init", url, "--state", place)[1] == "shop.example.com_8443: was there already.\n"
+    assert "The state is empty" in run("status", url, "--state", place)[2]
+    assert run("state", "upgrade", "--state", place)[0] == 0
+    code, out, _ = run("state", "drop", "shop.example.com_8443", "--state", place)
+    assert code == 0
+    assert "dropped, " in out
+    code, _, err = run("state", "drop", url, "--state", place)
+    assert code == 3
+    assert "There is no crawl shop.example.com_8443" in err
+
+
+async def test_crawl_with_members_at_work_is_not_dropped(state: str, run: Run) -> None:
+    code, _, err = run("state", "drop", "--state", state)
+    assert code == 9
+    assert "2 members are at work" in err
+    execute(state, "UPDATE member SET gone = true")
+    assert run("state", "drop", "--state", state)[0] == 0
+
+
+async def test_role_without_create_works_on_tables_made_for_it(run: Run) -> None:
+    state = new_state()
+    execute(f"{database(state)}#x", "DROP ROLE IF EXISTS reduced")
+    execute(f"{database(state)}#x", "CREATE ROLE reduced LOGIN")
+    own = state.replace("crawler@", "reduced@")
+    code, _, err = run("state", "init", "--state", own)
+    assert code == 3
+    assert "permission denied for database" in err
+    assert run("state", "init", "--state", state, "--owner", "reduced")[0] == 0
+    frontier = opened(own)
+    await frontier.begin("settings")
+    assert await frontier.add([Visit(Url(SITE + "/"))]) == 1
+    [lease] = (await frontier.lease(1)).leases
+    await frontier.settle([Settlement(lease, Verdict(Listed()))])
+    await frontier.close()
+    assert run("status", "--state", own)[0] == 0
+    assert run("state", "drop", "--state", own)[0] == 0
+
+
+async def test_state_of_other_user_is_listed_but_not_read(state: str, run: Run) -> None:
+    execute(f"{database(state)}#x", "DROP ROLE IF EXISTS stranger")
+    execute(f"{database(state)}#x", "CREATE ROLE stranger LOGIN")
+    place, _, name = state.replace("crawler@", "stranger@").partition("#")
+    code, out, _ = run("state", "list", "--state", place)
+    assert code == 0
+    [line] = [line for line in out.splitlines() if line.startswith(name)]
+    assert line.endswith("not readable by this user")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list",), "give --state postgresql://"),
+        (("list", "--state", "crawl.db"), "give --state postgresql://"),
+        (("drop", "--state", "postgresql://db/crawls"), "Which crawl?"),
+        (("init", "--state", "postgresql://db/crawls"), "Which crawl?"),
+        (("drop", "a", "--state", "postgresql://db/crawls", "--owner", "x"), "only init"),
+        (("list", "a", "--state", "postgresql://db/crawls"), "without a name"),
+        (("list", "--state", "postgresql://u:hunter2@db/crawls"), "PGPASSFILE"),
+    ],
+)
+def test_misuse_of_state_is_usage_error(words: tuple[str, ...], said: str, run: Run) -> None:
+    pytest.importorskip("psycopg")
+    code, out, err = run("state", *words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "hunter2" not in err

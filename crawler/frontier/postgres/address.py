@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from crawler.errors import ConfigError
 
-_PREFIX: Final = "smc_"
+PREFIX: Final = "smc_"
 _LONGEST: Final = 50  # characters of a name in that of its schema: PostgreSQL cuts at 63
 
 
@@ -22,8 +22,8 @@ class Address(NamedTuple):
         """The schema of the crawl."""
         plain = re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
         if plain == self.name and len(plain) <= _LONGEST:
-            return _PREFIX + plain
-        return f"{_PREFIX}{plain[:_LONGEST]}_{blake2b(self.name.encode(), digest_size=3).hexdigest()}"
+            return PREFIX + plain
+        return f"{PREFIX}{plain[:_LONGEST]}_{blake2b(self.name.encode(), digest_size=3).hexdigest()}"
 
     def __str__(self) -> str:
         parts = urlsplit(self.conninfo)

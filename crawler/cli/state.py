@@ -1,0 +1,58 @@
+"""`state`: the crawls in a database, for those who operate it."""
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from crawler.app import database
+from crawler.cli.answers import wants_json
+from crawler.cli.phrases import stamp
+from crawler.errors import ConfigError, Exit
+from crawler.model.stored_crawl import StoredCrawl
+from crawler.report.printable import printable
+from crawler.report.words import counted, size
+from crawler.settings.sections import Settings
+
+
+def run_state(settings: Settings, what: str, name: str | None, owner: str | None) -> Exit:
+    """Runs `state WHAT`. Raises `ConfigError`, `FrontierError`, `StateBusy`."""
+    if owner and what != "init":
+        raise ConfigError("--owner: only init makes tables.")
+    if name and what == "list":
+        raise ConfigError("state list: all crawls of the database are listed, without a name.")
+    match what:
+        case "init":
+            made, is_new = database.create(settings, name, owner)
+            click.echo(f"{printable(made, 200)}: {'created' if is_new else 'was there already'}.")
+        case "upgrade":
+            upgraded = database.upgrade(settings, name)
+            click.echo(f"{counted(len(upgraded), 'crawl')} up to date.")
+        case "drop":
+            crawl = database.drop(settings, name)
+            click.echo(f"{printable(crawl.name, 200)}: dropped, {size(crawl.bytes)}.")
+        case _:
+            _list(settings, database.list_crawls(settings))
+    return Exit.OK
+
+
+def _list(settings: Settings, crawls: Sequence[StoredCrawl]) -> None:
+    if wants_json(settings):
+        for crawl in crawls:
+            click.echo(json.dumps(crawl._asdict()))
+        return
+    if not crawls:
+        click.echo(f"There is no crawl in {database.database_of(settings)}.")
+        return
+    width = max(len(printable(crawl.name, 60)) for crawl in crawls)
+    for crawl in crawls:
+        click.echo(f"{printable(crawl.name, 60):<{width}}  {size(crawl.bytes):>9}  {_newest(crawl)}")
+
+
+def _newest(crawl: StoredCrawl) -> str:
+    if crawl.version is None:
+        return "not readable by this user"
+    if crawl.run is None or crawl.started is None:
+        return "no run yet"
+    at_work = f", {counted(crawl.members, 'member')} at work" if crawl.members else ""
+    return f"run {crawl.run} {crawl.status}, started {stamp(crawl.started)}{at_work}"

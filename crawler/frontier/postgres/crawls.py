@@ -1,0 +1,122 @@
+"""The crawls of a database, for those who operate it: which there are, and how they are made, migrated and dropped.
+
+Each is a schema. Nothing here reads or changes what a crawl has found.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import sql
+
+from crawler.errors import FrontierError, StateBusy
+from crawler.frontier.postgres.address import PREFIX, Address
+from crawler.frontier.postgres.connection import connect, failure, prepare, remove
+from crawler.model.stored_crawl import StoredCrawl
+
+T = TypeVar("T")
+
+SCHEMAS: Final = f"""
+SELECT n.nspname, coalesce(obj_description(n.oid, 'pg_namespace'), substr(n.nspname, {len(PREFIX) + 1})),
+    (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
+     WHERE c.relnamespace = n.oid AND c.relkind = 'r'),
+    has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(a.oid, 'SELECT')
+FROM pg_namespace AS n JOIN pg_class AS a ON a.relnamespace = n.oid AND a.relname = 'about'
+WHERE n.nspname ~ '^{PREFIX}[a-z0-9_]+$'
+ORDER BY 2, 1
+"""
+
+# Columns that the tables have had since their first version.
+NEWEST: Final = """
+SELECT (SELECT version FROM about),
+    (SELECT count(*) FROM member WHERE NOT gone AND until > extract(epoch FROM clock_timestamp())), r.number, r.status, r.started
+FROM (SELECT max(number) AS number FROM run) AS last LEFT JOIN run AS r ON r.number = last.number
+"""
+
+# Sequences of identity columns follow their table.
+OWNED: Final = """
+SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = %s::regnamespace AND c.relkind IN ('r', 'v', 'S')
+AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'i' AND c.relkind = 'S')
+"""
+
+
+def crawls(address: Address) -> Sequence[StoredCrawl]:
+    """The crawls of a database, by name. Raises `FrontierError`."""
+    return _connected(address, _crawls)
+
+
+def create(address: Address, owner: str | None) -> bool:
+    """Make the tables of a crawl; False if they were there. `owner`: the role that they belong to, if it is another.
+
+    Raises `FrontierError`.
+    """
+
+    def make(connection: "psycopg.Connection[Any]") -> bool:
+        with connection.transaction():
+            is_new = connection.execute("SELECT to_regnamespace(%s)", [address.schema]).fetchone() == (None,)
+            prepare(connection, address, create=True)
+            if owner is not None:
+                _give(connection, address, owner)
+        return is_new
+
+    return _connected(address, make)
+
+
+def upgrade(address: Address) -> Sequence[str]:
+    """Migrate the tables of a crawl, or of all if the address has no name; their names. Raises `FrontierError`, `StateBusy`."""
+
+    def migrate(connection: "psycopg.Connection[Any]") -> Sequence[str]:
+        found = _crawls(connection) if not address.name else [_named(connection, address)]
+        for crawl in found:
+            prepare(connection, address._replace(name=crawl.name), create=False)
+        return [crawl.name for crawl in found]
+
+    return _connected(address, migrate)
+
+
+def drop(address: Address) -> StoredCrawl:
+    """Delete a crawl and all that is known of its site. Raises `FrontierError`; `StateBusy` while members are at work."""
+    crawl = _connected(address, lambda connection: _named(connection, address))
+    if crawl.members:
+        raise StateBusy(f"{crawl.members} members are at work on {crawl.name}: wait for them, or stop them.")
+    remove(address)
+    return crawl
+
+
+def _connected(address: Address, work: Callable[["psycopg.Connection[Any]"], T]) -> T:
+    try:
+        with closing(connect(address)) as connection:
+            return work(connection)
+    except psycopg.Error as error:
+        raise FrontierError(failure(address, error)) from error
+
+
+def _crawls(connection: "psycopg.Connection[Any]") -> Sequence[StoredCrawl]:
+    return [
+        _crawl(connection, *row) if is_readable else StoredCrawl(row[1], row[2], None)
+        for *row, is_readable in connection.execute(SCHEMAS).fetchall()
+    ]
+
+
+def _crawl(connection: "psycopg.Connection[Any]", schema: str, name: str, size: int) -> StoredCrawl:
+    with connection.transaction():
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        row = connection.execute(NEWEST).fetchone() or (None,)
+    return StoredCrawl(name, size, *row)
+
+
+def _named(connection: "psycopg.Connection[Any]", address: Address) -> StoredCrawl:
+    for crawl in _crawls(connection):
+        if address._replace(name=crawl.name).schema == address.schema:
+            return crawl
+    raise FrontierError(
+        f"There is no crawl {address.name} in this database: `state list` shows those that there are."
+    )
+
+
+def _give(connection: "psycopg.Connection[Any]", address: Address, owner: str) -> None:
+    schema, role = address.schema, sql.Identifier(owner).as_string(connection)
+    for (name,) in connection.execute(OWNED, [schema]).fetchall():
+        connection.execute(f'ALTER TABLE "{schema}"."{name}" OWNER TO {role}')
+    connection.execute(f'ALTER SCHEMA "{schema}" OWNER TO {role}')
