@@ -5,7 +5,6 @@ Jinja2.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +59,8 @@ async def known_of(frontier: Frontier, settings: Settings) -> Known:
     newest = runs[-1]._replace(outcomes=balance.outcomes)
     site = urls.origin(await home_of(frontier, start))
     base = await published_as(frontier, settings) or PublishBase(site, site)
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report
+
     line, of_the_run = await frontier.recall(ROBOTS_LINE), await frontier.recall(SETTINGS)
     return Known(
         site=site,

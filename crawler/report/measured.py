@@ -5,7 +5,6 @@ What is unknown is left out, so that a failed night leaves a gap and not a zero.
 
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Final
 
 from crawler.model.reasons import Cause, Source, Why
@@ -30,6 +29,8 @@ OUTCOMES: Final = (
 
 def of_build(metrics: Metrics) -> None:
     """The versions."""
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import, for crawls without metrics
+
     metrics.set("build_info", 1, version("sitemap-crawler"), platform.python_version())
 
 
