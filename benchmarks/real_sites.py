@@ -6,7 +6,7 @@
 nginx serves a copy of each site on loopback. The truth is a walk over the files on disk with lxml: every page that
 is reachable from / by <a> and <area>, with the date of its file. Prints, for each site: pages, what is missing or
 too much, wrong dates, wall seconds, CPU seconds, and the peak memory of the crawler's processes together: the sum of
-what is resident, looked at fifty times a second.
+what is resident, shared pages counted once, looked at fifty times a second.
 With --kill SECONDS the crawl is killed (SIGKILL) after that time and run again; the bytes must be the same.
 """
 
@@ -153,11 +153,12 @@ def family(number: int) -> list[int]:
 
 
 def resident(number: int) -> int:
-    """Bytes."""
+    """Bytes; of a page that several processes share, such as the interpreter's, a process has its share only (PSS)."""
     try:
-        return int(Path(f"/proc/{number}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
+        text = Path(f"/proc/{number}/smaps_rollup").read_text()
+    except OSError:
         return 0
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
 
 
 def entries(body: bytes) -> dict[str, str]:
