@@ -86,6 +86,7 @@ _SAMPLES = {
     "changefreq": '"weekly"',
     "priority": "0.5",
     "publish_base": '"https://www.example.com"',
+    "publish_command": "'rsync -a sitemaps/ web:/var/www/html/'",
     "indexnow_key": '"0f3c9a51d2e84b7690c1a2b3c4d5e6f7"',
     "indexnow_key_location": '"https://www.example.com/indexnow/key.txt"',
     "state": '"state/example.com.db"',

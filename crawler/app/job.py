@@ -16,6 +16,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
+from crawler.app.delivery import deliver
 from crawler.app.history import doubts_of, home_of, in_published_order
 from crawler.app.resume import fingerprint, reading, terms
 from crawler.app.seeding import Lines, Seeding, started_by_input
@@ -201,6 +202,7 @@ class Job:
             raise
         await self.frontier.remember(ROBOTS_LINE, published.robots_line)
         if not self.settings.guard.dry_run:
+            last = await self.frontier.last_publication()
             await self.frontier.mark_published(
                 PublicationRow(
                     published.urls,
@@ -208,18 +210,17 @@ class Job:
                     sum(file.size for file in published.files),
                     base=base.base,
                     folder=_absolute(self.settings.output.output),
-                    files_changed=await self._files_changed(published),
+                    files_changed=_files_changed(published, last),
+                    delivered=last.delivered if last else None,
                 )
             )
         if over:
             await self.frontier.conclude()
         return published
 
-    async def _files_changed(self, published: Published) -> float | None:
-        if any(not file.unchanged for file in published.files):
-            return time.time()
-        last = await self.frontier.last_publication()
-        return last.files_changed if last else None
+    async def deliver(self, published: Published) -> bool:
+        """Runs `publish_command`, if files changed since it last succeeded; whether it was run. Raises `OutputError`."""
+        return await deliver(self.frontier, self.settings.output, published)
 
     async def submit(self) -> Submitted:
         """Tells search engines which pages changed since the last submission, after a complete run was published.
@@ -292,6 +293,12 @@ class Job:
 async def _another_slot(frontier: Frontier, origin: str) -> float | None:
     """Another slot for one that was missed, if other members have the next ones."""
     return await frontier.slot(origin) if frontier.is_shared else None
+
+
+def _files_changed(published: Published, last: PublicationRow | None) -> float | None:
+    if any(not file.unchanged for file in published.files):
+        return time.time()
+    return last.files_changed if last else None
 
 
 class _Stream:

@@ -1,4 +1,7 @@
-"""What `crawl` does after a publication: tells search engines what changed. A signal ends it, and the next run goes on."""
+"""What `crawl` does after a publication: delivers the files, and tells search engines what changed.
+
+A signal ends it, and the next run makes up for it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +19,10 @@ from crawler.sitemap.publish.publish import Published
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """What followed a publication. An error is kept for later: it must not keep anybody from the summary."""
+    """What followed a publication. Errors are kept for later: they must not keep anybody from the summary."""
 
     submitted: Submitted | None = None
-    error: CrawlerError | None = None
+    errors: Sequence[CrawlerError] = ()
     interrupted: bool = False
 
     def words(self, settings: Settings) -> Sequence[str]:
@@ -30,15 +33,21 @@ class Afterwards:
         return (*due, *result_words(self.submitted, settings))
 
 
-async def after_publication(job: Job, published: Published | None, scope: anyio.CancelScope) -> Afterwards:
-    """Does what the settings ask for after the publication of a complete crawl, until `scope` is cancelled."""
+async def after_publication(
+    job: Job, published: Published | None, scope: anyio.CancelScope, *, complete: bool
+) -> Afterwards:
+    """Does what the settings ask for after a publication, until `scope` is cancelled. `complete`: the crawl was."""
     if published is None or job.settings.guard.dry_run or received.first:
         return Afterwards()
-    error = None
+    errors: list[CrawlerError] = []
     with scope:
         try:
-            if job.settings.submit.submit:
+            await job.deliver(published)
+        except CrawlerError as error:
+            errors.append(error)
+        try:
+            if job.settings.submit.submit and complete:
                 await job.submit()
-        except CrawlerError as failed:
-            error = failed
-    return Afterwards(job.submitted, error, scope.cancelled_caught)
+        except CrawlerError as error:
+            errors.append(error)
+    return Afterwards(job.submitted, errors, scope.cancelled_caught)

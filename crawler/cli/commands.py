@@ -211,7 +211,7 @@ def list_(
     "guard",
     "state",
     "log",
-    but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod"}),
+    but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod", "publish-command", "publish-timeout"}),
 )
 def export(url: str | None, **params: Any) -> int:
     """Write the sitemap from the saved state, without network access.

@@ -41,6 +41,7 @@ from crawler.report import log as lines
 from crawler.report.report import Finding, Report
 from crawler.settings.sections import Log, Scope, Settings
 from crawler.settings.values import compile_pattern
+from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.guard import asked_for
 from crawler.sitemap.publish.publish import Published, check_folder
 
@@ -101,6 +102,7 @@ async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exi
 async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     check_extras(settings)
     reports.check(settings)
+    stylesheet.check(settings.output)
     if settings.submit.submit:
         submission.check(settings)
     if settings.pace.ignore_robots:
@@ -133,11 +135,10 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
         _write((await report_of(job)).report, settings)
         raise
     code = _exit(job, refused)
-    after = Afterwards()
-    if job.ending is Ending.COMPLETE:
-        stopping.after = anyio.CancelScope()
-        after = await after_publication(job, published, stopping.after)
-        code = Exit(received.exit) if after.interrupted else code
+    after = await after_publication(
+        job, published, stopping.begin_after(), complete=job.ending is Ending.COMPLETE
+    )
+    code = Exit(received.exit) if after.interrupted else code
     await job.end(code)
     found = await report_of(job)
     writes = job.ending is not Ending.OVER  # the member that ended the run writes the report
@@ -147,10 +148,12 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     if unwritten:
         raise unwritten
     code = _failing(found.findings, settings) if code is Exit.OK else code
-    if after.error and code is Exit.OK:
-        raise after.error
-    if after.error:
-        log.error(str(after.error), extra={"event": "not submitted", "fields": {"error": str(after.error)}})
+    raised = after.errors[0] if after.errors and code is Exit.OK else None
+    for failed in after.errors:
+        if failed is not raised:
+            log.error(str(failed), extra={"event": "not delivered", "fields": {"error": str(failed)}})
+    if raised:
+        raise raised
     return code, found
 
 
@@ -201,6 +204,11 @@ class _Stopping:
     after: anyio.CancelScope | None = None  # what follows a publication, once that is done
     has_crawled: bool = False
 
+    def begin_after(self) -> anyio.CancelScope:
+        """A publication is done; from now on the first signal cancels what follows it."""
+        self.after = anyio.CancelScope()
+        return self.after
+
     async def when_signalled(self, block: anyio.CancelScope) -> None:
         """On the first signal, finishes the requests in flight and a publication; before there is a job, cancels `block`.
 
@@ -216,7 +224,8 @@ class _Stopping:
             block.cancel()
 
     def leave(self) -> None:
-        """Shows the cursor again, which the progress display hides."""
+        """Shows the cursor again, which the progress display hides, and kills a command that is running."""
+        publish_command.kill_running()
         if self.job and not self.job.settings.log.quiet:
             from crawler.cli import progress  # noqa: PLC0415 - as below
 

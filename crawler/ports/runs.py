@@ -77,6 +77,10 @@ class Runs(Protocol):
         """
         ...
 
+    async def mark_delivered(self, delivered: str) -> None:
+        """Records what of the newest publication was delivered, in the words of `app.delivery`."""
+        ...
+
     async def last_publication(self) -> PublicationRow | None:
         """The newest publication of any run; None before the first."""
         ...

@@ -15,6 +15,7 @@ from crawler.settings.values import (
     ABSENT,
     BYTES,
     CHOICE,
+    COMMAND,
     COUNT,
     DURATION,
     FILE_MODE,
@@ -214,6 +215,16 @@ class Output:
     file_mode: str = option(
         "0644", "permissions of the files, regardless of the umask; new folders get matching ones", FILE_MODE
     )
+    stylesheet: bool = option(
+        False, "have browsers show the sitemap as a table, by a CSS file beside it; needs --no-gzip", SWITCH
+    )
+    publish_command: str | None = option(
+        None,
+        "command to run after files changed, to copy them elsewhere; it is told of them in SITEMAP_… variables",
+        ABSENT(COMMAND),
+        secret=True,
+    )
+    publish_timeout: float = option(600.0, "longest time for that command", TIMEOUT)
     max_urls: int = option(MAX_ENTRIES, "maximum number of URLs in one file", COUNT(1, MAX_ENTRIES))
     max_bytes: int = option(
         MAX_BYTES, "maximum size of one file before compression", BYTES(10_000, MAX_BYTES)

@@ -140,6 +140,17 @@ def host_and_port(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def _command(value: object) -> str:
+    text = _text(value)
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words or not words[0]:
+        raise InvalidValue("***", "needs a command; its quotes must be closed, as for a shell")
+    return text
+
+
 def _key(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z0-9-]{8,128}", text, re.ASCII):
@@ -198,6 +209,14 @@ def _interval(value: object) -> float:
     if seconds < SHORTEST:
         raise ValueError(f"needs a time of at least {SHORTEST:.0f} seconds, such as 24h")
     return seconds
+
+
+def duration_words(seconds: float) -> str:
+    """A duration as it can be given: `90s`, `10m`, `2h`."""
+    for unit, size in (("h", 3_600), ("m", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
 
 
 def _show_number(value: float) -> str:
@@ -322,6 +341,7 @@ PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
 HOST = Kind("HOST", _host)
 FILE_MODE = Kind("MODE", _file_mode)
+COMMAND = Kind("CMD", _command)
 KEY = Kind("KEY", _key)
 URL = Kind("URL", _url)
 VARIABLE = Kind("VARIABLE", _variable)

@@ -1115,3 +1115,20 @@ async def test_the_ledger_survives_and_knows_whether_pages_are_read_the_same_way
     assert await bench.frontier.ledger() == LedgerHead(SITE, comparable=False)
     await bench.frontier.enter([], 1)
     assert await bench.frontier.ledger() == LedgerHead(SITE)
+
+
+async def test_what_was_delivered_is_kept_with_the_newest_publication(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.mark_published(PublicationRow(1))
+    await bench.frontier.mark_delivered("one")
+    await bench.frontier.mark_published(PublicationRow(2, delivered="one"))
+    last = await bench.frontier.last_publication()
+    assert last
+    assert (last.urls, last.delivered) == (2, "one")
+    await bench.frontier.mark_delivered("two")
+    last = await bench.frontier.last_publication()
+    assert last
+    assert last.delivered == "two"
+    [run] = await bench.frontier.run_rows()
+    assert run.publication
+    assert run.publication.delivered == "two"

@@ -348,7 +348,7 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
 BACK = """
 DROP VIEW known;
 ALTER TABLE run DROP COLUMN succeeded;
-ALTER TABLE publication DROP COLUMN files_changed;
+ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
 ALTER TABLE page DROP COLUMN told;
 DROP TABLE submission;
 ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,

@@ -286,6 +286,10 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Runs.mark_published`."""
         await self._call(self._leading(publications.mark_published), self._db, published, self.clock())
 
+    async def mark_delivered(self, delivered: str) -> None:
+        """See `ports.Runs.mark_delivered`."""
+        await self._call(publications.mark_delivered, self._db, delivered)
+
     async def last_publication(self) -> PublicationRow | None:
         """See `ports.Runs.last_publication`."""
         return await self._call(publications.newest, self._db)

@@ -22,7 +22,13 @@ WHERE u.id = page.id AND u.run = :run AND page.outcome IN (k.failed, k.kept)
 AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = page.id)
 """
 
-_TYPES = {"files": "integer", "base": "text", "folder": "text", "files_changed": "double precision"}
+_TYPES = {
+    "files": "integer",
+    "base": "text",
+    "folder": "text",
+    "delivered": "text",
+    "files_changed": "double precision",
+}
 PUBLISH = f"""
 INSERT INTO publication (run, fingerprint, at, {", ".join(PublicationRow._fields)})
 SELECT number, fingerprint, :now::double precision,
@@ -69,6 +75,14 @@ def mark_published(db: Database, published: PublicationRow, at: float) -> None:
         published = published._replace(added=added, removed=removed, changed=changed)
     number = db.count(PUBLISH, published._asdict() | {"run": db.run, "now": at})
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
+
+
+def mark_delivered(db: Database, delivered: str) -> None:
+    """See `ports.Runs.mark_delivered`."""
+    db.do(
+        "UPDATE publication SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN :delivered::text END",
+        {"delivered": delivered},
+    )
 
 
 def newest(db: Database) -> PublicationRow | None:

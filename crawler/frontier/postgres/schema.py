@@ -10,7 +10,7 @@ from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -190,7 +190,8 @@ CREATE TABLE publication (
     changed bigint,
     base text,
     folder text,
-    files_changed double precision
+    files_changed double precision,
+    delivered text                              -- what --publish-command delivered last
 );
 CREATE TABLE submission (                       -- what an engine accepted; the first row only begins the ledger
     number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -231,4 +232,5 @@ MIGRATIONS: Final = {
             ADD COLUMN requests bigint NOT NULL DEFAULT 0, ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
         ALTER TABLE visit ADD COLUMN suspect boolean NOT NULL DEFAULT false, ADD COLUMN deaths smallint NOT NULL DEFAULT 0;
     """,
+    4: 'ALTER TABLE publication ADD COLUMN delivered text COLLATE "C"',
 }

@@ -235,6 +235,10 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Runs.mark_published`."""
         await self._call(publications.mark_published, self._db, published)
 
+    async def mark_delivered(self, delivered: str) -> None:
+        """See `ports.Runs.mark_delivered`."""
+        await self._call(publications.mark_delivered, self._db, delivered)
+
     async def last_publication(self) -> PublicationRow | None:
         """See `ports.Runs.last_publication`."""
         return await self._call(publications.newest, self._db)

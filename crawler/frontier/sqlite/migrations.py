@@ -91,4 +91,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         UPDATE publication SET files_changed = at;
     """,
     14: "ALTER TABLE url ADD COLUMN told TEXT;" + SUBMISSIONS,
+    15: "ALTER TABLE publication ADD COLUMN delivered TEXT",
 }

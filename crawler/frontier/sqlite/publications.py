@@ -64,6 +64,14 @@ def mark_published(db: Database, published: PublicationRow) -> None:
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
 
 
+def mark_delivered(db: Database, delivered: str) -> None:
+    """See `ports.Runs.mark_delivered`."""
+    db.do(
+        "UPDATE publication SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN ? END",
+        (delivered,),
+    )
+
+
 def newest(db: Database) -> PublicationRow | None:
     """See `ports.Runs.last_publication`."""
     row = db.one_or_none(

@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 15
+VERSION = 16
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -204,7 +204,8 @@ CREATE TABLE publication (
     changed INTEGER,                       -- URLs whose date changed
     base TEXT,                             -- of the published URLs
     folder TEXT,                           -- '' for standard output
-    files_changed REAL                     -- when this or an earlier publication last changed a file
+    files_changed REAL,                    -- when this or an earlier publication last changed a file
+    delivered TEXT                         -- what --publish-command delivered last
 );
 CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);

@@ -24,7 +24,7 @@ from crawler.model.facts import Entry
 from crawler.model.failpoints import failpoint
 from crawler.parse.url import Url, origin
 from crawler.settings.sections import Dates, Guard, Output
-from crawler.sitemap.publish import staging
+from crawler.sitemap.publish import staging, stylesheet
 from crawler.sitemap.publish.guard import KEPT, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.manifest import (
@@ -59,6 +59,7 @@ class File:
     urls: int
     size: int
     unchanged: bool
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,9 @@ async def publish(
         max_bytes=output.max_bytes,
         changefreq=dates.changefreq,
         priority=dates.priority,
+        stylesheet=stylesheet.NAME if output.stylesheet else None,
     )
+    stylesheet.check(output)
 
     async def draft(place: Path, style: Style, last: Last, folder: str) -> tuple[list[Part], Published]:
         writer = Writer(place, base, style, shards_of(last, style.form), taken(last, style.form))
@@ -141,6 +144,8 @@ async def publish(
             await anyio.to_thread.run_sync(_make_durable, place, parts, mode)
             if last_check:
                 await last_check()
+            if output.stylesheet and stylesheet.stage(place, folder):
+                _replace(place, folder, stylesheet.NAME, mode)
             files = await anyio.to_thread.run_sync(_swap, place, folder, parts, gone, folder_state, mode)
             return replace(published, files=files)
 
@@ -215,7 +220,7 @@ def _swap(
     The manifest is moved before the entry point, so that after a crash in between the next run assigns the same names.
     """
     names = [part.name for part in parts]
-    files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p)) for p in parts)
+    files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p), p.sha256) for p in parts)
     unchanged = {file.name for file in files if file.unchanged}
     for name in [*names[:-1], MANIFEST, names[-1]]:
         if name in unchanged:
@@ -235,6 +240,14 @@ def _swap(
         with failpoint(f"rename of {SETTLED}"):
             (place / SETTLED).replace(folder / MANIFEST)
     return files
+
+
+def _replace(place: Path, folder: Path, name: str, mode: int) -> None:
+    """Moves one file out of the staging folder."""
+    (place / name).chmod(mode)
+    _sync(place / name)
+    with failpoint(f"rename of {name}"):
+        (place / name).replace(folder / name)
 
 
 def _is_there(path: Path, part: Part) -> bool:

@@ -75,6 +75,7 @@ class Style:
     max_bytes: int = MAX_BYTES
     changefreq: str | None = None
     priority: float | None = None
+    stylesheet: str | None = None  # file name of a stylesheet, for XML
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,7 @@ def _limits(form: Form, style: Style) -> Limits:
     """The limits of the lines of one file, without its head and tail."""
     if not form.splits:  # a limit for the memory only
         return Limits(MAX_ENTRIES, MAX_BYTES)
-    return Limits(style.max_urls, style.max_bytes - len(form.head) - len(form.tail))
+    return Limits(style.max_urls, style.max_bytes - len(_head(form, style)) - len(form.tail))
 
 
 def _fixed_fields(style: Style) -> str:
@@ -228,7 +229,7 @@ def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) ->
     with open(path, "xb" if form.splits else "ab") as raw:
         out = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if style.gzip else raw
         with out:
-            for piece in _pieces(form, lines):
+            for piece in _pieces(form, style, lines):
                 plain += len(piece)
                 out.write(piece)
     data = hashlib.sha256()
@@ -240,8 +241,16 @@ def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) ->
     return Part(path.name, len(lines), size, plain, data.hexdigest())
 
 
-def _pieces(form: Form, lines: Sequence[bytes]) -> Iterator[bytes]:
-    yield form.head.encode()
+def _head(form: Form, style: Style) -> str:
+    if style.stylesheet is None:
+        return form.head
+    return form.head.replace(
+        XML, f'{XML}<?xml-stylesheet type="text/css" href="{escape(style.stylesheet)}"?>\n'
+    )
+
+
+def _pieces(form: Form, style: Style, lines: Sequence[bytes]) -> Iterator[bytes]:
+    yield _head(form, style).encode()
     for at in range(0, len(lines), BATCH):
         yield b"".join(lines[at : at + BATCH])
     yield form.tail.encode()

@@ -1,0 +1,103 @@
+"""Delivers a published sitemap: calls `--publish-command` with the files that changed since it last succeeded.
+
+The state keeps the digest of each file that was delivered. So a delivery that failed, or that a killed run never began,
+is made up for by the next run though nothing changed since; and another command or folder gets all files.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from crawler.errors import OutputError
+from crawler.ports import Runs
+from crawler.settings.sections import Output
+from crawler.sitemap.publish import publish_command, stylesheet
+from crawler.sitemap.publish.manifest import MANIFEST
+from crawler.sitemap.publish.publish import STDOUT, Published
+
+log = logging.getLogger("crawler")
+
+DIGITS: Final = 16  # of a digest that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The files at one target, by name: a digest of each."""
+
+    target: str  # a digest of the command and the folder
+    files: Mapping[str, str]
+
+    @classmethod
+    def read(cls, text: str | None, target: str) -> Self:
+        """The last delivery to this target; an empty one if there was none."""
+        try:
+            known = json.loads(text or "{}")
+            files = known["files"] if known["target"] == target else {}
+            return cls(target, {str(name): str(digest) for name, digest in files.items()})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return cls(target, {})
+
+    def written(self) -> str:
+        """The text that `read` reads."""
+        return json.dumps({"target": self.target, "files": dict(self.files)})
+
+
+async def deliver(runs: Runs, output: Output, published: Published) -> bool:
+    """Calls the command if there is something to deliver; whether it was called.
+
+    Raises `OutputError` if it failed: the next run calls it again.
+    """
+    if output.publish_command is None or output.output == STDOUT:
+        return False
+    folder = _folder(output)
+    now = Delivery(_digest(f"{output.publish_command}\n{folder}"), _files(folder, output, published))
+    last = await runs.last_publication()
+    before = Delivery.read(last.delivered if last else None, now.target)
+    changed = [name for name, digest in now.files.items() if before.files.get(name) != digest]
+    removed = sorted(before.files.keys() - now.files.keys())
+    if not changed and not removed:
+        return False
+    log.info("delivering", extra={"fields": {"changed": len(changed), "removed": len(removed)}})
+    try:
+        await publish_command.run(
+            output.publish_command, _environ(folder, published, changed, removed), output.publish_timeout
+        )
+    except OutputError as error:
+        raise OutputError(
+            f"--publish-command: {error}. The sitemap is in {output.output}, but was not delivered; the next run tries again."
+        ) from error
+    await runs.mark_delivered(now.written())
+    return True
+
+
+def _folder(output: Output) -> Path:
+    return Path(output.output).absolute()
+
+
+def _environ(
+    folder: Path, published: Published, changed: Sequence[str], removed: Sequence[str]
+) -> Mapping[str, str]:
+    """What the command is told. Files are named in an order in which they can be copied one by one."""
+    return {
+        "SITEMAP_FOLDER": str(folder),
+        "SITEMAP_ENTRY": published.files[-1].name,
+        "SITEMAP_CHANGED": "\n".join([*changed, MANIFEST]),
+        "SITEMAP_REMOVED": "\n".join(removed),
+        "SITEMAP_URLS": str(published.urls),
+    }
+
+
+def _files(folder: Path, output: Output, published: Published) -> Mapping[str, str]:
+    """The digest of each file, the entry point last. The manifest is not among them: it changes with each run."""
+    files = {}
+    if output.stylesheet and (folder / stylesheet.NAME).is_file():
+        files[stylesheet.NAME] = hashlib.sha256((folder / stylesheet.NAME).read_bytes()).hexdigest()[:DIGITS]
+    return files | {file.name: file.sha256[:DIGITS] for file in published.files}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
