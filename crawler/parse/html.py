@@ -77,7 +77,9 @@ class Page(NamedTuple):
     unordered: str | None = None  # fingerprint that ignores the order of the pieces of text
     scripted: bool = False  # it runs scripts
     password: bool = False  # it has a password field
-    length: int | None = None  # characters of text; only if it has few links, and scripts or a password field
+    length: int | None = (
+        None  # characters of text, if it may be a login form, or show nothing without scripts
+    )
     title: str | None = None  # white space folded, and cut
 
 
@@ -154,7 +156,7 @@ def extract(
     page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else (), _title(tree))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
-    measured = alone and (reading.scripted or password)
+    measured = alone and (password or (reading.scripted and not _leads_on(page, url)))
     if sparing and fingerprinted and not _leads_to_queries(page, url):
         fingerprinted, page = False, _digested(page, body)
     visible = None
@@ -213,6 +215,18 @@ def _host_of(href: str, own: str) -> str:
     """The host that a link names as it is written; `own` if it names none."""
     found = _HOST.match(href)
     return found[1].lower().removeprefix("www.") if found else own
+
+
+def _leads_on(page: Page, url: str) -> bool:
+    """Whether the page links to another page on its own host, as far as that shows without resolving the link.
+
+    Such a page shows something without its scripts, so that nobody asks how much text it has.
+    """
+    name = url.partition("?")[0].rpartition("/")[2]
+    return page.base == url and any(
+        urls.PLAIN_PATH.fullmatch(href) and href.rpartition("/")[2] != name
+        for href in (*page.followed, *page.avoided)
+    )
 
 
 def _asks_password(tree: LexborHTMLParser, body: bytes, name: str) -> bool:

@@ -312,3 +312,21 @@ async def test_a_page_without_content_is_judged_as_documented(
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path))
     assert result.counts.get(outcome) == (2 if outcome == "listed" else 1), result.counts
+
+
+@pytest.mark.parametrize(
+    ("link", "measured"),
+    [
+        ("/other", False),
+        ("../x/other.html", False),
+        ("page", True),
+        ("/a/page", True),
+        ("https://b.example/other", True),
+        ("?query", True),
+    ],
+)
+def test_text_is_not_measured_of_page_that_leads_to_another(link: str, measured: bool) -> None:
+    body = f"<script src=/app.js></script><a href='{link}'>x</a>".encode()
+    assert (PageSource(body, "https://a.example/a/page").read().length is not None) is measured
+    moved = b"<base href='https://b.example/'>" + body
+    assert PageSource(moved, "https://a.example/a/page").read().length is not None
