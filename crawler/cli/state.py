@@ -44,9 +44,10 @@ def _list(settings: Settings, crawls: Sequence[StoredCrawl]) -> None:
     if not crawls:
         click.echo(f"There is no crawl in {database.database_of(settings)}.")
         return
-    width = max(len(printable(crawl.name, 60)) for crawl in crawls)
-    for crawl in crawls:
-        click.echo(f"{printable(crawl.name, 60):<{width}}  {size(crawl.bytes):>9}  {_newest(crawl)}")
+    names = [printable(crawl.name, 60) for crawl in crawls]
+    width, wide = max(map(len, names)), max(len(crawl.schema) for crawl in crawls)
+    for name, crawl in zip(names, crawls, strict=True):
+        click.echo(f"{name:<{width}}  {crawl.schema:<{wide}}  {size(crawl.bytes):>9}  {_newest(crawl)}")
 
 
 def _newest(crawl: StoredCrawl) -> str:

@@ -7,6 +7,7 @@ class StoredCrawl(NamedTuple):
     """A crawl, with its newest run."""
 
     name: str
+    schema: str
     bytes: int  # of its tables and indexes
     version: int | None  # of its tables; None: not to be read by this user
     members: int = 0  # at work

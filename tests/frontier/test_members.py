@@ -346,7 +346,7 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
 
 
 BACK = """
-DROP VIEW known;
+DROP VIEW known, pages, links, runs;
 ALTER TABLE run DROP COLUMN succeeded;
 ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
 ALTER TABLE page DROP COLUMN told;

@@ -4,14 +4,18 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from crawler.cli.demo import demo_site
+from crawler.frontier.postgres.address import parsed
 from tests.frontier.test_rows import crawled
+from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
 
+VIEWS: Final = ("pages", "links", "runs")
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "state.md").read_text()
 QUESTIONS = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
 
@@ -27,16 +31,38 @@ def documented(view: str) -> set[str]:
     }
 
 
-async def test_queries_of_state_document_return_rows(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    origin = await crawled(demo_site(), str(path), tmp_path / "out")
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        for view in ("pages", "links", "runs"):
-            columns = {row[1] for row in db.execute(f"PRAGMA table_info({view})")}
-            assert columns == documented(view), view
-        broken, named, chains, slow, runs = [db.execute(question).fetchall() for question in QUESTIONS]
+def asked(path: str) -> tuple[dict[str, set[str]], list[list[Any]]]:
+    """The columns of the views of a state, and the answers to the questions of the document."""
+    if path.startswith("postgresql:"):
+        return asked_of_database(path)
+    with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as db:
+        columns = {view: {row[1] for row in db.execute(f"PRAGMA table_info({view})")} for view in VIEWS}
+        return columns, [db.execute(question).fetchall() for question in QUESTIONS]
+
+
+def asked_of_database(state: str) -> tuple[dict[str, set[str]], list[list[Any]]]:
+    import psycopg  # noqa: PLC0415 - the driver is an extra
+
+    address = parsed(state)
+    with psycopg.connect(address.conninfo, options=f"-c search_path={address.schema}") as db:
+        columns = {
+            view: {column.name for column in db.execute(f"TABLE {view}".encode()).description or ()}
+            for view in VIEWS
+        }
+        return columns, [db.execute(question.encode()).fetchall() for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_queries_of_state_document_return_rows(backend: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db") if backend == "sqlite" else new_state()
+    origin = await crawled(demo_site(), path, tmp_path / "out")
+    columns, answers = asked(path)
+    for view in VIEWS:
+        assert columns[view] == documented(view), view
+    broken, named, chains, slow, runs = answers
     assert (f"{origin}/guides/missing", "failed:not-found", 404, f"{origin}/guides/cleaning-soot") in broken
     assert {row[0] for row in named} == {f"{origin}/old-sitemap.xml"}
     assert chains == [(f"{origin}/shop", f"{origin}/store", f"{origin}/lanterns/")]
     assert all(took is not None and size and title for took, size, _, title, _ in slow)
     assert [(row[0], row[2], row[4] is not None, row[8]) for row in runs] == [(1, 0, True, 3)]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", str(runs[0][1])), "in UTC, to the second"

@@ -7,7 +7,7 @@ so that a pooler of transactions may stand between.
 from typing import Any, Final
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from crawler.errors import FrontierError, StateBusy
@@ -72,6 +72,8 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
         if not create:
             raise FrontierError(f"There is no state at {address}: crawl first, or name it with --state.")
         connection.execute(f'CREATE SCHEMA "{address.schema}"')
+        name = sql.Literal(address.name).as_string(connection)
+        connection.execute(f'COMMENT ON SCHEMA "{address.schema}" IS {name}')
         connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
         connection.execute(schema.TABLES)
         connection.execute(f"INSERT INTO about VALUES ({schema.VERSION})")

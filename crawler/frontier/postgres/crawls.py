@@ -18,13 +18,13 @@ from crawler.model.stored_crawl import StoredCrawl
 T = TypeVar("T")
 
 SCHEMAS: Final = f"""
-SELECT n.nspname, coalesce(obj_description(n.oid, 'pg_namespace'), substr(n.nspname, {len(PREFIX) + 1})),
+SELECT coalesce(obj_description(n.oid, 'pg_namespace'), substr(n.nspname, {len(PREFIX) + 1})), n.nspname,
     (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
      WHERE c.relnamespace = n.oid AND c.relkind = 'r'),
     has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(a.oid, 'SELECT')
 FROM pg_namespace AS n JOIN pg_class AS a ON a.relnamespace = n.oid AND a.relname = 'about'
 WHERE n.nspname ~ '^{PREFIX}[a-z0-9_]+$'
-ORDER BY 2, 1
+ORDER BY 1, 2
 """
 
 # Columns that the tables have had since their first version.
@@ -94,21 +94,21 @@ def _connected(address: Address, work: Callable[["psycopg.Connection[Any]"], T])
 
 def _crawls(connection: "psycopg.Connection[Any]") -> Sequence[StoredCrawl]:
     return [
-        _crawl(connection, *row) if is_readable else StoredCrawl(row[1], row[2], None)
-        for *row, is_readable in connection.execute(SCHEMAS).fetchall()
+        _crawl(connection, name, schema, size) if is_readable else StoredCrawl(name, schema, size, None)
+        for name, schema, size, is_readable in connection.execute(SCHEMAS).fetchall()
     ]
 
 
-def _crawl(connection: "psycopg.Connection[Any]", schema: str, name: str, size: int) -> StoredCrawl:
+def _crawl(connection: "psycopg.Connection[Any]", name: str, schema: str, size: int) -> StoredCrawl:
     with connection.transaction():
         connection.execute(f'SET LOCAL search_path TO "{schema}"')
-        row = connection.execute(NEWEST).fetchone() or (None,)
-    return StoredCrawl(name, size, *row)
+        [row] = connection.execute(NEWEST).fetchall()
+    return StoredCrawl(name, schema, size, *row)
 
 
 def _named(connection: "psycopg.Connection[Any]", address: Address) -> StoredCrawl:
     for crawl in _crawls(connection):
-        if address._replace(name=crawl.name).schema == address.schema:
+        if crawl.schema == address.schema:
             return crawl
     raise FrontierError(
         f"There is no crawl {address.name} in this database: `state list` shows those that there are."

@@ -8,9 +8,10 @@ everywhere, as in SQLite, whatever the collation of the database.
 import re
 from typing import Final
 
+from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -21,7 +22,7 @@ FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
 
 _FACTS: Final = "".join(f"    {name} {kind},\n" for name, kind in FACT_TYPES.items())
 
-VIEWS: Final = f"""
+_KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
        p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
@@ -205,6 +206,8 @@ CREATE UNLOGGED TABLE near (id bigint PRIMARY KEY, depth integer NOT NULL); -- s
 CREATE INDEX near_level ON near (depth);
 """
 
+VIEWS: Final = _KNOWN + views.VIEWS
+
 TABLES: Final = re.sub(r" text(\[\])?", r' text\1 COLLATE "C"', _TABLES) + VIEWS
 
 # By version: the migration to the next one, without views, which are made anew. A test checks that the result equals `TABLES`.
@@ -233,4 +236,5 @@ MIGRATIONS: Final = {
         ALTER TABLE visit ADD COLUMN suspect boolean NOT NULL DEFAULT false, ADD COLUMN deaths smallint NOT NULL DEFAULT 0;
     """,
     4: 'ALTER TABLE publication ADD COLUMN delivered text COLLATE "C"',
+    5: "-- the views for queries by users",
 }
