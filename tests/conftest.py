@@ -2,12 +2,17 @@
 
 import logging
 import os
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from crawler.app import robots_line
+from crawler.engine.robots import ask_robots
 from crawler.fetch.politeness import Politeness
+from crawler.model.robots import RobotsFile
 
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
@@ -53,6 +58,18 @@ def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             or name in {"NO_COLOR", "FORCE_COLOR"}
         ):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _no_published_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The published site of a copy is asked for its robots.txt only if it is on this machine."""
+    real = ask_robots
+
+    async def ask(origin: str, *rest: Any) -> RobotsFile:
+        is_here = "//127." in origin or "//localhost" in origin
+        return await real(origin, *rest) if is_here else RobotsFile("unreachable", fetched=time.time())
+
+    monkeypatch.setattr(robots_line, "ask_robots", ask)
 
 
 @pytest.fixture(autouse=True)

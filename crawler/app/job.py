@@ -19,6 +19,7 @@ from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffi
 from crawler.app.delivery import deliver
 from crawler.app.history import doubts_of, home_of, in_published_order
 from crawler.app.resume import fingerprint, reading, terms
+from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
 from crawler.app.state import far_of, is_database, is_file, open_frontier, state_path
@@ -201,6 +202,8 @@ class Job:
                 await self.frontier.conclude(refused=True)
             raise
         await self.frontier.remember(ROBOTS_LINE, published.robots_line)
+        if not self._stopped:
+            await ask_published(self.frontier, self.fetcher, published.robots_line, base.site)
         if not self.settings.guard.dry_run:
             last = await self.frontier.last_publication()
             await self.frontier.mark_published(

@@ -10,14 +10,13 @@ from typing import Final
 
 from crawler.app import atomic
 from crawler.app.history import home_of, published_as
-from crawler.app.starts import product_token
-from crawler.engine.robots import origin_rules
+from crawler.app.robots_line import compared
 from crawler.errors import ConfigError, FrontierError, OutputError
 from crawler.model.note import ROBOTS_LINE, SETTINGS, UNRELIABLE
 from crawler.model.rows import PageRow, RunRow
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
-from crawler.ports import Frontier, Hosts, Rows
+from crawler.ports import Frontier, Rows
 from crawler.report.catalogue import Code, Severity
 from crawler.report.findings import Findings
 from crawler.report.gathering import ITEMS, Gathering
@@ -62,6 +61,7 @@ async def known_of(frontier: Frontier, settings: Settings) -> Known:
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report
 
     line, of_the_run = await frontier.recall(ROBOTS_LINE), await frontier.recall(SETTINGS)
+    named = await compared(frontier, settings, line)
     return Known(
         site=site,
         base=base.base,
@@ -72,21 +72,12 @@ async def known_of(frontier: Frontier, settings: Settings) -> Known:
         traps=await frontier.traps(),
         lies=await frontier.recall(UNRELIABLE),
         robots_line=line or None,
-        robots_names=await _names(frontier, settings, base.base, line),
+        robots_names=named.is_named,
+        robots_others=named.others,
         settings=of_the_run,
         program=f"sitemap-crawler {version('sitemap-crawler')}",
         robots_ignored=any(name == IGNORE_ROBOTS for name, _ in of_the_run),
     )
-
-
-async def _names(hosts: Hosts, settings: Settings, base: str, line: str) -> bool | None:
-    """Whether the robots.txt of the published site contains that line; None if it was not read."""
-    site = urls.origin(base)
-    file = await hosts.robots(site, stale=True) if line else None
-    if file is None:
-        return None
-    rules = origin_rules(file, product_token(settings.http.user_agent), site)
-    return line.partition(" ")[2] in rules.sitemaps if rules.rules else None
 
 
 async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:

@@ -351,11 +351,14 @@ def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
     "robots https://example.com/ --user-agent Googlebot",
 ))  # fmt: skip
 @click.argument("url")
-@settings_options("http", "log", only=frozenset({
-    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format",
+@settings_options("http", "state", "log", only=frozenset({
+    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format", "state",
 }))  # fmt: skip
 def robots(url: str, **params: Any) -> int:
-    """Show whether robots.txt allows URL, and which group and line decide."""
+    """Show whether robots.txt allows URL, and which group and line decide.
+
+    Also shows the sitemaps that it names and the one that was published last, each with what is at its URL now.
+    """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.robots import show_permit  # noqa: PLC0415
 

@@ -14,6 +14,7 @@ from crawler.app import report as reports
 from crawler.app import submission
 from crawler.app.compose import check_extras
 from crawler.app.job import Job, open_job
+from crawler.app.robots_line import compared
 from crawler.app.state import MEMORY, state_path
 from crawler.cli import schedule
 from crawler.cli.afterwards import Afterwards, after_publication
@@ -36,7 +37,7 @@ from crawler.errors import (
 from crawler.model.note import DATE_NOTES, UNRELIABLE
 from crawler.model.survey import Balance
 from crawler.parse.url import target
-from crawler.ports import History, Record
+from crawler.ports import Frontier, Record
 from crawler.report import log as lines
 from crawler.report.report import Finding, Report
 from crawler.settings.sections import Log, Scope, Settings
@@ -340,16 +341,20 @@ async def _unmatched(pages: Record, scope: Scope) -> list[str]:
     return list(patterns)
 
 
-async def _closing(history: History, published: Published | None, settings: Settings) -> Closing:
+async def _closing(history: Frontier, published: Published | None, settings: Settings) -> Closing:
     balance = await history.balance()
     to_stdout = settings.output.output == STDOUT
+    line = published.robots_line if published and not to_stdout else ""
+    named = await compared(history, settings, line)
     return Closing(
         balance=balance,
         files=tuple(FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
         if published
         else (),
         folder=(STDOUT if to_stdout else published.folder) if published else None,
-        robots_line=published.robots_line if published and not to_stdout else None,
+        robots_line=line or None,
+        robots_named=named.is_named,
+        robots_others=named.others,
         examples=await _examples(history, balance),
         dated=await history.dated(),
         sitemaps=await history.sitemaps(),

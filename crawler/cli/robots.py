@@ -1,25 +1,35 @@
-"""`robots`: whether robots.txt allows a URL, and which group and line decide.
+"""`robots`: whether robots.txt allows a URL, which group and line decide, and which sitemaps it names.
 
-Output goes to stdout as plain lines or one JSON object; text from the network is made printable first.
+Each named sitemap is asked for, as is the one that was published last, if the site was crawled. Output goes to stdout as
+plain lines or one JSON object; text from the network is made printable first.
 """
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import click
 
+from crawler.app.robots_line import RobotsLine, compare
 from crawler.app.starts import normaliser, product_token, start_url
+from crawler.app.state import open_frontier
 from crawler.cli.answers import show_lines, wants_json
-from crawler.engine.robots import ask_robots, origin_rules
-from crawler.errors import Exit
+from crawler.cli.states import with_state
+from crawler.engine.robots import OriginRules, ask_robots, origin_rules
+from crawler.errors import CrawlerError, Exit
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.request_headers import Identity
+from crawler.model.note import ROBOTS_LINE
+from crawler.model.reply import Broken
 from crawler.model.robots import RobotsFile
 from crawler.parse import url as urls
 from crawler.parse.robots_txt import Decision
+from crawler.parse.url import Url
+from crawler.ports import Fetcher, Request
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 
@@ -30,10 +40,20 @@ STATUSES: Final = {
     "unreachable": "could not be reached, so it is unknown what may be fetched",
 }
 VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": Exit.UNREACHABLE}
+ASKED: Final = 5  # sitemaps that are asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """A sitemap, and what is at its URL."""
+
+    url: str
+    answer: str  # `answers 200`, or why there is no answer
+    is_named: bool | None  # by robots.txt; None: it could not be read
 
 
 async def show_permit(settings: Settings, text: str) -> Exit:
-    """Fetches the robots.txt of the URL's origin and prints the line that decides.
+    """Fetches the robots.txt of the URL's origin and prints the line that decides, and the sitemaps.
 
     Exit 5 if it disallows the URL or answers with a server error; exit 4 if it cannot be reached.
     """
@@ -42,22 +62,62 @@ async def show_permit(settings: Settings, text: str) -> Exit:
     guard = AddressGuard([url], settings.http.allow_address)
     async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
         file = await ask_robots(site, fetcher, time.time)
-    agent = product_token(settings.http.user_agent)
-    decision = origin_rules(file, agent, site).decide(url)
+        rules = origin_rules(file, product_token(settings.http.user_agent), site)
+        sitemaps = await _sitemaps(fetcher, rules, file, settings, await _published(settings, url))
+    decision = rules.decide(url)
     word = file.status if file.status == "unreachable" else "allowed" if decision.allowed else "forbidden"
     if wants_json(settings):
         facts = {"url": url, "allowed": decision.allowed, "group": decision.group, "line": decision.line}
-        click.echo(json.dumps(facts | {"status": file.status, "detail": file.detail}))
+        shown = [{"url": one.url, "answer": one.answer, "named": one.is_named} for one in sitemaps]
+        click.echo(json.dumps(facts | {"status": file.status, "detail": file.detail, "sitemaps": shown}))
     else:
         click.echo(f"{word}  {printable(url, 2_100)}")
-        show_lines(_permit(file, decision, agent))
+        show_lines(_permit(file, decision, product_token(settings.http.user_agent), sitemaps))
     return VERDICTS[word]
 
 
-def _permit(file: RobotsFile, decision: Decision, agent: str) -> Iterator[tuple[str, str]]:
+def _permit(
+    file: RobotsFile, decision: Decision, agent: str, sitemaps: Sequence[Sitemap]
+) -> Iterator[tuple[str, str]]:
     """The lines to print: the status of the file and, if it could be read, the deciding group and line."""
     yield "robots.txt", STATUSES[file.status] + (f" ({file.detail})" if file.detail else "")
     yield "agent", agent
     if file.status in ("rules", "none"):
         yield "group", decision.group or "none applies"
         yield "line", decision.line or "none matches"
+    for sitemap in sitemaps:
+        named = {True: "named", False: "published, and not named", None: "published"}[sitemap.is_named]
+        yield "sitemap", f"{sitemap.url} ({named}; {sitemap.answer})"
+
+
+async def _published(settings: Settings, url: Url) -> str | None:
+    """The entry point of the last publication, if the site was crawled with a state that is found."""
+    with suppress(CrawlerError):
+        frontier = open_frontier(with_state(settings, url), url, read_only=True)
+        try:
+            entry = (await frontier.recall(ROBOTS_LINE)).partition(" ")[2]
+            return entry if entry and urls.origin(entry) == urls.origin(url) else None
+        finally:
+            await frontier.close()
+    return None
+
+
+async def _sitemaps(
+    fetcher: Fetcher, rules: OriginRules, file: RobotsFile, settings: Settings, entry: str | None
+) -> list[Sitemap]:
+    """The first sitemaps that robots.txt names, and the published one."""
+    said = compare(file, settings, entry) if entry else RobotsLine()
+    found = [
+        Sitemap(url, await _answer(fetcher, url), is_named=True)
+        for url in rules.sitemaps[:ASKED]
+        if not entry or url != entry
+    ]
+    if entry:
+        found.append(Sitemap(entry, await _answer(fetcher, Url(entry)), said.is_named))
+    return found
+
+
+async def _answer(fetcher: Fetcher, url: Url) -> str:
+    """What is at a URL, without its body. Redirects are not followed."""
+    reply = await fetcher.fetch(Request(url, wants_body=lambda *_: False))
+    return reply.cause.says if isinstance(reply, Broken) else f"answers {reply.status}"

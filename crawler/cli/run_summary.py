@@ -42,6 +42,8 @@ class Closing:
     files: Sequence[FileLine] = ()
     folder: str | None = None  # of the files, also in a dry run; or `STDOUT`; None: nothing was published
     robots_line: str | None = None  # `Sitemap: https://…`
+    robots_named: bool | None = None  # whether robots.txt has that line; None: unknown
+    robots_others: Sequence[str] = ()  # other sitemaps that it names, and that were not written
     elapsed: float | None = None  # seconds
     asked: int = 0  # pages fetched
     examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
@@ -120,6 +122,8 @@ def as_json(closing: Closing) -> dict[str, Any]:
         "files": [file._asdict() for file in closing.files],
         "folder": closing.folder,
         "robots_line": closing.robots_line,
+        "robots_named": closing.robots_named,
+        "robots_others": list(closing.robots_others),
         "elapsed": None if closing.elapsed is None else round(closing.elapsed, 1),
         "asked": closing.asked,
         "examples": {code: list(urls[:EXAMPLES]) for code, urls in closing.examples.items()},

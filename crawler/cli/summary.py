@@ -86,7 +86,7 @@ def _print(console: Console, closing: Closing) -> None:
     console.print(_total(closing.balance), width=width)
     console.print()
     console.print(_facts(closing, width))
-    if closing.robots_line:
+    if closing.robots_line and not closing.robots_named:
         console.print(Text("\nAdd this line to robots.txt; it never has to change:\n"))
         console.print(Text(f"  {printable(closing.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
     _print_hints(console, list(_hints(closing)), width)
@@ -191,6 +191,7 @@ def _facts(closing: Closing, width: int) -> Table:
         "report": Text("\n".join(map(printable, closing.reports))) if closing.reports else None,
         "submitted": Text("\n".join(map(printable, closing.submission))) if closing.submission else None,
         "state": Text(printable(closing.state)) if closing.state else None,
+        "robots.txt": Text("names the sitemap") if closing.robots_line and closing.robots_named else None,
     }
     table = _rows(width)
     for label, words in facts.items():
@@ -294,6 +295,9 @@ def _hints(closing: Closing) -> Iterator[Hint]:
         yield Hint(printable(closing.refused, 1_000))
     if closing.stalled:
         yield Hint(stalled_words(closing))
+    if closing.robots_line and closing.robots_named is False and closing.robots_others:
+        other = printable(masked(closing.robots_others[0]), 300)
+        yield Hint(f"robots.txt names {other}, which this crawl does not write.")
     for note in closing.notes:
         yield Hint(printable(note, 500))
     if closing.unfinished:

@@ -83,6 +83,7 @@ class Known:
     )  # origins whose Last-Modified is not trusted, and why
     robots_line: str | None = None  # the Sitemap line that robots.txt should have
     robots_names: bool | None = None  # whether robots.txt has that line; None: unknown
+    robots_others: Sequence[str] = ()  # other sitemaps that it names, and that are not written here
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version
     robots_ignored: bool = False

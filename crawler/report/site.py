@@ -21,5 +21,8 @@ def site_findings(known: Known) -> Iterator[Finding]:
         yield Finding(Code.LASTMOD_LIES, len(items), items=items)
     if known.robots_line and known.robots_names is False:
         _, _, sitemap = known.robots_line.partition(" ")
-        item = Item(f"{origin(sitemap)}/robots.txt", detail=known.robots_line)
+        detail = f"{known.robots_line} is missing"
+        if known.robots_others:
+            detail += f"; it names {known.robots_others[0]}, which is not written here"
+        item = Item(f"{origin(sitemap)}/robots.txt", detail=detail)
         yield Finding(Code.ROBOTS_LINE, 1, items=[item])

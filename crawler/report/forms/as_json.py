@@ -156,6 +156,7 @@ def _robots(report: Report) -> dict[str, Any]:
     return {
         "line": known.robots_line,
         "names_sitemap": known.robots_names,
+        "names_others": list(known.robots_others),
         "rules": [
             {"rule": rule.line, "urls": rule.urls, "links": rule.links, "example": rule.example}
             for rule in report.rules
