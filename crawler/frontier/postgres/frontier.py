@@ -31,6 +31,7 @@ from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.leases import Leases
 from crawler.frontier.postgres.members import Members
 from crawler.frontier.postgres.patterns import PatternTable
+from crawler.frontier.postgres.retention import Retention
 from crawler.frontier.postgres.rounds import Rounds
 from crawler.frontier.postgres.runs import RunTable
 from crawler.frontier.postgres.seeds import SeedTable
@@ -107,7 +108,8 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
         members = self._members = Members(db)
-        self._runs = RunTable(db, members, seeds, keep_runs)
+        self._runs = RunTable(db, members, seeds)
+        self._retention = Retention(db, keep_runs)
         self._discovery = Discovery(db, hosts, patterns, seeds)
         self._leases = Leases(db, members, far)
         self._settlements = Settlements(
@@ -281,6 +283,9 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def conclude(self, *, refused: bool = False) -> None:
         """See `ports.Runs.conclude`."""
         await self._call(self._runs.conclude, refused=refused)
+        after: int | None = 0
+        while after is not None:
+            after = await self._call(self._retention.prune, after)
 
     async def mark_published(self, published: PublicationRow) -> None:
         """See `ports.Runs.mark_published`."""

@@ -94,17 +94,6 @@ SELECT url FROM url WHERE run = :run AND depth = 0
 ORDER BY seed IS DISTINCT FROM (SELECT id FROM seed WHERE kind = 0), id LIMIT 1
 """
 
-PRUNE = (
-    "visit USING url WHERE url.id = visit.id AND url.run <= :last",
-    "page USING url WHERE url.id = page.id AND url.run <= :last",
-    "url WHERE run <= :last",
-    "run WHERE number <= :last",
-    "member WHERE run <= :last",
-    "word WHERE run <= :last",
-    "trap WHERE run <= :last",
-    "seed WHERE run <= :last",
-)
-
 
 class _Last(NamedTuple):
     """The newest run."""
@@ -120,10 +109,10 @@ class _Last(NamedTuple):
 
 
 class RunTable:
-    """The rows of runs. `keep_runs`: how many are remembered."""
+    """The rows of runs."""
 
-    def __init__(self, db: Database, members: Members, seeds: SeedTable, keep_runs: int) -> None:
-        self._db, self._members, self._seeds, self._keep_runs = db, members, seeds, keep_runs
+    def __init__(self, db: Database, members: Members, seeds: SeedTable) -> None:
+        self._db, self._members, self._seeds = db, members, seeds
 
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
         """See `ports.Runs.begin`. None while members whose run has just ended are leaving: to be tried again."""
@@ -194,7 +183,6 @@ class RunTable:
         self._db.do("UPDATE run SET status = 'abandoned' WHERE status IN ('crawling', 'complete')")
         self._db.do("DELETE FROM visit")
         self._db.run, started = number, self._db.now()
-        self._prune(number - self._keep_runs)
         row = {"number": number, "fingerprint": fingerprint, "reading": reading, "started": started}
         self._db.do(BEGIN, row | {"succeeded": succeeded})
         self._sit(terms)
@@ -221,11 +209,6 @@ class RunTable:
         )
         # A failure is remembered while these members work, and tried again by the next.
         self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
-
-    def _prune(self, last: int) -> None:
-        """Forget runs up to `last`, and the URLs that none found since."""
-        for statement in PRUNE if last > 0 else ():
-            self._db.do(f"DELETE FROM {statement}", {"last": last})
 
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Runs.conclude`."""
