@@ -11,7 +11,7 @@ import pytest
 REPO = Path(__file__).parents[1]
 ROOT = {
     ".ci", ".dockerignore", ".github", ".gitignore", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "Dockerfile",
-    "LICENSE", "README.md", "SECURITY.md", "benchmarks", "config", "crawler", "dev", "docs", "pyproject.toml", "scripts", "tests",
+    "LICENSE", "README.md", "SECURITY.md", "action.yml", "benchmarks", "config", "crawler", "dev", "docs", "pyproject.toml", "scripts", "tests",
 }  # fmt: skip
 LARGEST = 1_000_000  # bytes of a tracked file, and of the source distribution
 CLONE = 3_500_000  # bytes of all tracked files
