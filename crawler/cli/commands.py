@@ -69,6 +69,24 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
+    "init",
+    "init https://www.example.com/",
+))  # fmt: skip
+@click.argument("url", required=False)
+@settings_options("http", only=frozenset({
+    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address",
+}))  # fmt: skip
+def init(url: str | None, **params: Any) -> int:
+    """Write a short settings file, sitemap-crawler.toml, for a site.
+
+    Looks at robots.txt and the first page. Asks five questions on a terminal, and takes the defaults elsewhere. Never overwrites a file.
+    """
+    from crawler.cli.init import init_site  # noqa: PLC0415
+
+    return init_site(_settings(params), url)
+
+
+@cli.command(cls=SettingCommand, epilog=examples(
     "demo",
     "demo --output /tmp/lanterns",
     "demo --serve 8000",
