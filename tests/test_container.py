@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from crawler.cli.options import typed
+from crawler.frontier.postgres.address import parsed
 from crawler.settings import load
 from tests.cli.test_webhook import Receiver
 
@@ -252,6 +253,51 @@ def test_nights_of_the_scheduled_job(tmp_path: Path) -> None:
         "failed: the start URL is unreachable (exit 4)",
     ]
     assert messages[0][2:] == ["New errors: broken-link 1", f"• 404 `{origin}/gone`, linked from 1 page"]
+
+
+def test_members_of_the_compose_file_share_database_key_and_output() -> None:
+    compose = yaml.safe_load((CONFIG / "compose-many.yaml").read_text())
+    db, service = compose["services"]["db"], compose["services"]["sitemap-crawler"]
+    environ = service["environment"]
+    alone = yaml.safe_load((CONFIG / "compose.yaml").read_text())["services"]["sitemap-crawler"]
+    assert all(service[name] == alone[name] for name in ("read_only", "cap_drop", "security_opt", "tmpfs"))
+    assert service["deploy"]["replicas"] == 3
+    assert [mount.partition(":")[2].partition(" ")[0] for mount in service["volumes"]] == ["/output"]
+    check(service["command"], environ)
+    check(["status", "--alive", "120"], environ)  # of the image
+    address = parsed(environ["SITEMAP_CRAWLER_STATE"])
+    assert str(address) == "postgresql://db/crawls#www.example.com"
+    assert environ["PGPASSWORD"] == db["environment"]["POSTGRES_PASSWORD"]
+    assert environ["PGPASSWORD"].startswith("${DB_PASSWORD:?"), "not in the file"
+    assert environ["SITEMAP_CRAWLER_RUN"].startswith("${RUN:?")
+
+
+def test_pods_of_the_job_are_members_of_one_run() -> None:
+    claim, job = yaml.safe_load_all((CONFIG / "kubernetes-job-many.yaml").read_text())
+    assert (claim["spec"]["accessModes"], job["kind"]) == (["ReadWriteMany"], "Job")
+    assert (job["spec"]["parallelism"], "completions" in job["spec"]) == (3, False)
+    pod = job["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    _, nightly = yaml.safe_load_all((CONFIG / "kubernetes-cronjob.yaml").read_text())
+    alone = nightly["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    for name in ("restartPolicy", "securityContext", "automountServiceAccountToken"):
+        assert pod[name] == alone[name]
+    assert container["securityContext"] == alone["containers"][0]["securityContext"]
+    environ = {item["name"]: item.get("value", "x") for item in container["env"]}
+    sources = {item["name"]: item["valueFrom"] for item in container["env"] if "valueFrom" in item}
+    assert sources["SITEMAP_CRAWLER_RUN"] == {
+        "fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}
+    }
+    assert set(sources["PGPASSWORD"]) == {"secretKeyRef"}
+    check([str(word) for word in container["args"]], environ)
+    check(container["livenessProbe"]["exec"]["command"][1:], environ)
+    address = parsed(environ["SITEMAP_CRAWLER_STATE"])
+    assert str(address) == "postgresql://db.internal/crawls#www.example.com"
+    assert "sslmode=verify-full" in address.conninfo
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert {volume["name"] for volume in pod["volumes"]} == set(mounts)
+    assert environ["SITEMAP_CRAWLER_OUTPUT"] == mounts["output"]
+    assert f"sslrootcert={mounts['ca']}/" in address.conninfo
 
 
 def test_the_crontab_line_is_valid_shell() -> None:

@@ -150,6 +150,7 @@ TOLD = (
     "docs/staging.md",
     "docs/report.md",
     "docs/submission.md",
+    "docs/many-machines.md",
     "docs/delivery.md",
 )
 

@@ -20,10 +20,17 @@ _PARAMETER: Final = re.compile(
     r"|(?:api|access|private)[_-]?key|accesstoken|authtoken|clientsecret)=)[^&;#\s\"'<>]+",
     re.IGNORECASE,
 )
+# Of the address of a database, only what names it: its parameters may be passwords, or the paths of keys.
+_DATABASE: Final = re.compile(
+    r"\b(postgres(?:ql)?://)(?:[^?#\s\"'<>]{0,2000}@)?([^@?#\s\"'<>]{0,2000})(?:\?[^#\s\"'<>]{0,4000})?",
+    re.IGNORECASE,
+)
 
 
 def masked(text: str) -> str:
     """`text` with *** in place of user names, passwords and tokens in its URLs. Linear in the length of the text."""
+    if "://" in text and "postgres" in text:
+        text = _DATABASE.sub(r"\1\2", text)
     if "@" in text:
         text = _CUT_USER.sub(rf"\1{MASK}@", _USER.sub(rf"\1{MASK}@", text))
         text = _BARE_USER.sub(f"{MASK}@", text)

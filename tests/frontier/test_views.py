@@ -66,3 +66,22 @@ async def test_queries_of_state_document_return_rows(backend: str, tmp_path: Pat
     assert all(took is not None and size and title for took, size, _, title, _ in slow)
     assert [(row[0], row[2], row[4] is not None, row[8]) for row in runs] == [(1, 0, True, 3)]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", str(runs[0][1])), "in UTC, to the second"
+
+
+async def test_queries_to_watch_a_shared_crawl_are_valid(tmp_path: Path) -> None:
+    state = new_state()
+    import psycopg  # noqa: PLC0415 - the driver is an extra
+
+    await crawled(demo_site(), state, tmp_path / "out")
+    document = (Path(__file__).parents[2] / "docs" / "many-machines.md").read_text()
+    [block] = re.findall(r"```sql\n(.*?)```", document, re.DOTALL)
+    address = parsed(state)
+    with psycopg.connect(address.conninfo, options=f"-c search_path={address.schema}") as db:
+        answers = [db.execute(query.encode()).fetchall() for query in block.split(";\n") if query.strip()]
+    at_work, work, dead, oldest, sizes = answers
+    assert at_work == [(0, None)]
+    assert work[0][0] is None
+    assert work[0][1] > 20
+    assert [row[0] for row in dead] == ["host", "page", "url", "visit"]
+    assert oldest[0][1] is not None
+    assert len(sizes) == 5
