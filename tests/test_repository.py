@@ -14,7 +14,7 @@ ROOT = {
     "LICENSE", "README.md", "SECURITY.md", "action.yml", "benchmarks", "config", "crawler", "dev", "docs", "pyproject.toml", "scripts", "tests",
 }  # fmt: skip
 LARGEST = 1_000_000  # bytes of a tracked file, and of the source distribution
-CLONE = 3_500_000  # bytes of all tracked files
+CLONE = 4_000_000  # bytes of all tracked files
 SHIPPED = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "config", "crawler", "docs", "pyproject.toml", ".gitignore"}  # fmt: skip
 
 
