@@ -154,7 +154,7 @@ def stages(pages: list[html.PageSource]) -> dict[str, float]:
         Settlement(
             lease,
             Verdict(v.outcome, v.facts),
-            tuple(Visit(link.url, 2, lease.visit.url) for link in v.links if link.url.startswith(SITE)),
+            tuple(Visit(url, 2, lease.visit.url) for url in v.links.urls if url.startswith(SITE)),
         )
         for lease, v in zip(leases, verdicts, strict=True)
     ]

@@ -99,7 +99,7 @@ def page(data: bytes) -> None:
     charset = ["utf-8", "utf-16le", "gbk", "x-user-defined"][len(data) % 4]
     reply: Reply = Response(200, Headers([("content-type", f"text/html;charset={charset}")]), data)
     verdict = judge(Lease(1, 1, Visit(BASE)), reply, NOW)
-    assert all(link.url.startswith(("http://", "https://")) for link in verdict.links)
+    assert all(link.startswith(("http://", "https://")) for link in verdict.links.urls)
 
 
 def coding(data: bytes) -> None:

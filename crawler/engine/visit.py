@@ -23,6 +23,7 @@ from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
+from crawler.model.visit import Links
 from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
 from crawler.parse.url import origin
 from crawler.ports import Permits, Politeness, Visitor
@@ -81,9 +82,9 @@ class Visits:
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
         replayed = verdict.unchanged or keeping.keep_for(verdict.outcome, self.keep_failing) > 0
-        links = await self.stored_links(lease) if replayed else verdict.links
-        await self.aliases.ask(link.url for link in links)
-        if len(links) > MANY_LINKS:
+        links = Links.of(await self.stored_links(lease)) if replayed else verdict.links
+        await self.aliases.ask(links.urls)
+        if links.total > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)
         return self.candidates.settlement(lease, verdict, links)
 

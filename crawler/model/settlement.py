@@ -7,7 +7,7 @@ from typing import NamedTuple
 from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.outcome import Outcome
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url
 
 
@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
     outcome: Outcome
     facts: Facts | None = None
-    links: tuple[Link, ...] = ()
+    links: Links = Links()
     unchanged: bool = False  # a 304: the links in the frontier are still valid
     truncated: bool = False  # the page has more links than are read
     named: tuple[Url, ...] = ()  # those of `links` that are only named: the canonical, the redirect target

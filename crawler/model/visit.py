@@ -1,8 +1,10 @@
-"""A URL to be visited, and a link of a page.
+"""A URL to be visited, and the links of a page.
 
 Named tuples, as one is made for every link: a frozen dataclass takes four times as long to create.
 """
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from crawler.model.outcome import Pattern
@@ -26,3 +28,28 @@ class Link(NamedTuple):
 
     url: Url
     nofollow: bool = False
+
+
+class Links(NamedTuple):
+    """The links of a page, each URL once. Tuples of URLs, as pages have hundreds and most are known."""
+
+    followed: tuple[Url, ...] = ()
+    avoided: tuple[Url, ...] = ()  # linked only with nofollow
+
+    @classmethod
+    def of(cls, links: Iterable[Link]) -> "Links":
+        """The same links, in order."""
+        sides: tuple[list[Url], list[Url]] = [], []
+        for url, nofollow in links:
+            sides[nofollow].append(url)
+        return cls(*map(tuple, sides))
+
+    @property
+    def urls(self) -> Iterator[Url]:
+        """All of them."""
+        return chain(self.followed, self.avoided)
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self.followed) + len(self.avoided)

@@ -6,7 +6,7 @@ part of the Encoding Standard and never used. Pure and total.
 
 import re
 from codecs import IncrementalEncoder
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,6 +57,11 @@ def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
 def decode(body: bytes, name: str) -> str:
     """The text without its BOM. Undecodable bytes become U+FFFD."""
     return webencodings.decode(body, webencodings.lookup(name) or webencodings.UTF8, errors="replace")[0]
+
+
+def spell_queries(hrefs: Iterable[str], name: str) -> tuple[str, ...]:
+    """`spell_query` for several links."""
+    return tuple(hrefs) if name in _IN_UTF8 else tuple(spell_query(href, name) for href in hrefs)
 
 
 def spell_query(href: str, name: str) -> str:

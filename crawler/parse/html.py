@@ -5,7 +5,7 @@ Not from comments, scripts, templates, forms or images. What they mean is decide
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -359,17 +359,14 @@ class _Reading:
 
     def page(self, dates: tuple[str, ...], title: str | None) -> Page:
         base = self.base or self.url
-        followed = tuple(
-            encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if not nofollow
-        )
-        avoided = tuple(
-            encoding.spell_query(href, self.encoding) for href, nofollow in self.links.items() if nofollow
-        )
+        links = self.links
+        avoided = [href for href, nofollow in links.items() if nofollow] if True in links.values() else []
+        followed = [href for href, nofollow in links.items() if not nofollow] if avoided else links
         return Page(
             base,
-            followed,
-            avoided,
-            tuple(encoding.spell_query(href, self.encoding) for href in self.canonicals),
+            encoding.spell_queries(followed, self.encoding),
+            encoding.spell_queries(avoided, self.encoding),
+            encoding.spell_queries(self.canonicals, self.encoding),
             tuple(self.robots),
             self.refresh,
             self.encoding,
@@ -419,27 +416,39 @@ def _is_in_noscript(node: LexborNode) -> bool:
 class Resolved(NamedTuple):
     """The http(s) URLs that a page links to, each once."""
 
-    followed: tuple[Url, ...]
-    avoided: tuple[Url, ...]  # linked only with nofollow
+    followed: dict[Url, None]
+    avoided: dict[Url, None]  # linked only with nofollow
     left: int  # bytes left for further URLs; negative: some were dropped
 
 
 def resolve(page: Page, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
     """The URLs of a page's links in order, up to `most` bytes."""
     base = page.base if len(page.base) <= LONGEST_BASE else ""
-    followed, left = within(normalise.all(page.followed, base), most)
-    avoided, left = within(normalise.all(page.avoided, base), left, known=followed)
-    return Resolved(tuple(followed), tuple(avoided), -1 if page.followed and not base else left)
+    followed, left = within(normalise.chunks(page.followed, base), most)
+    avoided, left = within(normalise.chunks(page.avoided, base), left, known=followed)
+    return Resolved(followed, avoided, -1 if page.followed and not base else left)
 
 
 def within(
-    found: Iterable[Url], most: int, known: Mapping[Url, None] | None = None
+    found: Iterable[Iterable[Url]], most: int, known: Collection[Url] = ()
 ) -> tuple[dict[Url, None], int]:
     """The distinct URLs that are not `known`, up to `most` bytes; and the bytes left, negative if some were dropped."""
     taken: dict[Url, None] = {}
-    for url in found:
-        if url in taken or (known and url in known):
-            continue
+    for some in found:
+        new = dict.fromkeys(some)
+        if taken or known:
+            new = {url: None for url in new if url not in taken and url not in known}
+        size = sum(map(len, new))
+        if size > most:
+            return _first(taken, new, most)
+        most -= size
+        taken.update(new)
+    return taken, most
+
+
+def _first(taken: dict[Url, None], new: Iterable[Url], most: int) -> tuple[dict[Url, None], int]:
+    """`taken` and those URLs of `new` for which the bytes suffice."""
+    for url in new:
         most -= len(url)
         if most < 0:
             break

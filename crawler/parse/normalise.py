@@ -4,7 +4,7 @@ By the URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids ar
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_plus
 
@@ -22,10 +22,11 @@ from crawler.parse.tracking import (
 )
 from crawler.parse.url import PLAIN_FOLDER, PLAIN_LINK, SHORT, Url, join, origin, path_start
 
-FOLDERS: Final = 16  # whose links are cached
-REMEMBERED: Final = 500  # cached links of a folder
+CACHED: Final = 6_000_000  # bytes of cached links, with what a dict needs for each
+ENTRY: Final = 200  # bytes of a cached link beside its characters
 EVERYWHERE: Final = 5_000  # cached links that begin at the root: menus are the same in all folders of a site
-UNCACHED: Final = Url("")
+CHUNK: Final = 500  # links resolved at a time: with a long base, those of one page would take gigabytes
+NOWHERE: Final = Url("")  # in caches, for a link that is no http(s) URL
 _ROOTED: Final = ("/", "http://", "https://")
 # Links that may depend on the page and not only on its folder: an empty path, a query, and `http:` without slashes.
 _PAGES_OWN: Final = re.compile(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
@@ -64,7 +65,8 @@ class Normaliser:
         self._sessions = sessions
         self._base = base
         self._folders: dict[str, _Folder] = {}
-        self._everywhere: dict[tuple[str, str], Url | None] = {}
+        self._weight = 0  # bytes of the links cached in these folders
+        self._everywhere: dict[tuple[str, str], Url] = {}
 
     def __call__(self, text: str, base: str | None = None) -> Url | None:
         """The URL of `text`, relative to `base` (an absolute URL)."""
@@ -97,30 +99,39 @@ class Normaliser:
         query = self._strip(query, href)
         return Url(f"{path}?{query}") if query else Url(path)
 
-    def all(self, texts: Iterable[str], base: str) -> Iterator[Url]:
-        """The URLs of the links of one page, in order. Cached by folder."""
+    def chunks(self, texts: Sequence[str], base: str) -> Iterator[list[Url]]:
+        """The URLs of the links of one page, in order, `CHUNK` links at a time. Cached by folder."""
         folder = self._folder(base)
-        cached = folder.cached
-        for text in texts:
-            url = cached.get(text, UNCACHED)
-            if url is UNCACHED:
-                rooted = text.startswith(_ROOTED)
-                url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
-                if len(cached) < REMEMBERED and _is_short(text, url) and not _PAGES_OWN.match(text):
-                    cached[text] = url
-            if url:
-                yield url
+        for at in range(0, len(texts), CHUNK):
+            part = texts[at : at + CHUNK]
+            urls = list(map(folder.cached.get, part))
+            if None in urls:
+                urls = [
+                    self._uncached(text, base, folder) if url is None else url
+                    for text, url in zip(part, urls, strict=True)
+                ]
+            yield list(filter(None, urls))
 
-    def _plain(self, text: str, base: str, folder: "_Folder") -> Url | None:
+    def _uncached(self, text: str, base: str, folder: "_Folder") -> Url:
+        rooted = text.startswith(_ROOTED)
+        url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
+        if folder.weight < CACHED // 4 and _is_short(text, url) and not _PAGES_OWN.match(text):
+            weight = ENTRY + len(text) + len(url)
+            folder.cached[text] = url
+            folder.weight += weight
+            self._weight += weight
+        return url
+
+    def _plain(self, text: str, base: str, folder: "_Folder") -> Url:
         url = folder.plain(text)
         if url is None:
-            return self(text, base)
+            return self(text, base) or NOWHERE
         return self._base.crawled(url) if self._base else url
 
-    def _rooted(self, text: str, base: str, folder: "_Folder") -> Url | None:
+    def _rooted(self, text: str, base: str, folder: "_Folder") -> Url:
         """A link that means the same in every folder of its site, also one to another host."""
-        url = self._everywhere.get((folder.site, text), UNCACHED)
-        if url is UNCACHED:
+        url = self._everywhere.get((folder.site, text))
+        if url is None:
             url = self._plain(text, base, folder)
             if len(self._everywhere) < EVERYWHERE and _is_short(text, url) and folder.site:
                 self._everywhere[folder.site, text] = url
@@ -132,8 +143,8 @@ class Normaliser:
         if not path.startswith("http"):
             return _Folder(path)
         self._folders[path] = folder  # least recently used first
-        if len(self._folders) > FOLDERS:
-            del self._folders[next(iter(self._folders))]
+        while len(self._folders) > 1 and self._weight + ENTRY * len(self._folders) > CACHED:
+            self._weight -= self._folders.pop(next(iter(self._folders))).weight
         return folder
 
     def _strip(self, query: str, href: str) -> str:
@@ -163,11 +174,12 @@ class Normaliser:
 class _Folder:
     """Resolves links relative to one folder."""
 
-    __slots__ = ("_levels", "cached", "site")
+    __slots__ = ("_levels", "cached", "site", "weight")
 
     def __init__(self, path: str) -> None:
         """`path`: absolute, with the slash at its end."""
-        self.cached: dict[str, Url | None] = {}
+        self.cached: dict[str, Url] = {}
+        self.weight = 0  # bytes of `cached`
         self.site = ""  # scheme and host; empty if the path is not in its normal form
         self._levels: list[str] = []  # its parent folders from the root on, and itself
         if PLAIN_FOLDER.fullmatch(path) and join(None, path) == path:
@@ -192,8 +204,8 @@ class _Folder:
         return Url(self._levels[-1 - up if up < len(self._levels) else 0] + path) if path or ups else None
 
 
-def _is_short(text: str, url: Url | None) -> bool:
-    return len(text) <= SHORT and len(url or "") <= SHORT
+def _is_short(text: str, url: Url) -> bool:
+    return len(text) <= SHORT and len(url) <= SHORT
 
 
 def _without_credentials(href: str) -> str:

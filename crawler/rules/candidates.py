@@ -5,13 +5,13 @@ from the cache of known URLs.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url
 from crawler.rules.known_urls import KnownUrls
 from crawler.rules.scope import Scope
@@ -25,28 +25,27 @@ class Candidates:
         self.scope, self.traps = scope, traps
         self.known = KnownUrls()
 
-    def settlement(self, lease: Lease, verdict: Verdict, links: Sequence[Link]) -> Settlement:
+    def settlement(self, lease: Lease, verdict: Verdict, links: Links) -> Settlement:
         """The settlement of a lease, with the visits that its page leads to."""
         visit, outcome = lease.visit, verdict.outcome
         if self.scope.mapped:
             links = self._ours(visit.url, outcome, links)
         named = _named(outcome)
         leading = {*verdict.named, named}
-        found, numbers = list[Visit](), array("q")
-        known = self.known.numbers(link.url for link in links)
-        for (url, nofollow), number in zip(links, known, strict=True):
-            if (number > 0 or (number and nofollow)) and url not in leading:
-                numbers.append(-abs(number) if nofollow else number)
-                continue
-            numbers.append(0)
+        numbers = array("q", self.known.numbers(links.followed))
+        found = list[Visit]()
+        for place in _places(links.followed, numbers, leading):
+            url, numbers[place] = links.followed[place], 0
             if url == named and isinstance(outcome, Moved):
                 found.append(self.visit(url, visit.depth, visit.url, visit.hops + 1, named=True))
             else:
-                found.append(
-                    self.visit(url, visit.depth + 1, visit.url, nofollow=nofollow, named=url == named)
-                )
+                found.append(self.visit(url, visit.depth + 1, visit.url, named=url == named))
+        for url, number in zip(links.avoided, self.known.numbers(links.avoided), strict=True):
+            numbers.append(-abs(number))
+            if not number:
+                found.append(self.visit(url, visit.depth + 1, visit.url, nofollow=True))
         judged = Verdict(
-            self.listable(visit.url, outcome), verdict.facts, (), verdict.unchanged, named=verdict.named
+            self.listable(visit.url, outcome), verdict.facts, unchanged=verdict.unchanged, named=verdict.named
         )
         listable = self.scope.unlisted(visit.url) is None
         return Settlement(lease, judged, tuple(found), listable, numbers)
@@ -57,15 +56,14 @@ class Candidates:
             if number:
                 self.known.add(visit.url, number)
 
-    def _ours(self, page: Url, outcome: Outcome, links: Sequence[Link]) -> list[Link]:
+    def _ours(self, page: Url, outcome: Outcome, links: Links) -> Links:
         """Links to aliases of the site as links to it. What a page names in its own place is meant as it is."""
         named = _named(outcome)
-        ours: dict[Url, bool] = {}
-        for url, nofollow in links:
-            to = url if url == named else self.scope.ours(url)
-            ours[to] = ours.get(to, True) and nofollow
-        ours.pop(page, None)
-        return [Link(url, nofollow) for url, nofollow in ours.items()]
+        ours = [
+            dict.fromkeys(url if url == named else self.scope.ours(url) for url in side) for side in links
+        ]
+        followed, avoided = (tuple(url for url in side if url != page) for side in ours)
+        return Links(followed, tuple(url for url in avoided if url not in ours[0]))
 
     def visit(
         self,
@@ -92,6 +90,13 @@ class Candidates:
         """The outcome, or `Unlisted` if the scope excludes the URL from the sitemap."""
         why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
         return outcome if why is None else Unlisted(why)
+
+
+def _places(urls: Sequence[Url], numbers: Sequence[int], leading: Container[Url | None]) -> Sequence[int]:
+    """Where links stand that need a visit: those to URLs without a positive number, or that are in `leading`."""
+    if leading == {None}:
+        return [place for place, number in enumerate(numbers) if number <= 0]
+    return [place for place, number in enumerate(numbers) if number <= 0 or urls[place] in leading]
 
 
 def _named(outcome: Outcome) -> Url | None:

@@ -16,7 +16,7 @@ from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
-from crawler.model.visit import Link
+from crawler.model.visit import Links
 from crawler.parse import fingerprint, html, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
@@ -118,7 +118,7 @@ class Judge:
             return Verdict(Failed(Cause.REDIRECT_LOOP, f"{shown}{wants}"), facts)
         if lease.visit.hops >= self._rules.max_redirects:
             return Verdict(Failed(Cause.REDIRECTS, to), facts)
-        return Verdict(Moved(to), facts, (Link(to),), named=(to,))
+        return Verdict(Moved(to), facts, Links((to,)), named=(to,))
 
     def _target(self, location: str, base: str, url: Url) -> Url | None:
         """The target of a redirect of `url`. One to the same page of the published site leaves the copy: not a loop."""
@@ -169,7 +169,7 @@ class Judge:
         """The verdict on a document that is not HTML, by its header fields alone."""
         canonical = self._canonical(self._header_canonicals(url, reply))
         named = (canonical,) if canonical else ()
-        links = tuple(map(Link, named))
+        links = Links(named)
         facts = facts._replace(canonical=_other(url, canonical))
         if essence not in self._rules.types:
             return Verdict(Unlisted(Why.TYPE, essence), facts, links, named=named)
@@ -200,18 +200,15 @@ class Judge:
         outcome = self._indexable(url, directives, canonical, facts)
         return Verdict(outcome, facts, links, truncated=truncated, named=named)
 
-    def _obstacle(
-        self, url: Url, page: Page, directives: Directives, links: Iterable[Link]
-    ) -> Obstacle | None:
+    def _obstacle(self, url: Url, page: Page, directives: Directives, links: Links) -> Obstacle | None:
         """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Obstacle.LOGIN
-        own, avoids = _bare_host(url), directives.nofollow and "nofollow" not in self._rules.off
-        for link in links:
-            if _bare_host(link.url) == own:
-                if not link.nofollow:
-                    return None
-                avoids = True
+        own = _bare_host(url)
+        if any(_bare_host(link) == own for link in links.followed):
+            return None
+        avoids = directives.nofollow and "nofollow" not in self._rules.off
+        avoids = avoids or any(_bare_host(link) == own for link in links.avoided)
         if avoids:
             return Obstacle.NOFOLLOW
         is_short = page.length is not None and page.length < SHELL_TEXT
@@ -253,25 +250,23 @@ class Judge:
 
     def _links(
         self, url: Url, reply: Response, page: Page, directives: Directives, more: Iterable[Url | None]
-    ) -> tuple[tuple[Link, ...], tuple[Url, ...], bool]:
+    ) -> tuple[Links, tuple[Url, ...], bool]:
         """The links of the page with `more`, its canonical and refresh; those of `more` that are no links; whether some were dropped."""
         others = dict.fromkeys(filter(None, more))
         left = html.MAX_LINK_BYTES - sum(map(len, others))
         followed, avoided, left = html.resolve(page, self._rules.normalise, left)
-        from_header, left = html.within(self._linked(url, reply), left, known=dict.fromkeys(followed))
+        from_header, left = html.within([self._linked(url, reply)], left, known=followed)
         if "nofollow" in self._rules.off:
-            followed, avoided = (*followed, *avoided), ()
+            followed, avoided = followed | avoided, {}
         elif directives.nofollow:
-            followed, avoided = (), (*followed, *avoided)
-        links = dict.fromkeys((*followed, *from_header, *others), False)
-        for link in avoided:
-            links.setdefault(link, True)
+            followed, avoided = {}, followed | avoided
+        links = followed | from_header | others if from_header or others else followed.copy()
         links.pop(url, None)
         named = tuple(
             to for to in others if to in links and not (to in followed or to in from_header or to in avoided)
         )
-        read = tuple(Link(to, nofollow) for to, nofollow in links.items())
-        return read, named, page.truncated or left < 0
+        rest = tuple(to for to in avoided if to != url and to not in links)
+        return Links(tuple(links), rest), named, page.truncated or left < 0
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
         """The links in Link fields."""
@@ -302,11 +297,11 @@ def _unscoped(prior: Prior) -> Outcome:
     return prior.outcome
 
 
-def _unordered(url: Url, page: Page, links: Iterable[Link]) -> str | None:
+def _unordered(url: Url, page: Page, links: Links) -> str | None:
     """The fingerprint of the page's content and links, without links to its own URLs, independent of their order."""
     if page.unordered is None or page.unordered.startswith(fingerprint.BYTES):
         return page.unordered  # the same bytes have the same links
-    led = sorted(duplicates.outside(url, (link.url for link in links)))
+    led = sorted(duplicates.outside(url, links.urls))
     return fingerprint.digest("\n".join([page.unordered, *led]).encode())
 
 

@@ -4,7 +4,7 @@ Two generations of a plain dict: an entry that is used moves to the newer one, o
 Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed transaction are added.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from crawler.parse.url import Url
@@ -36,7 +36,9 @@ class KnownUrls:
                 self.add(url, number)
         return number
 
-    def numbers(self, urls: Iterable[Url]) -> list[int]:
+    def numbers(self, urls: Sequence[Url]) -> Sequence[int]:
         """`number` of each URL."""
-        young = self._young.get
-        return [young(url) or self.number(url) for url in urls]
+        numbers = list(map(self._young.get, urls))
+        if None not in numbers:
+            return numbers  # type: ignore[return-value]
+        return [number or self.number(url) for url, number in zip(urls, numbers, strict=True)]

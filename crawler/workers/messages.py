@@ -14,7 +14,7 @@ from crawler.model.outcome import Kept, Later, Listed, Moved, Outcome, code
 from crawler.model.reasons import Cause
 from crawler.model.serialise import FACTS, detail_of, facts_of, outcome_of, plain_facts
 from crawler.model.settlement import Seen, Verdict
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Links, Visit
 from crawler.parse import headers
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import Url
@@ -68,9 +68,7 @@ def written(seen: Seen) -> JSON:
     if verdict.unchanged:
         return None
     ended = [code(outcome), detail_of(outcome), outcome.until if isinstance(outcome, Later) else None]
-    follow = [link.url for link in verdict.links if not link.nofollow]
-    avoid = [link.url for link in verdict.links if link.nofollow]
-    return [ended, plain_facts(verdict.facts), follow, avoid, list(verdict.named), seen.truncated]
+    return [ended, plain_facts(verdict.facts), *verdict.links, verdict.named, seen.truncated]
 
 
 def read(said: JSON, lease: Lease) -> Seen:
@@ -85,10 +83,10 @@ def read(said: JSON, lease: Lease) -> Seen:
     return Seen(verdict, _flag(truncated))
 
 
-def _links(follow: JSON, avoid: JSON) -> tuple[Link, ...]:
+def _links(follow: JSON, avoid: JSON) -> Links:
     if not isinstance(follow, list) or not isinstance(avoid, list) or len(follow) + len(avoid) > MOST_LINKS:
         raise ValueError("no links of one page")
-    return (*(Link(url_of(text)) for text in follow), *(Link(url_of(text), nofollow=True) for text in avoid))
+    return Links(tuple(map(url_of, follow)), tuple(map(url_of, avoid)))
 
 
 def _named(said: JSON) -> tuple[Url, ...]:

@@ -91,14 +91,14 @@ def test_ranges_are_in_the_order_of_published_urls(base: str, site: str, parts: 
 def test_links_are_mapped_in_any_spelling(text: str) -> None:
     normalise = Normaliser(base=PublishBase(WWW, COPY))
     for page in (f"{COPY}/d/x/y", f"{WWW}/d/x/y"):
-        [url] = normalise.all([text], page)
+        [[url]] = normalise.chunks([text], page)
         assert url.startswith(COPY)
         assert url == normalise(text, page)
 
 
 def test_links_relative_to_a_base_element_of_a_published_folder() -> None:
     normalise = Normaliser(base=PublishBase(f"{WWW}/docs", COPY))
-    links = normalise.all(["a", "/docs/b", "/c", "../d"], f"{WWW}/docs/x/")
+    [links] = normalise.chunks(["a", "/docs/b", "/c", "../d"], f"{WWW}/docs/x/")
     assert list(links) == [f"{COPY}/x/a", f"{COPY}/b", f"{WWW}/c", f"{COPY}/d"]
 
 

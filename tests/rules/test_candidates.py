@@ -4,7 +4,7 @@ from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Link, Links, Visit
 from crawler.parse.url import Url
 from crawler.rules.candidates import Candidates
 from crawler.rules.scope import Scope
@@ -23,7 +23,7 @@ def candidates() -> Candidates:
 
 def settled(outcome: Outcome, *links: Link, named: tuple[Url, ...] = ()) -> Settlement:
     lease = Lease(1, 1, Visit(PAGE, 3, PAGE, 1))
-    return candidates().settlement(lease, Verdict(outcome, named=named), links)
+    return candidates().settlement(lease, Verdict(outcome, named=named), Links.of(links))
 
 
 def test_visits_are_made_for_news_only() -> None:

@@ -11,7 +11,7 @@ from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unliste
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Response
 from crawler.model.settlement import Verdict
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Links, Visit
 from crawler.parse.html import MAX_LINK_BYTES, Page
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -83,7 +83,7 @@ def test_canonical_is_not_counted_as_link(markup: str, canonical: str | None, na
     assert verdict.facts
     assert verdict.facts.canonical == (canonical and SITE + canonical)
     assert verdict.named == tuple(SITE + path for path in named)
-    assert set(verdict.named) <= {link.url for link in verdict.links}, "it is visited all the same"
+    assert set(verdict.named) <= set(verdict.links.urls), "it is visited all the same"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_broken_reply_fails_with_its_cause() -> None:
 def test_the_target_of_a_redirect_is_a_visit_of_its_own(status: int, location: str, to: str) -> None:
     verdict = judged(status, headers={"Location": location})
     assert verdict.outcome == Moved(Url(to))
-    assert verdict.links == (Link(Url(to)),)
+    assert verdict.links == Links((Url(to),))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_consecutive_redirects_are_limited() -> None:
     over = judged(301, headers={"Location": "/next"}, visit=Visit(URL, hops=10))
     assert last.outcome == Moved(Url(SITE + "/next"))
     assert over.outcome == Failed(Cause.REDIRECTS, SITE + "/next")
-    assert over.links == ()
+    assert over.links == Links()
 
 
 @pytest.mark.parametrize(
@@ -205,10 +205,10 @@ def test_other_types_can_be_listed_and_their_headers_count() -> None:
     copy = judged(headers=pdf | {"Link": '</a>; rel="canonical"'}, types=types)
     page = judged(html=b"<a href=/a>", types=types)
     assert page.outcome == Unlisted(Why.TYPE, "text/html"), "and no others"
-    assert page.links, "which lead on all the same"
+    assert page.links.followed, "which lead on all the same"
     other = Url(SITE + "/a")
     facts = Facts(200, type="application/pdf", canonical=other)
-    assert copy == Verdict(Unlisted(Why.CANONICAL, other), facts, (Link(other),), named=(other,))
+    assert copy == Verdict(Unlisted(Why.CANONICAL, other), facts, Links((other,)), named=(other,))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_x_robots_tag(values: list[str], listed: bool) -> None:
 def test_canonical(markup: str, canonical: str | None) -> None:
     verdict = judged(html=head(markup))
     assert verdict.outcome == (Unlisted(Why.CANONICAL, canonical) if canonical else Listed())
-    assert (Link(Url(canonical or "")) in verdict.links) is (canonical is not None)
+    assert (Url(canonical or "") in verdict.links.followed) is (canonical is not None)
 
 
 def test_a_canonical_in_the_body_is_ignored() -> None:
@@ -300,11 +300,12 @@ def test_a_canonical_header_is_not_relative_to_the_base() -> None:
 def test_an_immediate_refresh_is_a_redirect(markup: str, outcome: Outcome) -> None:
     verdict = judged(html=head(markup))
     assert verdict.outcome == outcome
-    assert (Link(Url(SITE + "/new")) in verdict.links) is ("/new" in markup and "-1" not in markup)
+    assert (Url(SITE + "/new") in verdict.links.followed) is ("/new" in markup and "-1" not in markup)
 
 
 def links_of(verdict: Verdict) -> dict[str, bool]:
-    return {link.url.removeprefix(SITE): link.nofollow for link in verdict.links}
+    sides = zip(verdict.links, (False, True), strict=True)
+    return {link.removeprefix(SITE): nofollow for side, nofollow in sides for link in side}
 
 
 def test_links_and_what_is_nofollow() -> None:
@@ -392,7 +393,7 @@ def test_a_parsed_page_is_not_parsed_again() -> None:
     assert markup
     assert (markup.body, markup.url, markup.charset) == (reply.body, URL, "gbk")
     verdict = judge(Lease(1, 1, Visit(URL)), reply, NOW, Page(URL, ("/there",)))
-    assert [link.url for link in verdict.links] == [urljoin(URL, "/there")]
+    assert list(verdict.links.urls) == [urljoin(URL, "/there")]
 
 
 @pytest.mark.parametrize(
@@ -417,7 +418,7 @@ LONG = "/" + "b" * 8_000 + "/"
 
 
 def weight(verdict: Verdict) -> int:
-    return sum(len(link.url) for link in verdict.links)
+    return sum(map(len, verdict.links.urls))
 
 
 def test_bytes_of_links_are_limited_and_reported() -> None:
@@ -426,15 +427,15 @@ def test_bytes_of_links_are_limited_and_reported() -> None:
     seen = judged(html=f"<base href={LONG}>{short}{rel}")
     assert seen.truncated
     assert 3_900_000 < weight(seen) <= MAX_LINK_BYTES
-    assert seen.links[0].url == f"{SITE}{LONG}0", "the first ones count"
+    assert seen.links.followed[0] == f"{SITE}{LONG}0", "the first ones count"
     plain = judged(html=short + rel)
     assert not plain.truncated
-    assert len(plain.links) == 10_000
+    assert plain.links.total == 10_000
 
 
 def test_repeated_links_do_not_count_against_the_limit() -> None:
     seen = judged(html=f"<base href={LONG}>" + "".join(f"<a href=./x/{'../x/' * n}>" for n in range(1_000)))
-    assert (len(seen.links), seen.truncated) == (1, False)
+    assert (seen.links.total, seen.truncated) == (1, False)
 
 
 def test_links_in_header_fields_count_too() -> None:
@@ -446,7 +447,7 @@ def test_links_in_header_fields_count_too() -> None:
 
 def test_links_relative_to_a_too_long_base_are_dropped() -> None:
     seen = judged(html=f"<base href=/{'b' * 1_000_000}/><a href=x><a href=y><a href=https://example.com/z>")
-    assert [link.url for link in seen.links] == [SITE + "/z"]
+    assert list(seen.links.urls) == [SITE + "/z"]
     assert seen.truncated
 
 
@@ -455,7 +456,7 @@ def test_a_refresh_counts_even_if_the_limit_of_links_is_reached() -> None:
     refresh = "<meta http-equiv=refresh content='0;url=/there'>"
     seen = judged(html=f"<base href={LONG}>{refresh}{links}")
     assert seen.outcome == Moved(Url(SITE + "/there"))
-    assert SITE + "/there" in [link.url for link in seen.links]
+    assert SITE + "/there" in seen.links.followed
 
 
 def test_canonicals_and_validators_are_limited_in_length() -> None:

@@ -27,7 +27,7 @@ from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.settlement import Seen, Settlement, Unvisited, Verdict, WhyUnvisited
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Links, Visit
 from crawler.parse import strict_json
 from crawler.parse.url import Url, host, origin
 from crawler.settings.sections import Settings, settings_of
@@ -72,8 +72,8 @@ OUTCOMES: list[Outcome] = [
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 @pytest.mark.parametrize("truncated", [False, True])
 def test_seen_round_trips_through_messages(outcome: Outcome, truncated: bool) -> None:
-    links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/%C3%A4"), nofollow=True))
-    seen = Seen(Verdict(outcome, FACTS, links, named=(links[0].url,)), truncated)
+    links = Links((Url("http://x.example/a"),), (Url("http://x.example/%C3%A4"),))
+    seen = Seen(Verdict(outcome, FACTS, links, named=links.followed), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
     assert messages.read(json.loads(json.dumps(messages.written(seen))), lease) == seen
 
@@ -307,7 +307,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.sampled_from(OUTCOMES), st.data())
 def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: st.DataObject) -> None:
-    links = (Link(Url("http://x.example/a")), Link(Url("http://x.example/b"), nofollow=True))
+    links = Links((Url("http://x.example/a"),), (Url("http://x.example/b"),))
     said = json.loads(json.dumps(messages.written(Seen(Verdict(outcome, FACTS, links)))))
     place = said
     while isinstance(place, list) and place:  # replace a random value in it
@@ -321,10 +321,10 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         seen = messages.read(said, held)
     except messages.MALFORMED:
         return
-    for link in seen.verdict.links:
-        assert origin(link.url)
-        assert host(link.url)
-        assert not scope("http://x.example/").belongs(link.url) or host(link.url) == "x.example"
+    for link in seen.verdict.links.urls:
+        assert origin(link)
+        assert host(link)
+        assert not scope("http://x.example/").belongs(link) or host(link) == "x.example"
     row = settled_row(Settlement(held, seen.verdict, ()), LinkIds(), 0.0)
     with closing(sqlite3.connect(":memory:")) as db:
         stored = db.execute(
