@@ -63,7 +63,7 @@ async def crawl_site(settings: Settings) -> Exit:
     async with _listening(stopping):
         await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
         if received.first is None:
-            async with told.serving():
+            async with told.opened():
                 return await _crawls(settings, stopping, told)
     if stopping.has_crawled:
         words = f"{received.word} while waiting for the next run"
@@ -92,7 +92,6 @@ async def _crawls(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Ex
 async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     """One run. Its end is told, whatever it is."""
     try:
-        told.check()
         return await _run(settings, stopping, told)
     except Exception as error:
         if stopping.job is None:

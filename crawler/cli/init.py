@@ -154,7 +154,7 @@ def written(answers: Answers) -> str:
             ("scope", json.dumps(answers.scope), True),
             ("exclude", json.dumps([answers.exclude or "/search*"]), bool(answers.exclude)),
         ],
-        "pace": [("rate", json.dumps(answers.rate), True)],
+        "pace": [("rate", f"{answers.rate:g}", True)],
         "output": [
             ("output", json.dumps(answers.output), True),
             ("publish-base", '"https://www.example.com"', False),

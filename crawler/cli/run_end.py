@@ -4,8 +4,8 @@ A run that another one keeps out (exit 9) tells nothing: the other one will. Not
 """
 
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from crawler.app.job import Job
@@ -32,8 +32,22 @@ class RunEnd:
         self._exporter = _exporter(settings)
         self._hook: Url | None = None  # where messages go
 
-    def check(self) -> None:
-        """Raises `ConfigError` for settings with which nothing could be told. Called before the first request."""
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Checks the settings, and serves the metrics while the block runs, if asked to.
+
+        Raises `ConfigError` for settings with which nothing could be told, `OutputError` if the port cannot be had.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                self._check()
+                await stack.enter_async_context(self._serving())
+            except CrawlerError as error:
+                await self.failed(error)
+                raise
+            yield
+
+    def _check(self) -> None:
         if self._exporter:
             try:
                 self._exporter.check()
@@ -45,8 +59,7 @@ class RunEnd:
 
             self._hook = hook_of(variable)
 
-    def serving(self) -> AbstractAsyncContextManager[None]:
-        """Serves the metrics while the block runs, if asked to. Raises `OutputError` if the port cannot be had."""
+    def _serving(self) -> AbstractAsyncContextManager[None]:
         place = self._settings.report.metrics_port
         if self._exporter is None or place is None:
             return nullcontext()

@@ -181,6 +181,22 @@ def test_a_bad_end_is_told(
         assert rest[0].startswith("`URLs listed: 1, where 4 are published"), "the sentence of the guard"
 
 
+def test_a_metrics_port_that_is_taken_is_told(run: Run, hook: Receiver) -> None:
+    with shop().serve() as origin, socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        words = ("crawl", origin + "/", *QUICK, "--metrics-port", port, "--metrics-file", "m.prom")
+        assert run(*words)[0] == 3
+    [body] = hook.bodies
+    assert "another program listens there" in body["text"]
+    assert "sitemap_crawler_exit_code{" in Path("m.prom").read_text()
+
+
+def test_a_wrong_metrics_file_is_told_and_not_written(run: Run, hook: Receiver) -> None:
+    assert run("crawl", "http://127.0.0.1:1/", *QUICK, "--metrics-file", "m.txt")[0] == 2
+    assert hook.posts == [], "wrong from the beginning: whoever set it up sees it"
+    assert not Path("m.txt").exists()
+
+
 def test_a_run_that_another_one_keeps_out_says_nothing(run: Run, hook: Receiver) -> None:
     other = open_frontier(Settings(state=State(state="crawl.db")), None)
     with shop().serve() as origin:
