@@ -18,7 +18,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.delivery import deliver
 from crawler.app.history import doubts_of, home_of, in_published_order
-from crawler.app.resume import fingerprint, reading, terms
+from crawler.app.resume import avoids_logout, fingerprint, reading, terms
 from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
@@ -29,7 +29,7 @@ from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
 from crawler.engine.robots import Robots
 from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
-from crawler.fetch.request_headers import has_login
+from crawler.fetch.request_headers import fitting_cookies
 from crawler.fetch.routes import Transport
 from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, ROBOTS_LINE, SETTINGS
 from crawler.model.rows import PublicationRow
@@ -272,7 +272,7 @@ class Job:
             permits=robots,
             judge=self.judge,
             candidates=Candidates(
-                Scope.of(self.starts, settings.scope, logged_in=has_login(settings.http)), self.traps
+                Scope.of(self.starts, settings.scope, logged_in=avoids_logout(settings)), self.traps
             ),
             stats=self.stats,
             turn=self.turn,
@@ -302,6 +302,15 @@ def _files_changed(published: Published, last: PublicationRow | None) -> float |
     if any(not file.unchanged for file in published.files):
         return time.time()
     return last.files_changed if last else None
+
+
+def _check_cookies(settings: Settings, starts: Sequence[Url]) -> None:
+    path, hosts = settings.http.cookie_file, [urls.host(url) for url in starts]
+    if path is not None and not fitting_cookies(path, hosts):
+        log.warning(
+            "no cookie of --cookie-file is for a start host, or all are expired",
+            extra={"fields": {"file": path, "hosts": hosts}},
+        )
 
 
 class _Stream:
@@ -349,6 +358,7 @@ async def open_job(
         for lines in inputs:
             lines.normalise = normaliser(settings, base=base)
         traps = Traps(settings.scope.allow_trap)
+        _check_cookies(settings, starts)
         # Open before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(settings, transport))
         frontier = open_frontier(settings, starts[0])

@@ -37,7 +37,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.http.auth_env,
         settings.pace.ignore_robots,
         settings.output.publish_base,
-        has_login(settings.http),
+        avoids_logout(settings),
     ]
     return _digest(deciding)
 
@@ -52,6 +52,7 @@ def reading(settings: Settings) -> str:
         READ,
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
+        *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
     ])  # fmt: skip
 
 
@@ -64,6 +65,11 @@ def terms(settings: Settings) -> Terms:
     }
     scope = settings.scope
     return Terms(settings.state.run or "", agreed, scope.max_pages, scope.max_time)
+
+
+def avoids_logout(settings: Settings) -> bool:
+    """Whether logout links are not followed: with a login, unless the rule is switched off."""
+    return has_login(settings.http) and "logout" not in settings.verdicts.no_rule
 
 
 def _digest(deciding: object) -> str:

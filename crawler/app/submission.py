@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -19,7 +19,7 @@ from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.indexnow import BATCH, ENDPOINT, Engine, Key, check_key
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import Identity, anonymous
 from crawler.fetch.retry import Retrying
 from crawler.model.ledger import LedgerHead, LedgerRow, Mark
 from crawler.parse import url as urls
@@ -27,7 +27,7 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Frontier
 from crawler.rules.submission import Change, change
-from crawler.settings.sections import Http, Settings
+from crawler.settings.sections import Settings
 from crawler.sitemap.write.writer import refusal
 
 log = logging.getLogger("crawler")
@@ -225,7 +225,7 @@ def _engine(settings: Settings, key: Key, fetcher: Fetcher) -> Engine:
 @asynccontextmanager
 async def _fetching(settings: Settings, sites: Iterable[str]) -> AsyncIterator[Fetcher]:
     """A fetcher without credentials: an engine reads the key file without any, and is sent none."""
-    http = _anonymous(settings.http)
+    http = anonymous(settings.http)
     endpoint = settings.submit.indexnow_endpoint
     named = [f"{site}/" for site in sites] + ([endpoint] if endpoint != ENDPOINT else [])
     guard = AddressGuard(named, http.allow_address)
@@ -239,10 +239,6 @@ async def _fetching(settings: Settings, sites: Iterable[str]) -> AsyncIterator[F
             sleep=anyio.sleep,
             turn=_Unpaced.turn,
         )
-
-
-def _anonymous(http: Http) -> Http:
-    return replace(http, header=(), auth_env=None, cookie_file=None)
 
 
 class _Unpaced:

@@ -17,7 +17,7 @@ import anyio
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import Identity, anonymous
 from crawler.model.reply import Broken, Reply
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -66,9 +66,7 @@ async def deliver(
 
 async def _deliver(hook: Url, body: bytes, http: Http, is_ending: Callable[[], bool]) -> str:
     """Posts until a try succeeds; why the last one failed, or nothing."""
-    chosen = replace(
-        http, header=(), auth_env=None, cookie_file=None, insecure=False, http2=False, total_timeout=SECONDS
-    )
+    chosen = replace(anonymous(http), insecure=False, http2=False, total_timeout=SECONDS)
     guard = AddressGuard([hook], http.allow_address)
     async with HttpFetcher(chosen, guard, Identity(chosen, ()), connections=1) as fetcher:
         why = ""

@@ -291,7 +291,8 @@ def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params
 ))  # fmt: skip
 @click.argument("places", nargs=-1, required=True, metavar="FILE|URL...")
 @settings_options("http", "pace", "output", "log", only=frozenset({
-    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header",
+    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header", "header-for",
+    "client-cert", "client-key",
     "rate", "publish-base",
 }))  # fmt: skip
 @click.option(
@@ -321,7 +322,8 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
 @click.argument("old")
 @click.argument("new")
 @settings_options("http", "pace", "state", "log", only=frozenset({
-    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header",
+    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header", "header-for",
+    "client-cert", "client-key",
     "rate", "state",
 }))  # fmt: skip
 @click.option(

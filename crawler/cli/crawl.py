@@ -40,6 +40,7 @@ from crawler.parse.url import target
 from crawler.ports import Frontier, Record
 from crawler.report import log as lines
 from crawler.report.report import Finding, Report
+from crawler.rules.doubts import ANYWAY, Doubts
 from crawler.settings.sections import Log, Scope, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish import publish_command, stylesheet
@@ -294,7 +295,7 @@ async def _summarise(
         elapsed=time.monotonic() - began,
         asked=job.stats.exchanges,
         state=kept,
-        notes=job.doubts.notes,
+        notes=_notes(job.doubts, refused),
         unfinished=unfinished,
         unpublished=job.ending is Ending.LIMIT and not published and not refused,
         unmatched=unmatched,
@@ -308,6 +309,12 @@ async def _summarise(
         submission_facts=facts(after.submitted) if after.submitted else {},
     )
     say(closing, settings.log)
+
+
+def _notes(doubts: Doubts, refused: PublishRefused | None) -> Sequence[str]:
+    """The notes on the site, and what may hide it, unless the refusal says so."""
+    doubt = doubts.doubt.replace(ANYWAY, "").strip()
+    return doubts.notes if not doubt or (refused and doubts.doubt in str(refused)) else (*doubts.notes, doubt)
 
 
 def _unfinished(job: Job) -> str | None:

@@ -31,7 +31,7 @@ from crawler.sitemap.publish.manifest import place_of
 
 
 async def show_story(settings: Settings, text: str) -> Exit:
-    """Prints all that the state knows about one URL."""
+    """Prints all that the state knows about one URL. Exit 8 if it does not know the URL."""
     url = start_url(text, normaliser(settings))
     settings = with_state(settings, url, is_start=False)
     frontier = open_frontier(settings, url, read_only=True)
@@ -51,6 +51,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
     published = base.published(url) if base else url
     place = place_of(published, folder)
     unknown = pending(record, newest) if newest else ""
+    is_gone = bool(record and newest and newest.complete and record.run < newest.number)
     if wants_json(settings):
         facts = (
             _facts(record, path, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
@@ -58,10 +59,10 @@ async def show_story(settings: Settings, text: str) -> Exit:
         facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
         facts |= {"published": published} if published != url else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
-        click.echo(json.dumps({"url": url, "known": record is not None, **facts}))
+        click.echo(json.dumps({"url": url, "known": record is not None, "gone": is_gone, **facts}))
     else:
         click.echo(printable(url, 2_100))
-        show_lines(_story(text, url, record, path, robots))
+        show_lines(_story(text, url, record, path, robots, is_gone=is_gone))
         if record:
             so_far = "" if newest and newest.complete else " so far"
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
@@ -73,7 +74,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
             show_lines([("not yet", unknown)])
         elif record and newest:
             show_lines([("changed", _change(record, newest))])
-    return Exit.OK
+    return Exit.OK if record else Exit.FINDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +142,17 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
 
 
 def _story(
-    typed: str, url: Url, record: UrlRecord | None, path: Sequence[Url], robots: str
+    typed: str, url: Url, record: UrlRecord | None, path: Sequence[Url], robots: str, *, is_gone: bool
 ) -> list[tuple[str, str]]:
     lines = [("written", f"{typed} was normalised to the URL above")] if typed != url else []
     if record is None:
         lines.append(("outcome", "not known: no page, sitemap or input contains this URL"))
         return lines + ([("robots.txt", robots)] if robots else [])
     outcome = record.outcome if record.state == "settled" else None
-    lines.append(("outcome", f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state))
+    words = f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state
+    if is_gone:
+        words = f"no longer found ({code(outcome) if outcome else record.state} in run {record.run})"
+    lines.append(("outcome", words))
     match outcome:
         case Moved(to):
             lines.append(("to", to))

@@ -97,7 +97,7 @@ def _option(key: Key) -> Callable[[F], F]:
             names = [f"--{key.name}/--no-{key.name}"]
         more["is_flag"] = True
     else:
-        more |= {"metavar": kind.metavar, "multiple": kind.many}
+        more |= {"metavar": kind.metavar, "multiple": kind.many, "nargs": kind.words}
     return click.option(*names, key.field, **more)
 
 

@@ -2,11 +2,12 @@
 
 from crawler.errors import StartForbidden, StartUnreachable
 from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
-from crawler.model.reasons import Why
+from crawler.model.reasons import Cause, Why
 from crawler.model.url_record import UrlRecord
 from crawler.parse.url import Url, netloc, origin
 from crawler.ports import Hosts, Record
 
+LOGIN = " A login is provided by --auth-env, --cookie-file or --client-cert; docs/recipes.md shows how."
 NO_PAGE = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
@@ -29,7 +30,8 @@ async def check(pages: Record, hosts: Hosts, starts: tuple[Url, ...]) -> None:
             f"{starts[0]} redirects to {url}, another site: start the crawl there, or add --allow-host {netloc(url)}."
         )
     reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page was received"
-    raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.")
+    advice = LOGIN if isinstance(end, Failed) and end.cause is Cause.FORBIDDEN else ""
+    raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.{advice}")
 
 
 async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:

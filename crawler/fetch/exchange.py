@@ -77,7 +77,7 @@ class HttpFetcher:
     ) -> None:
         """`transport` replaces or wraps the default transport. Raises `ConfigError` for an unusable setting."""
         self._chosen, self._builder = chosen, RequestBuilder(identity)
-        self._transport = transport_for(chosen, guard, connections, transport)
+        self._transport = transport_for(chosen, guard, connections, transport, identity.origins)
 
     async def __aenter__(self) -> Self:
         """Return the fetcher; connections open on demand."""

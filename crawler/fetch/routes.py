@@ -4,7 +4,7 @@ Reads the settings for proxies and certificates. Limits, timeouts and decoding a
 """
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -24,13 +24,43 @@ Transport: TypeAlias = (
 
 
 def transport_for(
-    chosen: Http, guard: AddressGuard, connections: int, given: Transport | None = None
+    chosen: Http,
+    guard: AddressGuard,
+    connections: int,
+    given: Transport | None = None,
+    origins: Collection[str] = (),
 ) -> httpx.AsyncBaseTransport:
-    """The transport for one crawl. Raises `ConfigError`."""
+    """The transport for one crawl. `origins`: those that get the client certificate. Raises `ConfigError`."""
+    if chosen.client_key and not chosen.client_cert:
+        raise ConfigError("--client-key needs --client-cert.")
     if isinstance(given, httpx.AsyncBaseTransport):
         return _foreign(given, chosen, guard)
     named = _named(chosen, guard, connections)
+    if chosen.client_cert:
+        identified = _named(chosen, guard, connections, identified=True)
+        named = ByOrigin(identified, named, origins)
     return given(named) if given else named
+
+
+class ByOrigin(httpx.AsyncBaseTransport):
+    """Uses one transport for some origins, and another for the others: a client certificate is for the site only."""
+
+    def __init__(
+        self, first: httpx.AsyncBaseTransport, other: httpx.AsyncBaseTransport, origins: Collection[str]
+    ) -> None:
+        """`first`: for requests to `origins`."""
+        self._first, self._other, self._origins = first, other, frozenset(origins)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request."""
+        origin = f"{request.url.scheme}://{request.url.netloc.decode('ascii')}"
+        chosen = self._first if origin in self._origins else self._other
+        return await chosen.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._first.aclose()
+        await self._other.aclose()
 
 
 def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard) -> httpx.AsyncBaseTransport:
@@ -38,19 +68,23 @@ def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard)
 
     if httpx_transport.speaks_http2(given):
         raise ConfigError("A transport with HTTP/2 enabled cannot be passed in: use the setting http2.")
-    if chosen.http2 or chosen.proxy:
+    if chosen.http2 or chosen.proxy or chosen.client_cert:
         raise ConfigError(
-            "http2 and proxy have no effect on a transport that is passed in: leave them unset."
+            "http2, proxy and client_cert have no effect on a transport that is passed in: leave them unset."
         )
     return httpx_transport.Foreign(given, guard)
 
 
-def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBaseTransport:
-    """The transport that the settings select."""
+def _named(
+    chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False
+) -> httpx.AsyncBaseTransport:
+    """The transport that the settings select. `identified`: with the client certificate."""
     proxies = Proxies(chosen)
 
     def pooled() -> httpx.AsyncBaseTransport:
-        return PoolTransport(Pool(guard, Trust(chosen), connections), proxies.destination)
+        return PoolTransport(
+            Pool(guard, Trust(chosen, identified=identified), connections), proxies.destination
+        )
 
     if not chosen.http2 and not proxies.foreign:
         return pooled()
@@ -59,7 +93,8 @@ def _named(chosen: Http, guard: AddressGuard, connections: int) -> httpx.AsyncBa
     def stock(*, http2: bool) -> httpx.AsyncBaseTransport:
         # Each has its own SSL context, since httpx stores its ALPN protocols there.
         proxy = proxies.foreign or proxies.any
-        return httpx_transport.stock(Trust(chosen)(), guard, connections, proxy, http2=http2)
+        trust = Trust(chosen, identified=identified)()
+        return httpx_transport.stock(trust, guard, connections, proxy, http2=http2)
 
     http1 = stock(http2=False) if proxies.foreign else pooled()
     return httpx_transport.ByAlpn(stock(http2=True), http1) if chosen.http2 else http1
@@ -101,11 +136,12 @@ class Proxies:
 
 
 class Trust:
-    """The trusted certificates, loaded on first use. An invalid file is reported at once."""
+    """The trusted certificates, and our own for those who ask; loaded on first use. An invalid file is reported at once."""
 
-    def __init__(self, chosen: Http) -> None:
+    def __init__(self, chosen: Http, *, identified: bool = False) -> None:
         self._insecure, self._file = chosen.insecure, chosen.ca_file
-        if self._file is not None:
+        self._own = (chosen.client_cert, chosen.client_key) if identified else (None, None)
+        if self._file is not None or identified:
             _ = self._context
 
     def __call__(self) -> ssl.SSLContext:
@@ -113,6 +149,13 @@ class Trust:
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
+        context = self._trusting()
+        cert, key = self._own
+        if cert is not None:
+            _identify(context, cert, key)
+        return context
+
+    def _trusting(self) -> ssl.SSLContext:
         if self._insecure:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -123,3 +166,18 @@ class Trust:
             return ssl.create_default_context(cafile=self._file or certifi.where())
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(f"--ca-file: {self._file} contains no readable certificates.") from error
+
+
+def _identify(context: ssl.SSLContext, cert: str, key: str | None) -> None:
+    """Loads the client certificate. A passphrase is never asked for: nobody may be there to type it."""
+    try:
+        context.load_cert_chain(cert, key, password="")
+    except ssl.SSLError as error:
+        why = (
+            "the key does not belong to it"
+            if error.reason == "KEY_VALUES_MISMATCH"
+            else "it and its key must be PEM, without a passphrase"
+        )
+        raise ConfigError(f"--client-cert: {cert} cannot be used: {why}.") from None
+    except OSError as error:
+        raise ConfigError(f"--client-cert: {key or cert} cannot be read ({error.strerror}).") from error

@@ -20,6 +20,7 @@ from crawler.settings.values import (
     DURATION,
     FILE_MODE,
     HOST,
+    HOST_HEADER,
     INTERVAL,
     KEY,
     LIST,
@@ -41,7 +42,7 @@ from crawler.settings.values import (
 )
 
 USER_AGENT = "sitemap-crawler"
-RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate")
+RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate", "logout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,16 @@ class Http:
         "environment variable with user:password or a bearer token for the start hosts",
         ABSENT(VARIABLE),
     )
+    header_for: tuple[str, ...] = option(
+        (), "header to send to this host only, also if it is no start host", LIST(HOST_HEADER), secret=True
+    )
     cookie_file: str | None = option(None, "Netscape cookie file for the start hosts", ABSENT(TEXT))
+    client_cert: str | None = option(
+        None, "client certificate for the start hosts (PEM, may contain the key)", ABSENT(TEXT)
+    )
+    client_key: str | None = option(
+        None, "its private key, without a passphrase, if it is not in the same file", ABSENT(TEXT)
+    )
     proxy: str | None = option(
         None, "proxy URL, or env to use the standard variables (HTTPS_PROXY …)", ABSENT(TEXT)
     )

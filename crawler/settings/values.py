@@ -38,6 +38,7 @@ class Kind(Generic[T]):
     read: Callable[[Any], T]
     show: Callable[[Any], str] = str
     many: bool = False  # may be given more than once
+    words: int = 1  # arguments of its flag, which are joined by a blank
     choices: tuple[str, ...] = ()
 
 
@@ -138,6 +139,14 @@ def host_and_port(text: str) -> tuple[str, int]:
     """The parts of a `LISTEN` value."""
     host, _, port = text.rpartition(":")
     return host.strip("[]"), int(port)
+
+
+def _host_header(value: object) -> str:
+    text = _text(" ".join(map(str, value)) if isinstance(value, list | tuple) else value)
+    host, _, header = text.partition(" ")
+    if re.search(r"[/\\?#@]", host) or not re.match(r"[^\s:]+:", header.strip()) or not host:
+        raise InvalidValue("***", "needs a host and a header, as in: api.example.com 'Name: value'")
+    return f"{host.lower()} {header.strip()}"
 
 
 def _command(value: object) -> str:
@@ -324,7 +333,7 @@ def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  #
     def show(value: tuple[T, ...]) -> str:
         return (separator or " ").join(kind.show(part) for part in value)
 
-    return Kind(kind.metavar, read, show, many=True, choices=kind.choices)
+    return Kind(kind.metavar, read, show, many=True, words=kind.words, choices=kind.choices)
 
 
 def ABSENT(kind: Kind[T]) -> Kind[T | None]:  # noqa: N802
@@ -342,6 +351,7 @@ NETWORK = Kind("CIDR", _network)
 HOST = Kind("HOST", _host)
 FILE_MODE = Kind("MODE", _file_mode)
 COMMAND = Kind("CMD", _command)
+HOST_HEADER = Kind("HOST HEADER", _host_header, words=2)
 KEY = Kind("KEY", _key)
 URL = Kind("URL", _url)
 VARIABLE = Kind("VARIABLE", _variable)

@@ -62,7 +62,7 @@ def test_cookies_from_file_are_sent_to_their_host_only(tmp_path: Path) -> None:
         ),
         ({"auth_env": "MISSING"}, "--auth-env: the variable MISSING is not set"),
         ({"auth_env": "BAD"}, "contains control characters"),
-        ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere cannot be read as a Netscape cookie file"),
+        ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere cannot be read \\(No such"),
     ],
 )
 def test_unusable_header_settings_raise_config_error_without_secret(

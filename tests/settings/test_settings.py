@@ -161,6 +161,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "every": st.none() | st.floats(60, 1e7) | st.sampled_from(["24h", "2d"]),
     "metrics_port": st.none() | st.integers(1, 65_535) | st.sampled_from(["[::1]:9464", "localhost:80"]),
     "publish_command": st.none() | st.just("rsync -a 'a b/' web:"),
+    "header_for": st.sampled_from([["a.example X: b c"], (("A.example:81", "X: b"), "b.example Y: z")]),
     "indexnow_key": st.none() | st.from_regex(r"[A-Za-z0-9-]{8,128}", fullmatch=True),
     "indexnow_endpoint": st.just("https://engine.example/indexnow?a=b"),
     "allow_host": st.just("blog.example.com"),
