@@ -8,13 +8,16 @@ from typing import Any, Final
 
 import pytest
 
+from crawler.app.state import open_frontier
 from crawler.cli.demo import demo_site
 from crawler.frontier.postgres.address import parsed
+from crawler.settings.sections import Settings, State
 from tests.frontier.test_rows import crawled
 from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
 
+STATUS: Final = "SELECT status FROM runs ORDER BY number"
 VIEWS: Final = ("pages", "links", "runs")
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "state.md").read_text()
 QUESTIONS = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
@@ -38,6 +41,22 @@ def asked(path: str) -> tuple[dict[str, set[str]], list[list[Any]]]:
     with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as db:
         columns = {view: {row[1] for row in db.execute(f"PRAGMA table_info({view})")} for view in VIEWS}
         return columns, [db.execute(question).fetchall() for question in QUESTIONS]
+
+
+def status_of_newest(path: str, kill: bool) -> str:
+    """The status of the newest run in its view. `kill`: after its heartbeat has been made old."""
+    if path.startswith("postgresql:"):
+        import psycopg  # noqa: PLC0415 - the driver is an extra
+
+        address = parsed(path)
+        with psycopg.connect(address.conninfo, options=f"-c search_path={address.schema}") as db:
+            if kill:
+                db.execute("UPDATE member SET until = until - 60")
+            return str(db.execute(STATUS).fetchall()[-1][0])
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        if kill:
+            file.execute("UPDATE run SET beat = beat - 61")
+        return str(file.execute(STATUS).fetchall()[-1][0])
 
 
 def asked_of_database(state: str) -> tuple[dict[str, set[str]], list[list[Any]]]:
@@ -85,3 +104,15 @@ async def test_queries_to_watch_a_shared_crawl_are_valid(tmp_path: Path) -> None
     assert [row[0] for row in dead] == ["host", "page", "url", "visit"]
     assert oldest[0][1] is not None
     assert len(sizes) == 5
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_view_tells_a_killed_run_from_one_at_work(backend: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db") if backend == "sqlite" else new_state()
+    frontier = open_frontier(Settings(state=State(state=path)), None)
+    try:
+        await frontier.begin("settings")
+        assert status_of_newest(path, kill=False) == "crawling"
+        assert status_of_newest(path, kill=True) == "interrupted"
+    finally:
+        await frontier.close()

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 6
+VERSION: Final = 7
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -237,4 +237,5 @@ MIGRATIONS: Final = {
     """,
     4: 'ALTER TABLE publication ADD COLUMN delivered text COLLATE "C"',
     5: "-- the views for queries by users",
+    6: "-- the view `runs`: `interrupted` when no member is alive",
 }

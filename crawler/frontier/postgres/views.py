@@ -38,8 +38,9 @@ AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id);
 
 CREATE OR REPLACE VIEW runs AS
 SELECT r.number, {_time("r.started")} AS started, {_time("r.ended")} AS ended,
-    CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND r.number < (SELECT max(number) FROM run))
-        THEN 'interrupted' ELSE r.status END AS status,
+    CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND NOT EXISTS (
+            SELECT 1 FROM member AS m WHERE m.run = r.number AND NOT m.gone AND m.until > extract(epoch FROM clock_timestamp())
+        )) THEN 'interrupted' ELSE r.status END AS status,
     r.exit, r.seconds, r.requests, r.bytes,
     (SELECT coalesce(sum(m.discovered), 0)::bigint FROM member AS m WHERE m.run = r.number) AS discovered,
     r.outcomes::json AS outcomes, r.refused,

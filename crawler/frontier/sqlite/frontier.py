@@ -449,11 +449,12 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         )
 
     def _transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._lock:
-            self._lock.beat()
+        beats = self._lock is not None and self._lock.beat()
         try:
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE" if self._lock else "BEGIN")
+                if beats:
+                    self._runs.beat()
                 answer = verb(*args, **kwargs)
                 with failpoint(f"commit of {verb.__name__}"):
                     self._connection.execute("COMMIT")

@@ -1,6 +1,7 @@
 """The runs of the SQLite frontier: how they begin, resume and end, and their notes."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -40,6 +41,15 @@ class RunTable:
 
     def begin(self, fingerprint: str, reading: str) -> Run:
         """See `ports.Runs.begin`."""
+        run = self._begin(fingerprint, reading)
+        self.beat()
+        return run
+
+    def beat(self) -> None:
+        """Record that a session is at work on the newest run."""
+        self._db.do("UPDATE run SET beat = ? WHERE number = ?", (time.time(), self._db.run))
+
+    def _begin(self, fingerprint: str, reading: str) -> Run:
         self._db.forget()
         self._db.do("UPDATE host SET asked = 0, next = min(next, ?)", (self._db.now() + 3600,))
         # A failed robots.txt is not read again by the same process, but by the next one.

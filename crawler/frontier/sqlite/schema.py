@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 16
+VERSION = 17
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -62,7 +62,7 @@ WHERE run = (SELECT max(number) FROM run) AND state = 3 AND canonical IS NOT NUL
 RUNS_VIEW = """
 CREATE VIEW runs AS
 SELECT r.number, datetime(r.started, 'unixepoch') AS started, datetime(r.ended, 'unixepoch') AS ended,
-    CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND r.number < (SELECT max(number) FROM run))
+    CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND coalesce(r.beat, 0) < strftime('%s') - 60)
         THEN 'interrupted' ELSE r.status END AS status,
     r.exit, r.seconds, r.requests, r.bytes, r.discovered, r.outcomes, r.refused,
     datetime(p.at, 'unixepoch') AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed,
@@ -103,7 +103,8 @@ CREATE TABLE run (
     bytes INTEGER,                         -- of the bodies of these pages, decoded
     outcomes TEXT,                         -- JSON object: URLs by code
     refused TEXT,                          -- why the guard kept the published sitemap
-    succeeded REAL                         -- when a session of this or an earlier run last ended with exit 0 or 8
+    succeeded REAL,                        -- when a session of this or an earlier run last ended with exit 0 or 8
+    beat REAL                              -- heartbeat for the view `runs`, which cannot see the one of the lock file
 );
 CREATE TABLE word (
     run INTEGER NOT NULL,

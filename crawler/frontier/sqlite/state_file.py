@@ -49,13 +49,15 @@ class Lock:
                 f"The folder of the state {state} cannot be created: {error.strerror}."
             ) from error
 
-    def beat(self) -> None:
-        """Update the heartbeat, at most every `HEARTBEAT` seconds."""
+    def beat(self) -> bool:
+        """Update the heartbeat, at most every `HEARTBEAT` seconds. Returns whether it was due."""
         now = time.monotonic()
-        if now - self._last_beat >= HEARTBEAT:
-            self._last_beat = now
-            with suppress(OSError):  # a folder that was removed is reported elsewhere
-                os.utime(self._path)
+        if now - self._last_beat < HEARTBEAT:
+            return False
+        self._last_beat = now
+        with suppress(OSError):  # a folder that was removed is reported elsewhere
+            os.utime(self._path)
+        return True
 
     def release(self) -> None:
         """Release the lock."""
