@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crawler.cli.options import HEADINGS
 from crawler.parse.tracking import TRACKING
+from crawler.settings.page_rules import KEYS, PageRule
 from crawler.settings.sections import Key, keys
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,15 +36,30 @@ Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares 
 A pattern is a glob on path and query that must match the whole (`/blog/*`), or `re:` and a regular expression that may match anywhere (`re:\\.pdf$`).
 """
 
+RULES = """\
+Each `[[rule]]` is a table of its own in the TOML file, as many as are needed; of several that match a page, the first counts.
+There is no flag; the environment variable `SITEMAP_CRAWLER_RULE` takes a JSON array of objects.
+[how-to.md](how-to.md#treat-pages-by-pattern) has examples.
+"""
+
 
 def example() -> str:
     lines, section = [EXAMPLE], ""
     for key in keys():
         if key.section != section:
             section = key.section
-            lines.append(f"\n[{section}] # {HEADINGS[section]}\n")
+            if key.option.tables:
+                lines.append(_tables(key))
+                continue
+            lines.append(f"\n{key.heading} # {HEADINGS[section]}\n")
         lines.append(f"\n# {_what(key)}\n# {key.name} = {_toml(key)}\n")
     return "".join(lines)
+
+
+def _tables(key: Key) -> str:
+    """Commented as a whole: a table without its keys would be wrong."""
+    rows = [f"\n# {text}\n# {name} = {json.dumps(sample)}\n" for name, (_, sample, text) in KEYS.items()]
+    return f"\n# {key.heading} # {HEADINGS[key.section]}: {key.option.help}; repeatable\n{''.join(rows)}"
 
 
 def _toml(key: Key) -> str:
@@ -103,14 +119,23 @@ def reference() -> str:
         if key.section != section:
             section = key.section
             lines.append(
-                f"\n## {HEADINGS[section]} · `[{section}]`\n\n| setting | default | what it does |\n|---|---|---|\n"
+                f"\n## {HEADINGS[section]} · `{key.heading}`\n\n| setting | default | what it does |\n|---|---|---|\n"
             )
+        if key.option.tables:
+            lines += [f"| `{name}` | {_default_of(name)} | {text} |\n" for name, (_, _, text) in KEYS.items()]
+            lines.append(f"\n{RULES}")
+            continue
         lines.append(f"| `{_flag(key)}` | {_default(key)} | {_what(key)} |\n")
     names = " ".join(f"`{name}`" for name in sorted(TRACKING))
     lines.append(
         f"\n## Tracking parameters\n\nDropped from every URL unless `--keep-param` names them (`*` ends a prefix):\n{names}\n"
     )
     return "".join(lines)
+
+
+def _default_of(name: str) -> str:
+    default = getattr(PageRule(""), name)
+    return "none" if default in (None, "") else f"`{json.dumps(default)}`"
 
 
 def _flag(key: Key) -> str:

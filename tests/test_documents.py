@@ -22,7 +22,7 @@ from crawler.errors import Exit
 from crawler.model.facts import Obstacle
 from crawler.model.reasons import Cause, SeedOutcome, Source, Why
 from crawler.rules.keep_failing import by_code
-from crawler.settings import load
+from crawler.settings import load, page_rules
 from crawler.settings.sections import keys
 
 ROOT = Path(__file__).parent.parent
@@ -93,9 +93,11 @@ def test_the_picture_matches_the_demo() -> None:
 def test_the_example_has_every_key_and_each_can_be_enabled(tmp_path: Path) -> None:
     text = (ROOT / "config/example.toml").read_text()
     assert load.resolve(ROOT / "config/example.toml")[0] == crawler.Settings()
-    on = re.sub(r"^# ([a-z0-9-]+ = )", r"\1", text, flags=re.MULTILINE)
-    given = {(section, name) for section, values in tomllib.loads(on).items() for name in values}
-    assert given == {(key.section, key.name) for key in keys()}
+    on = re.sub(r"^# ((\[\[)?[a-z0-9-]+(\]\]| = ))", r"\1", text, flags=re.MULTILINE)
+    read = tomllib.loads(on)
+    assert [list(rule) for rule in read.pop("rule")] == [list(page_rules.KEYS)]
+    given = {(section, name) for section, values in read.items() for name in values}
+    assert given == {(key.section, key.name) for key in keys() if not key.option.tables}
     (tmp_path / "all.toml").write_text(on)
     load.resolve(tmp_path / "all.toml")
 

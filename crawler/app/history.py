@@ -11,6 +11,7 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import History, Record, Runs
 from crawler.rules.doubts import Doubts, Landing, doubts
+from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, Settings
 
 
@@ -48,11 +49,14 @@ async def output_folder(runs: Runs, settings: Settings) -> Path:
     return Path(kept or told)
 
 
-async def in_published_order(pages: Record, base: PublishBase) -> AsyncIterator[Sequence[Entry]]:
-    """The entries, sorted by published URL."""
+async def in_published_order(
+    pages: Record, base: PublishBase, settings: Settings
+) -> AsyncIterator[Sequence[Entry]]:
+    """The entries as the rules of these settings want them, sorted by published URL."""
+    rules = PageRules(settings.rules.rule)
     for first, below in base.ranges():
         async for chunk in pages.entries(first, below):
-            yield chunk
+            yield rules.apply(chunk) if rules else chunk
 
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:

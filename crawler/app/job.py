@@ -44,6 +44,7 @@ from crawler.report.traffic import Traffic
 from crawler.rules.candidates import Candidates
 from crawler.rules.doubts import Doubts
 from crawler.rules.judge import Judge
+from crawler.rules.page_rules import PageRules
 from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
 from crawler.settings.load import checked
@@ -185,7 +186,7 @@ class Job:
             base = await self._published_base()
             self.doubts = await doubts_of(self.frontier, self.starts)
             published = await publish(
-                in_published_order(self.frontier, base),
+                in_published_order(self.frontier, base, self.settings),
                 self.settings.output,
                 self.settings.dates,
                 self.settings.guard,
@@ -272,7 +273,13 @@ class Job:
             permits=robots,
             judge=self.judge,
             candidates=Candidates(
-                Scope.of(self.starts, settings.scope, logged_in=avoids_logout(settings)), self.traps
+                Scope.of(
+                    self.starts,
+                    settings.scope,
+                    PageRules(settings.rules.rule),
+                    logged_in=avoids_logout(settings),
+                ),
+                self.traps,
             ),
             stats=self.stats,
             turn=self.turn,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -12,7 +12,7 @@ from crawler.parse.url import Url
 from crawler.settings.sections import Settings, keys
 
 AGREED: Final = frozenset({
-    "scope", "urls", "verdicts", "output", "dates", "guard",
+    "scope", "urls", "verdicts", "output", "dates", "rules", "guard",
     "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs",
 })  # fmt: skip
 """Sections and settings that all members of a run must have alike."""
@@ -38,6 +38,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.pace.ignore_robots,
         settings.output.publish_base,
         avoids_logout(settings),
+        *_rules(settings, "list", "follow"),
     ]
     return _digest(deciding)
 
@@ -53,13 +54,16 @@ def reading(settings: Settings) -> str:
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
+        *_rules(settings, "follow"),  # a link that is not followed is stored as one with nofollow
     ])  # fmt: skip
 
 
 def terms(settings: Settings) -> Terms:
     """What the members of one run must agree on. Requests in flight, processes and log are the member's own."""
     agreed = {
-        f"--{key.name}": _digest(getattr(getattr(settings, key.section), key.field))[:8]
+        key.heading if key.option.tables else f"--{key.name}": _digest(
+            getattr(getattr(settings, key.section), key.field)
+        )[:8]
         for key in keys()
         if key.section in AGREED or key.name in AGREED
     }
@@ -72,5 +76,13 @@ def avoids_logout(settings: Settings) -> bool:
     return has_login(settings.http) and "logout" not in settings.verdicts.no_rule
 
 
+def _rules(settings: Settings, *keys: str) -> Sequence[object]:
+    """The rules by pattern, as far as they decide by these keys; nothing if all rules have the default there."""
+    rules = settings.rules.rule
+    if all(getattr(rule, key) for rule in rules for key in keys):
+        return ()
+    return [[[rule.match, *(getattr(rule, key) for key in keys)] for rule in rules]]
+
+
 def _digest(deciding: object) -> str:
-    return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(deciding, sort_keys=True, default=asdict).encode()).hexdigest()[:32]

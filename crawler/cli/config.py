@@ -14,7 +14,7 @@ def show_settings(origins: Sequence[Origin], out: TextIO) -> None:
     for item in origins:
         if item.key.section != section:
             section = item.key.section
-            out.write(f"\n[{section}]\n")
+            out.write(f"\n{item.key.heading}\n")
         out.write(f"{item.key.name:<16}= {_shown(item):<44} # {item.place}\n")
 
 

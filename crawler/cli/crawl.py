@@ -41,7 +41,7 @@ from crawler.ports import Frontier, Record
 from crawler.report import log as lines
 from crawler.report.report import Finding, Report
 from crawler.rules.doubts import ANYWAY, Doubts
-from crawler.settings.sections import Log, Scope, Settings
+from crawler.settings.sections import Log, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.guard import asked_for
@@ -288,7 +288,7 @@ async def _summarise(
     state = state_path(settings, job.starts[0])
     kept = None if state == MEMORY else state
     unfinished = _unfinished(job)
-    unmatched = await _unmatched(job.frontier, settings.scope)
+    unmatched = await _unmatched(job.frontier, settings)
     closing = await _closing(job.frontier, published, settings)
     closing = replace(
         closing,
@@ -330,13 +330,14 @@ def _unfinished(job: Job) -> str | None:
     return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
 
 
-async def _unmatched(pages: Record, scope: Scope) -> list[str]:
+async def _unmatched(pages: Record, settings: Settings) -> list[str]:
     """The patterns that matched no known URL of the site: most are typing errors."""
     patterns = {
         f"--{name.replace('_', '-')} {text}": compile_pattern(text)
         for name in ("include", "exclude", "no_fetch", "no_list")
-        for text in getattr(scope, name)
+        for text in getattr(settings.scope, name)
     }
+    patterns |= {f"[[rule]] {rule.match}": compile_pattern(rule.match) for rule in settings.rules.rule}
     async for chunk in pages.known():
         if not patterns:
             break

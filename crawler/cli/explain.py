@@ -18,14 +18,17 @@ from crawler.cli.phrases import pending, stamp
 from crawler.cli.states import with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
+from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Moved, code, says
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Hosts, Record
+from crawler.ports import Hosts, Record, Runs
 from crawler.report.printable import printable
 from crawler.report.words import counted
+from crawler.rules.page_rules import PageRules
+from crawler.settings.page_rules import PAGE_RULES, PageRule
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
 
@@ -45,6 +48,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         newest = await frontier.run()
         linked = await frontier.linking(url)
         robots = await _robots_line(settings, frontier, url)
+        rule = PageRules(await _rules(frontier, settings)).of(url)
         folder = await output_folder(frontier, settings)
     finally:
         await frontier.close()
@@ -58,6 +62,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         )
         facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
         facts |= {"published": published} if published != url else {}
+        facts |= {"rule": asdict(rule)} if rule else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, "gone": is_gone, **facts}))
     else:
@@ -67,6 +72,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
             so_far = "" if newest and newest.complete else " so far"
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
         show_lines(("hop", str(hop)) for hop in hops)
+        show_lines([("rule", str(rule))] if rule else [])
         if published != url:
             show_lines([("published", f"as {published}")])
         show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "not in any published file")])
@@ -139,6 +145,14 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
         return ""
     permit = origin_rules(file, product_token(settings.http.user_agent), site).permit(url)
     return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
+
+
+async def _rules(runs: Runs, settings: Settings) -> Sequence[PageRule]:
+    """The rules of the settings, else those of the newest run."""
+    if settings.rules.rule:
+        return settings.rules.rule
+    told = await runs.recall(SETTINGS)
+    return PAGE_RULES.read(dict(list(told)).get("rule", "[]"))
 
 
 def _story(

@@ -30,7 +30,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             raise FrontierError("The state contains no URLs yet: crawl first.")
         doubts = await doubts_of(frontier, [known])
         published = await publish(
-            in_published_order(frontier, base),
+            in_published_order(frontier, base, settings),
             replace(settings.output, publish_base=base.base),
             settings.dates,
             replace(settings.guard, allow_partial=True),

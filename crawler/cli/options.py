@@ -19,6 +19,7 @@ HEADINGS: Final = {
     "http": "HTTP",
     "verdicts": "What is listed",
     "dates": "Dates",
+    "rules": "Rules by pattern",
     "output": "Output",
     "guard": "Guard",
     "submit": "Submission",

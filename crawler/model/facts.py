@@ -58,8 +58,16 @@ class Facts(NamedTuple):
     canonical: Url | None = None  # another URL that the page names as its canonical one
 
 
+class Extras(NamedTuple):
+    """What an entry has beside its URL and date."""
+
+    changefreq: str | None = None  # None: that of all entries
+    priority: float | None = None  # None: that of all entries
+
+
 class Entry(NamedTuple):
     """One URL of the sitemap."""
 
     url: Url
     lastmod: datetime | None = None
+    extras: Extras | None = None

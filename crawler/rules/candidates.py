@@ -32,6 +32,11 @@ class Candidates:
             links = self._ours(visit.url, outcome, links)
         named = _named(outcome)
         leading = {*verdict.named, named}
+        if self.scope.rules and not self.scope.rules.follows(visit.url):
+            links = Links(
+                tuple(url for url in links.followed if url == named),
+                (*(url for url in links.followed if url != named), *links.avoided),
+            )
         numbers = array("q", self.known.numbers(links.followed))
         found = list[Visit]()
         for place in _places(links.followed, numbers, leading):
@@ -89,7 +94,12 @@ class Candidates:
     def listable(self, url: Url, outcome: Outcome) -> Outcome:
         """The outcome, or `Unlisted` if the scope excludes the URL from the sitemap."""
         why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
-        return outcome if why is None else Unlisted(why)
+        return outcome if why is None else Unlisted(why, self._rule_of(url, why))
+
+    def _rule_of(self, url: Url, why: Why) -> str:
+        """The rule that unlists a page, as the detail of its outcome."""
+        rule = self.scope.rules.of(url) if why is Why.NO_LIST else None
+        return "" if rule is None or rule.list else f"[[rule]] {rule}"
 
 
 def _places(urls: Sequence[Url], numbers: Sequence[int], leading: Container[Url | None]) -> Sequence[int]:

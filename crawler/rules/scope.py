@@ -1,4 +1,4 @@
-"""Which URLs belong to the site: by host, folder or domain, and the patterns of --include and --exclude.
+"""Which URLs belong to the site: by host, folder or domain, and the patterns of --include, --exclude and `[[rule]]`.
 
 Pure. Whether robots.txt allows a URL is decided in `engine.robots`.
 """
@@ -6,17 +6,19 @@ Pure. Whether robots.txt allows a URL is decided in `engine.robots`.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Final, Self
 
 from crawler.model.protocol import MAX_LOC
 from crawler.model.reasons import Why
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.rules.logout import ends_session
+from crawler.rules.page_rules import PageRules
 from crawler.settings import sections
 from crawler.settings.values import compile_pattern
 
 Patterns = tuple[re.Pattern[str], ...]
+NO_RULES: Final = PageRules()
 
 LONGEST = 8_192  # characters of a URL that is fetched (RFC 9110 4.1: all should support 8,000)
 
@@ -40,10 +42,18 @@ class Scope:
     exclude: Patterns = field(default=())
     no_list: Patterns = field(default=())
     no_fetch: Patterns = field(default=())
+    rules: PageRules = field(default=NO_RULES)
     logged_in: bool = False
 
     @classmethod
-    def of(cls, starts: Sequence[Url], chosen: sections.Scope, *, logged_in: bool = False) -> Self:
+    def of(
+        cls,
+        starts: Sequence[Url],
+        chosen: sections.Scope,
+        rules: PageRules = NO_RULES,
+        *,
+        logged_in: bool = False,
+    ) -> Self:
         """The scope that the settings describe. `logged_in`: logout links are filtered."""
         name_of = urls.registrable if chosen.scope == "domain" else _without_www
         return cls(
@@ -60,6 +70,7 @@ class Scope:
             exclude=_compile(chosen.exclude),
             no_list=_compile(chosen.no_list),
             no_fetch=_compile(chosen.no_fetch),
+            rules=rules,
             logged_in=logged_in,
         )
 
@@ -142,6 +153,8 @@ class Scope:
         if self._excluded(url):  # a start URL is visited even if --include does not match it
             return Why.EXCLUDED
         if self.no_list and _matches(self.no_list, url):
+            return Why.NO_LIST
+        if self.rules and not self.rules.lists(url):
             return Why.NO_LIST
         if url.partition(":")[0] not in self.schemes:
             return Why.SCHEME

@@ -1,6 +1,7 @@
 """The settings: their sections, how their values are parsed, and where each value comes from."""
 
 from crawler.settings.load import checked, resolve
+from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import (
     Dates,
     Guard,
@@ -8,6 +9,7 @@ from crawler.settings.sections import (
     Log,
     Output,
     Pace,
+    Rules,
     Scope,
     Settings,
     State,
@@ -22,6 +24,8 @@ __all__ = [
     "Log",
     "Output",
     "Pace",
+    "PageRule",
+    "Rules",
     "Scope",
     "Settings",
     "State",

@@ -72,7 +72,7 @@ def _accept(given: RawValue) -> Origin:
     except ValueError as error:
         part = getattr(error, "part", given.value)
         shown = MASK if given.key.option.secret else _shown(part)
-        raise ConfigError(f"{given.place}: {shown} {error}.") from None
+        raise ConfigError(f"{given.place}{getattr(error, 'where', '')}: {shown} {error}.") from None
     return Origin(given.key, value, given.place)
 
 
@@ -115,11 +115,15 @@ def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[RawValue]:
         return
     sections: dict[str, dict[str, Key]] = {}
     for key in known:
-        sections.setdefault(key.section, {})[key.name] = key
+        sections.setdefault(key.table, {})[key.name] = key
+    tables = {key.table: key for key in known if key.option.tables}
     for section, values in _read(file).items():
         if section not in sections:
             name = _shown(section).strip("'\"")
             raise ConfigError(f"{file}: there is no section [{name}]{nearest(section, sections)}")
+        if section in tables:
+            yield RawValue(tables[section], values, f"{file} {tables[section].heading}")
+            continue
         if not isinstance(values, dict):
             raise ConfigError(f"{file}: [{section}] needs keys below it.")
         for name, value in values.items():

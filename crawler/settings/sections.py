@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import TRAPS
+from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
 from crawler.settings.values import (
     ABSENT,
     BYTES,
@@ -54,6 +55,7 @@ class Option:
     short: str | None = None
     flag: bool = True  # False: no flag of its own (the start URLs are arguments)
     secret: bool = False  # never shown
+    tables: bool = False  # a TOML array of tables of its own, not a key of its section
 
 
 def option(
@@ -64,9 +66,12 @@ def option(
     *,
     flag: bool = True,
     secret: bool = False,
+    tables: bool = False,
 ) -> T:
     """A field of a section. mypy checks that kind, default and annotation agree."""
-    return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
+    return dataclasses.field(
+        default=default, metadata={"option": Option(text, kind, short, flag, secret, tables)}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +206,20 @@ class Dates:
     changefreq: str | None = option(
         None,
         "changefreq to write for every URL (search engines ignore it)",
-        ABSENT(CHOICE("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")),
+        ABSENT(CHANGEFREQ),
     )
     priority: float | None = option(
-        None, "priority to write for every URL (search engines ignore it)", ABSENT(NUMBER(0, 1))
+        None, "priority to write for every URL (search engines ignore it)", ABSENT(PRIORITY)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What applies to pages whose URL matches a pattern."""
+
+    rule: tuple[PageRule, ...] = option(
+        (), "rules for pages by pattern; of several that match a page, the first counts", PAGE_RULES, flag=False, tables=True
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +371,7 @@ class Settings:
     http: Http = Http()
     verdicts: Verdicts = Verdicts()
     dates: Dates = Dates()
+    rules: Rules = Rules()
     output: Output = Output()
     guard: Guard = Guard()
     submit: Submit = Submit()
@@ -380,6 +395,16 @@ class Key:
         return self.field.replace("_", "-")
 
     @property
+    def table(self) -> str:
+        """The name of its table in TOML."""
+        return self.name if self.option.tables else self.section
+
+    @property
+    def heading(self) -> str:
+        """The line above it in TOML: `[scope]`, `[[rule]]`."""
+        return f"[[{self.table}]]" if self.option.tables else f"[{self.table}]"
+
+    @property
     def env(self) -> str:
         """Its environment variable: `SITEMAP_CRAWLER_MAX_DEPTH`."""
         return "SITEMAP_CRAWLER_" + self.field.upper()
@@ -390,10 +415,14 @@ DEFAULTS: Final = Settings()
 
 def settings_of(values: dict[str, dict[str, Any]]) -> Settings:
     """The settings from their `dataclasses.asdict`, after a round trip through JSON. Raises `TypeError`."""
+    kinds = {key.field: key.option.kind for key in keys()}
     return Settings(
         **{
             name: type(getattr(DEFAULTS, name))(
-                **{key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
+                **{
+                    key: kinds[key].read(value) if isinstance(value, list) else value
+                    for key, value in section.items()
+                }
             )
             for name, section in values.items()
         }

@@ -276,11 +276,11 @@ def BYTES(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802
 
 
 class InvalidValue(ValueError):  # noqa: N818 - the ValueError of a `Kind`
-    """An invalid value, with the part that is wrong."""
+    """An invalid value, with the part that is wrong, and where that is within the setting."""
 
-    def __init__(self, part: object, words: str) -> None:
+    def __init__(self, part: object, words: str, where: str = "") -> None:
         super().__init__(words)
-        self.part = part
+        self.part, self.where = part, where
 
 
 def CHOICE(*words: str) -> Kind[str]:  # noqa: N802

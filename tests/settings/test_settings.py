@@ -76,6 +76,26 @@ def test_precedence_of_flags_environment_file_and_defaults(tmp_path: Path) -> No
         ("[scope]\ninclude = 3", "3 needs a list."),
         ('[guard]\nmax-shrink = "200%"', "'200%' needs a share such as 20% or 0.2."),
         ("pace = 3", "[pace] needs keys below it."),
+        ("rule = 3", "c.toml [[rule]]: 3 needs tables: [[rule]] with a match;"),
+        ('rule = ["/a"]', "c.toml [[rule]] 1: '/a' needs keys, the first of them match."),
+        ("[rule]", "c.toml [[rule]]: {} needs tables: [[rule]] with a match;"),
+        ("[[rules]]", "there is no section [rules]; did you mean rule?"),
+        ('[[rule]]\nmatch = "/a"\n[[rule]]\nlist = false', "[[rule]] 2 match: '' must not be missing."),
+        ('[[rule]]\nmatch = "re:("', "[[rule]] 1 match: 're:(' is not a valid regular expression"),
+        (
+            '[[rule]]\nmatch = "/a"\npriority = 1.1',
+            "[[rule]] 1 priority: 1.1 needs a number from 0 to 1.",
+        ),
+        ('[[rule]]\nmatch = "/a"\npriority = nan', "[[rule]] 1 priority: nan needs a number from 0 to 1."),
+        ('[[rule]]\nmatch = "/a"\nlist = "maybe"', "[[rule]] 1 list: 'maybe' needs true or false."),
+        (
+            '[[rule]]\nmatch = "/a"\nchangefreq = "dayly"',
+            "[[rule]] 1 changefreq: 'dayly' needs one of always, hourly, daily, weekly, monthly, yearly, never (did",
+        ),
+        (
+            '[[rule]]\nmatch = "/a"\nprio = 1',
+            "[[rule]] 1: 'prio' is none of the keys of a rule: match, changefreq, priority, list, follow.",
+        ),
         ("[pace", "is not valid TOML"),
         ('[output]\noutput = ""', "'' must not be empty."),
     ],
@@ -169,6 +189,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "allow_trap": st.sampled_from(["path", ["query", "session"]]),
     "allow_address": st.sampled_from(["10.0.0.1", ("10.1.2.3/8", "::1")]),
     "types": st.sampled_from(["html,pdf", ("HTML", "a/b, c/d")]),
+    "rule": st.sampled_from([[{"match": "/a*"}], [{"match": "re:b", "list": False, "priority": 1}]]),
     "publish_base": st.none() | st.just("https://www.example.com"),
 }
 

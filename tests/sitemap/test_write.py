@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from crawler.errors import OutputError
-from crawler.model.facts import Entry
+from crawler.model.facts import Entry, Extras
 from crawler.model.protocol import MAX_ENTRIES
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -47,6 +47,47 @@ def locs(path: Path) -> list[str]:
     root = tree(path)
     (INDEX if etree.QName(root).localname == "sitemapindex" else URLSET).assertValid(root)
     return [element.text or "" for element in root.iter("{*}loc")]
+
+
+def test_extras_of_an_entry_are_in_the_order_of_the_schema(tmp_path: Path) -> None:
+    now = datetime(2024, 2, 29, tzinfo=UTC)
+    found = [
+        Entry(Url(f"{BASE}/a"), now, Extras("weekly", 0.8)),
+        Entry(Url(f"{BASE}/b"), None, Extras(priority=1)),
+        Entry(Url(f"{BASE}/c")),
+    ]
+    written(tmp_path, found, Style(gzip=False, changefreq="never"))
+    assert locs(tmp_path / "sitemap.xml") == [entry.url for entry in found]
+    first = [(etree.QName(element).localname, element.text) for element in tree(tmp_path / "sitemap.xml")[0]]
+    assert first[1:] == [
+        ("lastmod", "2024-02-29T00:00:00+00:00"),
+        ("changefreq", "weekly"),
+        ("priority", "0.8"),
+    ]
+    rest = [[element.text for element in url][1:] for url in tree(tmp_path / "sitemap.xml")[1:]]
+    assert rest == [["never", "1.0"], ["never"]]
+
+
+@pytest.mark.parametrize("form", ["txt", "jsonl"])
+def test_extras_are_for_xml_only(tmp_path: Path, form: str) -> None:
+    plain, more = Entry(Url(f"{BASE}/a")), Entry(Url(f"{BASE}/a"), None, Extras("daily", 0.1))
+    lines = []
+    for entry in (plain, more):
+        [part] = written(tmp_path, [entry], Style(form, gzip=False))
+        lines.append((tmp_path / part.name).read_bytes())
+        (tmp_path / part.name).unlink()
+    assert lines[0] == lines[1]
+
+
+def test_extras_count_for_the_size_of_a_file(tmp_path: Path) -> None:
+    found = [entry._replace(extras=Extras("monthly", 0.5)) for entry in entries(400)]
+    style = Style(gzip=False, max_bytes=10_000)
+    parts = written(tmp_path, found, style)
+    assert all(part.plain <= 10_000 for part in parts)
+    assert sum(part.urls for part in parts) == 400
+    for part in parts:
+        (tmp_path / part.name).unlink()
+    assert len(parts) > len(written(tmp_path, entries(400), style))
 
 
 def test_few_entries_are_one_file_valid_by_the_schema(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
     if site == base:
         return entries
     return [
-        Entry(Url(base + entry.url[len(site) :]), entry.lastmod) if origin(entry.url) == site else entry
+        entry._replace(url=Url(base + entry.url[len(site) :])) if origin(entry.url) == site else entry
         for entry in entries
     ]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.errors import OutputError
-from crawler.model.facts import Entry
+from crawler.model.facts import Entry, Extras
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE
 from crawler.parse.dates import read_w3c, w3c
 from crawler.sitemap.write.shards import Leaf, Limits, Shard, Shards
@@ -122,7 +122,7 @@ class Writer:
         """
         self._folder, self._base, self._style = folder, base, style
         self._form = FORMS[style.form]
-        self._fixed = _fixed_fields(style)
+        self._fixed = _fields(style.changefreq, style.priority)
         self._limits = _limits(self._form, style)
         self._shards = Shards(old, self._limits, self._form.url_of, taken)
         self._held: list[Leaf] | None = []  # while everything may still fit into one file
@@ -149,10 +149,17 @@ class Writer:
         match self._style.form:
             case "xml":
                 dated = f"<lastmod>{date}</lastmod>" if date else ""
-                return f"<url><loc>{escape(entry.url)}</loc>{dated}{self._fixed}</url>\n".encode()
+                more = self._fixed if entry.extras is None else self._fields_of(entry.extras)
+                return f"<url><loc>{escape(entry.url)}</loc>{dated}{more}</url>\n".encode()
             case "txt":
                 return f"{entry.url}\n".encode()
         return (json.dumps({"loc": entry.url, "lastmod": date or None}) + "\n").encode()
+
+    def _fields_of(self, extras: Extras) -> str:
+        """The elements after lastmod, in the order of sitemap.xsd."""
+        style = self._style
+        priority = style.priority if extras.priority is None else extras.priority
+        return _fields(extras.changefreq or style.changefreq, priority)
 
     def _take(self, leaves: Iterable[Leaf]) -> None:
         """Writes final leaves, or keeps them while everything may still fit into one file."""
@@ -217,9 +224,9 @@ def _limits(form: Form, style: Style) -> Limits:
     return Limits(style.max_urls, style.max_bytes - len(_head(form, style)) - len(form.tail))
 
 
-def _fixed_fields(style: Style) -> str:
-    often = f"<changefreq>{style.changefreq}</changefreq>" if style.changefreq else ""
-    weight = "" if style.priority is None else f"<priority>{style.priority:.1f}</priority>"
+def _fields(changefreq: str | None, priority: float | None) -> str:
+    often = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
+    weight = "" if priority is None else f"<priority>{priority:.1f}</priority>"
     return often + weight
 
 
