@@ -1,0 +1,142 @@
+"""What config/compose-many.yaml starts, as processes on this machine: three members, of which the leader is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crawler.cli.demo.site import Site
+from tests.cli.test_shared_state import execute
+from tests.postgres import new_state
+
+ROOT = Path(__file__).parent.parent
+SERVICE = yaml.safe_load((ROOT / "config/compose-many.yaml").read_text())["services"]["sitemap-crawler"]
+SECRET = "hunter2-of-the-database"
+PAGES = 150
+
+pytestmark = pytest.mark.slow
+
+
+def program(words: list[str], environ: dict[str, str], folder: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "crawler", *words],
+        env=environ,
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+class Deployment:
+    """The service of the compose file, with a site, a database and folders of this machine."""
+
+    def __init__(self, origin: str, folder: Path) -> None:
+        self.folder, self.output = folder, folder / "output"
+        self.state = new_state() + "x"
+        self.said: list[str] = []
+        own = {
+            "SITEMAP_CRAWLER_STATE": self.state.replace("#", "?sslmode=prefer&passfile=/no/passfile#"),
+            "SITEMAP_CRAWLER_OUTPUT": str(self.output),
+            "SITEMAP_CRAWLER_RUN": "2026-11-21",
+            "SITEMAP_CRAWLER_RATE": "50",
+            "PGPASSWORD": SECRET,
+            "PYTHONPATH": str(ROOT),
+        }
+        assert set(SERVICE["environment"]) < set(own)
+        self.environ = os.environ | own
+        self.command = [word.replace("https://www.example.com/", origin + "/") for word in SERVICE["command"]]
+
+    def start(self) -> "subprocess.Popen[str]":
+        return program(self.command, self.environ, self.folder)
+
+    def ask(self, *words: str, **environ: str) -> tuple[int, str]:
+        """Another command in the same container."""
+        process = program([*words], self.environ | environ, self.folder)
+        out, err = process.communicate(timeout=60)
+        self.said += [out, err]
+        return process.returncode, out
+
+    def members(self) -> list[dict[str, Any]]:
+        code, out = self.ask("status", "--log-format", "json")
+        return list(json.loads(out)["members"]) if code == 0 else []
+
+    def leader(self) -> int:
+        """The process id of the leader, once all are members and pages were settled."""
+        for _ in range(100):
+            members = self.members()
+            leaders = [member["name"] for member in members if member["state"] == "leader"]
+            if len(members) == 3 and leaders and sum(member["settled"] for member in members) > 20:
+                return int(leaders[0].rpartition(":")[2])
+            time.sleep(0.1)
+        raise AssertionError(f"no leader among {members}")
+
+    def end(self, process: "subprocess.Popen[str]") -> int:
+        out, err = process.communicate(timeout=150)
+        self.said += [out, err]
+        return process.returncode
+
+
+@pytest.fixture
+def origin() -> Iterator[str]:
+    site = Site()
+    site.page("/", links=[f"/{number}" for number in range(0, PAGES, 10)])
+    for number in range(PAGES):
+        site.page(f"/{number}", links=[f"/{number + 1}", f"/{number // 2}"] if number + 1 < PAGES else [])
+    with site.serve() as origin:
+        yield origin
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if "sitemap" in path.name}
+
+
+def test_three_members_publish_once_though_the_leader_is_killed(origin: str, tmp_path: Path) -> None:
+    alone = program(
+        ["crawl", origin + "/", "--rate", "0", "--state", "alone.db", "-o", "alone"], dict(os.environ) | {"PYTHONPATH": str(ROOT)}, tmp_path
+    )  # fmt: skip
+    assert alone.communicate(timeout=60) and alone.returncode == 0
+    here = Deployment(origin, tmp_path)
+    members = {
+        process.pid: process for process in (here.start() for _ in range(SERVICE["deploy"]["replicas"]))
+    }
+    leader = members.pop(here.leader())
+    assert here.ask("status", "--alive", "120")[0] == 0
+    leader.send_signal(signal.SIGKILL)
+    assert here.end(leader) == -signal.SIGKILL
+    again = here.start()  # as `restart` does
+    assert [here.end(process) for process in (*members.values(), again)] == [0, 0, 0], here.said
+    assert files(here.output) == files(tmp_path / "alone")
+    late = here.start()
+    assert here.end(late) == 0, "the run is over"
+    assert execute(here.state, "SELECT run, urls FROM publication") == [(1, PAGES + 1)]
+    # What is said and written, also by commands that fail, has neither the password nor the parameters.
+    here.ask("status")
+    here.ask("config")
+    here.ask("explain", origin + "/1")
+    here.ask("state", "list")
+    here.ask(
+        "crawl",
+        origin + "/",
+        "-v",
+        SITEMAP_CRAWLER_STATE="postgresql://crawler@127.0.0.1:1/x?passfile=/no/passfile#n",
+    )
+    here.ask("crawl", origin + "/", SITEMAP_CRAWLER_STATE=f"postgresql://crawler:{SECRET}@127.0.0.1:1/x#n")
+    here.ask(
+        "crawl",
+        origin + "/",
+        SITEMAP_CRAWLER_STATE="postgresql://crawler@127.0.0.1:x/x?passfile=/no/passfile#n",
+    )
+    written = [path.read_bytes().decode("latin-1") for path in here.output.iterdir() if path.is_file()]
+    for text in (*here.said, *written):
+        assert SECRET not in text
+        assert "passfile=" not in text
+        assert "crawler@" not in text
