@@ -24,20 +24,20 @@ def documented() -> dict[str, set[str]]:
     return {event: set(re.findall(r"`(\w+)`", fields)) for event, fields in rows}
 
 
+SOURCES = {path: path.read_text() for path in sorted((ROOT / "crawler").rglob("*.py"))}
+ELSEWHERE = {"as_json": "cli/run_summary.py"}  # of several functions with one name, whose fields are meant
+
+
 @cache
-def functions() -> dict[str, ast.FunctionDef]:
-    """The functions of the program by name; of those that share one, none."""
-    found: dict[str, list[ast.FunctionDef]] = {}
-    for path in (ROOT / "crawler").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
-                found.setdefault(node.name, []).append(node)
-    return {name: nodes[0] for name, nodes in found.items()} | {"as_json": summary()}
-
-
-def summary() -> ast.FunctionDef:
-    tree = ast.parse((ROOT / "crawler/cli/run_summary.py").read_text())
-    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "as_json")
+def called(name: str) -> ast.FunctionDef:
+    """The function of that name."""
+    [path] = [
+        path
+        for path, source in SOURCES.items()
+        if f"\ndef {name}(" in source and str(path).endswith(ELSEWHERE.get(name, ""))
+    ]
+    tree = ast.parse(SOURCES[path])
+    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
 
 
 def keys(value: ast.expr, within: ast.AST) -> set[str]:
@@ -60,23 +60,28 @@ def keys(value: ast.expr, within: ast.AST) -> set[str]:
             assert given is not None
             return keys(given, within)
         case ast.Call(ast.Name(name)):
-            called = functions()[name]
-            [returned] = [node.value for node in ast.walk(called) if isinstance(node, ast.Return)]
+            function = called(name)
+            [returned] = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
             assert returned is not None
-            return keys(returned, called)
+            return keys(returned, function)
     raise AssertionError(f"the fields of {ast.unparse(value)} cannot be read")
 
 
 def events() -> Iterator[tuple[str, set[str]]]:
-    for path in sorted((ROOT / "crawler").rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        for function in (
-            node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        ):
-            for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-                match call.func:
-                    case ast.Attribute(ast.Name("log"), level) if level in LEVELS:
-                        yield from event(call, function, level)
+    for source in SOURCES.values():
+        if " log." in source:
+            for function in functions(ast.parse(source)):
+                for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+                    match call.func:
+                        case ast.Attribute(ast.Name("log"), level) if level in LEVELS:
+                            yield from event(call, function, level)
+
+
+def functions(tree: ast.Module) -> Iterator[ast.AST]:
+    """The functions of a module and of its classes."""
+    for node in tree.body:
+        below = node.body if isinstance(node, ast.ClassDef) else [node]
+        yield from (one for one in below if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def event(call: ast.Call, function: ast.AST, level: str) -> Iterator[tuple[str, set[str]]]:

@@ -116,8 +116,8 @@ async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
         if job.run.resumed:
             log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
         stopping.job = job
-        await told.begin(job)
         try:
+            await told.begin(job)
             code, found = await _job(job, settings, stopping)
         except Exception as error:
             await told.end(job, exit_of(error), error=error)

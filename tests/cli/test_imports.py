@@ -3,6 +3,7 @@
 Held by the names of modules, not by a time: in a process of its own, as nothing is loaded there yet.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +83,29 @@ def test_a_crawl_loads_httpx_without_its_command_line() -> None:
     modules = set(done.stdout.split())
     assert "httpx" in modules
     assert not modules & {"rich", "pygments", "httpcore", "h2"}
+
+
+ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+TOLD = frozenset(
+    {"crawler.app.metrics", "crawler.app.metrics_server", "crawler.app.webhook", "crawler.report.message"}
+)
+CRAWL = (
+    "import sys; from crawler.cli.main import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ((), set()),
+        (("--metrics-file", "m.prom"), {"crawler.app.metrics"}),
+        (("--metrics-port", "0.0.0.1:1"), {"crawler.app.metrics", "crawler.app.metrics_server"}),
+    ],
+    ids=["none", "file", "port"],
+)
+def test_crawl_loads_only_what_is_to_be_told(
+    words: tuple[str, ...], wanted: set[str], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", CRAWL, "crawl", "http://127.0.0.1:1/", "--retries", "0", "-q", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True, check=True)
+    assert TOLD & set(done.stderr.split()) == wanted

@@ -118,6 +118,7 @@ def _umask() -> int:
     return before
 
 
+@pytest.mark.slow
 def test_retries_and_answers_are_counted(run: Run) -> None:
     site = shop(2)
     answers = [503, 503, 200]
@@ -220,6 +221,7 @@ def test_findings_that_end_with_exit_8_are_a_success(run: Run) -> None:
     assert one(found, "last_success_timestamp_seconds") > 0
 
 
+@pytest.mark.slow
 def test_a_run_that_another_one_keeps_out_leaves_the_file_alone(run: Run) -> None:
     codes = list[int]()
     site = shop(1)

@@ -374,6 +374,7 @@ def test_the_secret_itself_instead_of_its_variable(run: Run) -> None:
     assert SECRET not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [GOOD, reset], ids=["delivered", "failed"])
 def test_the_url_appears_nowhere(
     run: Run, hook: Receiver, answer: bytes | Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
