@@ -5,6 +5,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Final
 
 import anyio
 
@@ -17,7 +18,8 @@ from crawler.parse.url import Url
 from crawler.ports import Fetcher, Hosts
 from crawler.settings.sections import Settings
 
-SECONDS = 10.0  # for the robots.txt of a published site that was not crawled
+SECONDS: Final = 10.0  # for the robots.txt of a published site that was not crawled
+RESERVED: Final = frozenset({"example", "invalid"})  # top-level domains without names (RFC 2606 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ async def ask_published(hosts: Hosts, fetcher: Fetcher, line: str, crawled: str)
     `crawled`: the origin that was crawled. A site that does not answer in time stays unknown.
     """
     site = urls.origin(line.partition(" ")[2]) if line else crawled
-    if site == crawled or await hosts.robots(site) is not None:
+    is_real = urls.host(site).rpartition(".")[2] not in RESERVED
+    if site == crawled or not is_real or await hosts.robots(site) is not None:
         return
     with anyio.move_on_after(SECONDS):
         await hosts.store_robots(site, await ask_robots(site, fetcher, time.time), 0.0)

@@ -339,6 +339,15 @@ def test_a_folder_that_may_not_be_written(run: Run) -> None:
         assert run("crawl", origin + "/", *QUICK, "--metrics-file", "closed/x.prom")[0] == 3
 
 
+@pytest.mark.slow
+def test_the_demo_tells_nobody_and_runs_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variables of a container."""
+    for name, value in {"METRICS_FILE": "m.prom", "WEBHOOK_ENV": "HOOK", "EVERY": "24h"}.items():
+        monkeypatch.setenv(f"SITEMAP_CRAWLER_{name}", value)
+    assert run("demo", "-q", "-o", "out")[0] == 0
+    assert not Path("m.prom").exists()
+
+
 def test_nothing_from_the_network_becomes_a_label(run: Run) -> None:
     site = Site()
     evil = 'x"} 1\nsitemap_crawler_exit_code{site="\\'

@@ -120,6 +120,13 @@ def test_the_published_site_is_asked_once_when_a_copy_was_crawled(run: Run, name
     assert ("robots-line: 1 line" in err) is (named is False)
 
 
+def test_a_name_that_cannot_exist_is_not_looked_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the demo, which needs no network."""
+    monkeypatch.setattr("crawler.app.robots_line.ask_robots", pytest.fail)
+    with shop().serve() as origin:
+        assert run("crawl", origin, *QUICK, "-q", "--publish-base", "https://shop.example")[0] == 0
+
+
 def test_a_published_site_that_does_not_exist_delays_nothing(run: Run) -> None:
     with shop().serve() as origin:
         code, _, err = run(

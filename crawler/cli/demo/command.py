@@ -19,7 +19,7 @@ from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_summary import STDOUT
 from crawler.errors import ConfigError, Exit
-from crawler.settings.sections import Settings
+from crawler.settings.sections import Report, Settings
 
 PUBLIC = "https://lanterns.example"  # --publish-base: the port on loopback differs in each run
 LAST_WORDS = """\
@@ -60,9 +60,9 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
             replace(
                 settings,
                 scope=replace(settings.scope, start=(origin + "/",)),
-                pace=replace(settings.pace, rate=RATE),
+                pace=replace(settings.pace, rate=RATE, every=None),
                 output=replace(settings.output, output=folder, publish_base=PUBLIC),
-                report=replace(settings.report, report=_report(settings, folder, named=named)),
+                report=Report(report=_report(settings, folder, named=named)),  # nobody else is told
                 state=replace(settings.state, state=MEMORY),
             )
         )
