@@ -1,8 +1,9 @@
 """How well a crawl waits: what it makes of the time that servers and paces leave it.
 
-    .venv/bin/python benchmarks/waiting.py            # or: latency hosts rate again start
+    .venv/bin/python benchmarks/waiting.py            # or: latency slots hosts rate again start
 
     latency  100 ms a response, 16, 64 and 256 in flight: pages a second beside concurrency / latency
+    slots    the same at 32 to 64 a second, which the CPU is no limit to: whether places stand empty for another reason
     hosts    200 hosts at 5 pages a second each (by Crawl-delay): pages a second, CPU
     rate     --rate 5 for a minute: CPU
     again    2,000 pages with validators: a crawl, and the next one, which gets 304 for all
@@ -152,13 +153,22 @@ def crawl(folder: Path, *words: str, hosts: int = 1) -> Ran:
 
 def latency(folder: Path) -> None:
     for concurrency, total in ((16, 1_500), (64, 5_000), (256, 8_000)):
-        with Site(total, 0.1) as site:
-            took = crawl(folder / str(concurrency), "--rate", "0", "--concurrency", str(concurrency))
-        most = concurrency / 0.1
-        print(
-            f"100 ms, {concurrency} in flight: {total / took.wall:,.0f} pages/s, {total / took.wall / most:.0%} of {most:,.0f}; "
-            f"under way {site.under_way:,.0f}, {site.under_way / most:.0%}; {took.cpu / total * 1e3:.2f} ms of CPU a page"
-        )
+        wait_for(folder, concurrency, 0.1, total)
+
+
+def slots(folder: Path) -> None:
+    for concurrency, seconds, total in ((16, 0.5, 600), (64, 2.0, 700), (256, 4.0, 1_500)):
+        wait_for(folder, concurrency, seconds, total)
+
+
+def wait_for(folder: Path, concurrency: int, seconds: float, total: int) -> None:
+    with Site(total, seconds) as site:
+        took = crawl(folder / str(concurrency), "--rate", "0", "--concurrency", str(concurrency))
+    most = concurrency / seconds
+    print(
+        f"{seconds * 1e3:,.0f} ms, {concurrency} in flight: {total / took.wall:,.0f} pages/s, {total / took.wall / most:.0%} of {most:,.0f}; "
+        f"under way {site.under_way:,.0f}, {site.under_way / most:.0%}; {took.cpu / total * 1e3:.2f} ms of CPU a page"
+    )
 
 
 def hosts(folder: Path) -> None:
@@ -196,7 +206,7 @@ def start(folder: Path) -> None:
     )
 
 
-PARTS = {"latency": latency, "hosts": hosts, "rate": rate, "again": again, "start": start}
+PARTS = {"latency": latency, "slots": slots, "hosts": hosts, "rate": rate, "again": again, "start": start}
 
 
 def main() -> None:
