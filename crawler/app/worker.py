@@ -25,6 +25,7 @@ from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings, settings_of
 from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
+from crawler.workers.url_numbers import SentUrls
 
 
 class _MainProcess:
@@ -81,6 +82,7 @@ async def _visit_all(
     channel: Channel,
     politeness: Politeness,
     traffic: Traffic | None,
+    sent: SentUrls,
 ) -> None:
     while True:
         try:
@@ -92,7 +94,7 @@ async def _visit_all(
         is_ending = politeness.ended.is_set()
         seen = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
         await channel.send_json(
-            ["seen", number, codec.written(seen)] if isinstance(seen, Seen) else ["unvisited", number]
+            ["seen", number, codec.written(seen, sent)] if isinstance(seen, Seen) else ["unvisited", number]
         )
         if traffic and traffic.requests:
             await channel.send_json(["traffic", traffic.take()])
@@ -128,8 +130,11 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
                 clock=clock,
             ) as visiting,
         ):
+            sent = SentUrls()
             for _ in range(settings.pace.concurrency):
-                tasks.start_soon(_visit_all, todo, visiting.visitor, channel, parent.politeness, traffic)
+                tasks.start_soon(
+                    _visit_all, todo, visiting.visitor, channel, parent.politeness, traffic, sent
+                )
             await channel.send_json(["ready"])
             messages = messages or await channel.receive_json()
             while messages:

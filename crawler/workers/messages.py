@@ -14,11 +14,12 @@ from crawler.model.outcome import Kept, Later, Listed, Moved, Outcome, code
 from crawler.model.reasons import Cause
 from crawler.model.serialise import FACTS, detail_of, facts_of, outcome_of, plain_facts
 from crawler.model.settlement import Seen, Verdict
-from crawler.model.visit import Links, Visit
+from crawler.model.visit import Visit
 from crawler.parse import headers
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import Url
 from crawler.rules.judge import LONGEST_VALIDATOR, unchanged
+from crawler.workers.url_numbers import ReceivedUrls, SentUrls
 
 # What `read` may raise: a process that parsed hostile markup may send anything.
 MALFORMED: Final = (
@@ -62,31 +63,36 @@ def read_lease(said: JSON) -> Lease:
     return Lease(0, 0, Visit(Url(url), depth, None, hops), attempt, prior=prior)
 
 
-def written(seen: Seen) -> JSON:
-    """Encodes the result of a visit."""
+def written(seen: Seen, sent: SentUrls) -> JSON:
+    """Encodes the result of a visit, to be sent before the next is encoded."""
     verdict, outcome = seen.verdict, seen.verdict.outcome
     if verdict.unchanged:
         return None
     ended = [code(outcome), detail_of(outcome), outcome.until if isinstance(outcome, Later) else None]
-    return [ended, plain_facts(verdict.facts), *verdict.links, verdict.named, seen.truncated]
+    return [ended, plain_facts(verdict.facts), sent.written(verdict.links), verdict.named, seen.truncated]
 
 
-def read(said: JSON, lease: Lease) -> Seen:
+def received_urls() -> ReceivedUrls:
+    """The table for the results of one worker."""
+    return ReceivedUrls(url_of, MOST_LINKS)
+
+
+def skip(said: JSON, received: ReceivedUrls) -> None:
+    """Takes note of the URLs in a result that nobody waits for. Raises one of `MALFORMED` if it is invalid."""
+    if said is not None:
+        received.read(said[2])
+
+
+def read(said: JSON, lease: Lease, received: ReceivedUrls) -> Seen:
     """Decodes the result of a visit for `lease`. Raises one of `MALFORMED` if it is invalid."""
     if said is None:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
         return Seen(unchanged(lease.prior))
-    ended, facts, follow, avoid, named, truncated = said
+    ended, facts, links, named, truncated = said
     known = _facts(facts)
-    verdict = Verdict(_outcome(known, *ended), known, _links(follow, avoid), named=_named(named))
+    verdict = Verdict(_outcome(known, *ended), known, received.read(links), named=_named(named))
     return Seen(verdict, _flag(truncated))
-
-
-def _links(follow: JSON, avoid: JSON) -> Links:
-    if not isinstance(follow, list) or not isinstance(avoid, list) or len(follow) + len(avoid) > MOST_LINKS:
-        raise ValueError("no links of one page")
-    return Links(tuple(map(url_of, follow)), tuple(map(url_of, avoid)))
 
 
 def _named(said: JSON) -> tuple[Url, ...]:

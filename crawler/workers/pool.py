@@ -183,7 +183,9 @@ class WorkerPool:
         match message:
             case ["seen", int() as number, said]:
                 if waiting := worker.waiting.get(number):
-                    waiting.finish(codec.read(said, waiting.lease))
+                    waiting.finish(codec.read(said, waiting.lease, worker.urls))
+                else:
+                    codec.skip(said, worker.urls)
             case ["unvisited", int() as number] if self._coordinator.ended.is_set():
                 if waiting := worker.waiting.get(number):
                     waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))

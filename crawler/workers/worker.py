@@ -16,6 +16,7 @@ from crawler.model.settlement import Seen, Unvisited
 from crawler.parse.url import origin
 from crawler.workers import messages as codec
 from crawler.workers.spawn import Child
+from crawler.workers.url_numbers import ReceivedUrls
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class Worker:
     waiting: dict[int, Waiting] = field(default_factory=dict)
     is_ready: bool = False
     site: str | None = None  # of `PublishBase`, as last sent to the worker
+    urls: ReceivedUrls = field(default_factory=codec.received_urls)  # that it has sent
 
     async def visit(self, number: int, lease: Lease, site: str | None) -> Seen | Unvisited | None:
         """The result of the visit, `Unvisited` if the crawl ended before, or None if the worker died.

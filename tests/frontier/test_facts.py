@@ -24,6 +24,7 @@ from crawler.model.settlement import Seen, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.workers import messages
+from crawler.workers.url_numbers import SentUrls
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +69,8 @@ def test_facts_round_trip_through_serialisation(facts: Facts) -> None:
 @pytest.mark.parametrize("facts", ALL_FACTS)
 def test_facts_round_trip_through_worker_messages(facts: Facts) -> None:
     seen = Seen(Verdict(Listed(facts.lastmod), facts))
-    assert messages.read(json.loads(json.dumps(messages.written(seen))), Lease(1, 1, Visit(URL))) == seen
+    said = json.loads(json.dumps(messages.written(seen, SentUrls())))
+    assert messages.read(said, Lease(1, 1, Visit(URL)), messages.received_urls()) == seen
 
 
 async def test_facts_round_trip_through_state(tmp_path: Path) -> None:

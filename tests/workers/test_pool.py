@@ -34,6 +34,7 @@ from crawler.settings.sections import Settings, settings_of
 from crawler.workers import messages
 from crawler.workers.channel import Channel
 from crawler.workers.pool import Coordinator, WorkerPool
+from crawler.workers.url_numbers import SentUrls
 from crawler.workers.worker import shares
 from tests.engine.test_crawl import closest, settings
 from tests.engine.test_hostile import check, crawl, judge
@@ -75,7 +76,8 @@ def test_seen_round_trips_through_messages(outcome: Outcome, truncated: bool) ->
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/%C3%A4"),))
     seen = Seen(Verdict(outcome, FACTS, links, named=links.followed), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
-    assert messages.read(json.loads(json.dumps(messages.written(seen))), lease) == seen
+    said = json.loads(json.dumps(messages.written(seen, SentUrls())))
+    assert messages.read(said, lease, messages.received_urls()) == seen
 
 
 def test_unchanged_page_is_restored_from_its_lease() -> None:
@@ -83,7 +85,9 @@ def test_unchanged_page_is_restored_from_its_lease() -> None:
     there = messages.read_lease(json.loads(json.dumps(messages.written_lease(lease))))
     assert there.prior is not None
     assert (there.visit, there.attempt, there.prior.facts.validators) == (lease.visit, 2, FACTS.validators)
-    seen = messages.read(messages.written(Seen(Verdict(Listed(), unchanged=True))), lease)
+    seen = messages.read(
+        messages.written(Seen(Verdict(Listed(), unchanged=True)), SentUrls()), lease, messages.received_urls()
+    )
     assert seen.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
 
 
@@ -91,29 +95,34 @@ def test_unchanged_page_is_restored_from_its_lease() -> None:
     "said",
     [
         None, [], {}, 1,
-        [["listed", "", None], NO_FACTS, ["javascript:x"], [], [], False],
-        [["listed", "", None], NO_FACTS, ["http://x/ä"], [], [], False],
-        [["listed", "", None], NO_FACTS, [1], [], [], False],
-        [["listed", "", None], NO_FACTS, None, [], [], False],
-        [["gone", "", None], NO_FACTS, [], [], [], False],
-        [["unlisted:x", "", None], NO_FACTS, [], [], [], False],
-        [["later:dns", "", "soon"], NO_FACTS, [], [], [], False],
-        [["later:dns", "", None], NO_FACTS, [], [], [], False],
-        [["moved", "x", None], NO_FACTS, [], [], [], False],
-        [["listed", "", None], [1], [], [], [], False],
-        [["listed", "", None], ["?", *NO_FACTS[1:]], [], [], [], False],
-        [["listed", "", None], [200, None, None, 1e300, *NO_FACTS[4:]], [], [], [], False],
-        [["listed", "", None], [200, None, None, None, None, "x", *NO_FACTS[6:]], [], [], [], False],
-        [["listed", "", None], NO_FACTS, [], [], ["x"], False],
-        [["listed", "", None], NO_FACTS, [], [], ["http://x/"] * 3, False],
-        [["listed", "", None], [*NO_FACTS[:10], "\ud800", *NO_FACTS[11:]], [], [], [], False],
-        [["listed", "", None], [200, *NO_FACTS[1:12], -1, *NO_FACTS[13:]], [], [], [], False],
+        [["listed", "", None], NO_FACTS, [["javascript:x"], [0], []], [], False],
+        [["listed", "", None], NO_FACTS, [["http://x/ä"], [0], []], [], False],
+        [["listed", "", None], NO_FACTS, [[1], [0], []], [], False],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [1], []], [], False],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [-1], []], [], False],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [], [False]], [], False],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [0.0], []], [], False],
+        [["listed", "", None], NO_FACTS, [["http://x/"], "0", []], [], False],
+        [["listed", "", None], NO_FACTS, None, [], False],
+        [["gone", "", None], NO_FACTS, [[], [], []], [], False],
+        [["unlisted:x", "", None], NO_FACTS, [[], [], []], [], False],
+        [["later:dns", "", "soon"], NO_FACTS, [[], [], []], [], False],
+        [["later:dns", "", None], NO_FACTS, [[], [], []], [], False],
+        [["moved", "x", None], NO_FACTS, [[], [], []], [], False],
+        [["listed", "", None], [1], [[], [], []], [], False],
+        [["listed", "", None], ["?", *NO_FACTS[1:]], [[], [], []], [], False],
+        [["listed", "", None], [200, None, None, 1e300, *NO_FACTS[4:]], [[], [], []], [], False],
+        [["listed", "", None], [200, None, None, None, None, "x", *NO_FACTS[6:]], [[], [], []], [], False],
+        [["listed", "", None], NO_FACTS, [[], [], []], ["x"], False],
+        [["listed", "", None], NO_FACTS, [[], [], []], ["http://x/"] * 3, False],
+        [["listed", "", None], [*NO_FACTS[:10], "\ud800", *NO_FACTS[11:]], [[], [], []], [], False],
+        [["listed", "", None], [200, *NO_FACTS[1:12], -1, *NO_FACTS[13:]], [[], [], []], [], False],
     ],
     ids=repr,
 )  # fmt: skip
 def test_malformed_message_is_refused(said: Any) -> None:
     with pytest.raises(messages.MALFORMED):
-        messages.read(said, Lease(1, 1, Visit(URL)))
+        messages.read(said, Lease(1, 1, Visit(URL)), messages.received_urls())
 
 
 def test_settings_round_trip_through_json() -> None:
@@ -163,7 +172,7 @@ stream = socket.socket(fileno=0).makefile("rwb")
 def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
 def say(message): send(json.dumps(message).encode())
 def receive(): return stream.read(int.from_bytes(stream.read(4)))
-def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [], [], [], False]])
+def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False]])
 receive()
 say(["ready"])
 while message := receive():
@@ -308,7 +317,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @given(st.sampled_from(OUTCOMES), st.data())
 def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: st.DataObject) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/b"),))
-    said = json.loads(json.dumps(messages.written(Seen(Verdict(outcome, FACTS, links)))))
+    said = json.loads(json.dumps(messages.written(Seen(Verdict(outcome, FACTS, links)), SentUrls())))
     place = said
     while isinstance(place, list) and place:  # replace a random value in it
         at = data.draw(st.integers(0, len(place) - 1))
@@ -318,7 +327,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         place = place[at]
     held = Lease(1, 1, Visit(URL))
     try:
-        seen = messages.read(said, held)
+        seen = messages.read(said, held, messages.received_urls())
     except messages.MALFORMED:
         return
     for link in seen.verdict.links.urls:
