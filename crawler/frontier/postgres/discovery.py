@@ -120,6 +120,7 @@ WITH moved AS (
 """
 
 # Ways to known URLs by fewer redirects, and so to where these redirect. A URL that failed as the end of too many is due again.
+# Not as joins: the planner does not know how few the ways are, and would read all pages.
 # A way is [URL, redirects, redirects by which the URL was known when it was asked for].
 FEWER = """
 WITH RECURSIVE fewer (id, hops) AS (
@@ -128,17 +129,25 @@ WITH RECURSIVE fewer (id, hops) AS (
     WHERE u.run = :run AND (w.hops < u.hops OR w.was > u.hops)
     UNION ALL
     SELECT t.id, f.hops + 1
-    FROM fewer AS f JOIN page AS s ON s.id = f.id CROSS JOIN LATERAL unnest(s.links) AS j JOIN url AS t ON t.id = j
-    WHERE s.outcome = 'moved' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = s.id)
-    AND t.run = :run AND t.hops > f.hops + 1
+    FROM fewer AS f
+    CROSS JOIN LATERAL (
+        SELECT links FROM page AS p WHERE id = f.id AND outcome = 'moved'
+        AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = p.id) OFFSET 0
+    ) AS s
+    CROSS JOIN LATERAL unnest(s.links) AS j
+    CROSS JOIN LATERAL (SELECT id, run, hops FROM url WHERE id = j OFFSET 0) AS t
+    WHERE t.run = :run AND t.hops > f.hops + 1
 ),
 moved AS (
     UPDATE url SET hops = f.hops FROM (SELECT id, min(hops) AS hops FROM fewer GROUP BY id) AS f WHERE url.id = f.id
     RETURNING url.id, url.host, url.depth, url.trap, url.sample
 ),
 again AS (
-    SELECT m.* FROM moved AS m JOIN page AS p ON p.id = m.id
-    WHERE p.outcome = 'failed:redirects' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = p.id)
+    SELECT m.* FROM moved AS m
+    CROSS JOIN LATERAL (
+        SELECT id FROM page AS p WHERE id = m.id AND outcome = 'failed:redirects'
+        AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = p.id) OFFSET 0
+    ) AS failed
 ),
 opened AS (
     INSERT INTO visit (id, host, depth, trap, sample, state) SELECT id, host, depth, trap, sample, 0 FROM again

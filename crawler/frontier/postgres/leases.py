@@ -35,10 +35,11 @@ UPDATE visit SET state = 0, token = NULL, due = NULL WHERE id IN (
 # Nothing is booked so far ahead: the clock went back.
 UNBOOK = "UPDATE host SET next = :now WHERE next > :far"
 
+# Ordered as the index is: without an order, the table itself would be read, with all that is held or leased.
 HOSTS = """
 SELECT h.id, h.gap, h.strain, h.next, h.asked, h.met, d.visits FROM host AS h CROSS JOIN LATERAL (
     SELECT count(*) AS visits FROM (
-        SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth LIMIT :limit
+        SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth ORDER BY tail, depth, id LIMIT :limit
     ) AS v
 ) AS d
 WHERE d.visits > 0 ORDER BY h.next, h.id
