@@ -114,7 +114,7 @@ async def test_released_lease_logs_its_reason_and_page_is_visited_later(
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path))
     released = [record for record in caplog.records if "not visited now" in record.message]
-    assert [vars(record)["fields"] for record in released] == [{"robots.txt took its slot": 1}]
+    assert [vars(record)["fields"] for record in released] == [{"reasons": {"robots.txt took its slot": 1}}]
     assert result.listed == ["/"]
 
 
