@@ -136,7 +136,7 @@ class _Ledger:
     ) -> None:
         self._frontier, self._base = frontier, base
         self._everything, self._is_new = everything, is_new
-        self._comparable = head is None or head.comparable
+        self._head = head or LedgerHead(base.base)
 
     async def surveyed(self, key: Key, *, dry: bool) -> Submitted:
         """Counts what is due, and notes marks that moved without being due, so that later ones are compared with them."""
@@ -150,8 +150,12 @@ class _Ledger:
                 elif row.told and row.now and row.told != row.now:
                     submitted.unsure += Mark.of(row.told).content != Mark.of(row.now).content
                     moved.append(row)
+                elif row.told and not (row.now or row.outcome or self._head.same_scope):
+                    moved.append(row)
             if moved and not dry:
                 await self._frontier.enter(moved)
+        if not (dry or (self._head.comparable and self._head.same_scope)):
+            await self._frontier.enter([], 0)
         return submitted
 
     async def batches(self) -> AsyncIterator[Sequence[tuple[LedgerRow, Url]]]:
@@ -175,7 +179,10 @@ class _Ledger:
     def _judged(self, row: LedgerRow) -> tuple[LedgerRow, Url, Change | None]:
         row = row._replace(told=None) if self._is_new else row
         url = self._base.published(row.url)
-        why = None if refusal(url) else change(row, comparable=self._comparable, everything=self._everything)
+        if refusal(url):
+            return row, url, None
+        head, everything = self._head, self._everything
+        why = change(row, comparable=head.comparable, same_scope=head.same_scope, everything=everything)
         return row, url, why
 
 
@@ -190,7 +197,8 @@ async def _send(ledger: _Ledger, engine: Engine, submitted: Submitted) -> None:
         submitted.pending |= await engine.submit([url for _, url in batch])
         await ledger.enter(batch)
         submitted.sent += len(batch)
-        log.info("submitted", extra={"fields": {"urls": submitted.sent, "due": submitted.due}})
+        if submitted.due > BATCH:
+            log.info("submitted", extra={"fields": {"urls": submitted.sent, "due": submitted.due}})
 
 
 def _key(settings: Settings) -> Key:

@@ -35,6 +35,5 @@ class LedgerHead(NamedTuple):
     """The ledger as a whole."""
 
     base: str  # base of the published URLs that it is about
-    comparable: bool = (
-        True  # the newest run reads pages with the same settings, so that fingerprints can be compared
-    )
+    comparable: bool = True  # the newest run reads pages as then, so that fingerprints can be compared
+    same_scope: bool = True  # it searches the same site, so that a page that it did not find is gone

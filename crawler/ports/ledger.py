@@ -27,9 +27,10 @@ class Ledger(Protocol):
         """
         ...
 
-    async def enter(self, rows: Sequence[LedgerRow], sent: int = 0) -> None:
+    async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """Stores the marks of the newest run as told; a URL without one leaves the ledger.
 
-        `sent`: number of URLs that an engine accepted, for the list of submissions; 0: engines were told nothing.
+        `sent`: number of URLs that an engine accepted, for the list of submissions; 0: none, but from now on `ledger`
+        compares with the settings of the newest run; None: neither.
         """
         ...

@@ -33,8 +33,12 @@ GONE: Final = frozenset({
 """Outcomes that engines have to hear of. With others (a server error, robots.txt, the scope) the page itself may be as it was."""
 
 
-def change(row: LedgerRow, *, comparable: bool = True, everything: bool = False) -> Change | None:
-    """Why the URL is due; None if it is not. `comparable`: see `LedgerHead`."""
+def change(
+    row: LedgerRow, *, comparable: bool = True, same_scope: bool = True, everything: bool = False
+) -> Change | None:
+    """Why the URL is due; None if it is not. `comparable`, `same_scope`: see `LedgerHead`."""
+    if row.now is None and not (row.outcome or same_scope):
+        return None  # it was not looked for
     if row.now is None:
         return Change.GONE if row.told is not None and row.outcome in GONE else None
     if row.told is None:

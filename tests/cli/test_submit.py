@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from crawler.cli.demo.site import Site
@@ -337,6 +338,31 @@ def test_urls_are_sent_in_their_published_form(
         _, out, _ = run("submit", copy, *words, "--publish-base", "https://www.example.com")
         assert "First submission: 4 listed URLs" in out, "another base is another ledger"
     assert len(engine.posts) == 1
+
+
+def test_pages_outside_another_scope_are_not_gone(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    tmp_path: Path,
+) -> None:
+    site = site_with_key()
+    site.page("/", links=["/a", "/docs/"])
+    site.page("/docs/", links=["/docs/a", "/docs/b"])
+    site.page("/docs/a")
+    site.page("/docs/b")
+    with site.serve() as origin:
+        crawl(origin)
+        assert run("submit", origin, *submitting(engine))[0] == 0
+        folder = ("--scope", "path", "-o", "docs", "--force")
+        crawl(origin + "/docs", *folder)
+        code, out, err = run("submit", origin, *submitting(engine))
+        assert (code, out) == (0, "Nothing changed since the last submission.\n"), err
+        assert paths(origin, list(told(tmp_path))) == ["/docs/", "/docs/a", "/docs/b"]
+        site.page("/docs/", links=["/docs/a"])
+        crawl(origin + "/docs", *folder)
+        assert run("submit", origin, *submitting(engine))[0] == 0
+    assert paths(origin, engine.sent) == ["/docs/", "/docs/b"], "in the same scope it is gone"
 
 
 def test_two_hosts_are_two_posts_and_each_needs_the_key(
@@ -707,15 +733,26 @@ def test_death_between_two_posts_repeats_at_most_one_batch(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", ["submit", "crawl"])
 def test_a_signal_ends_a_submission_that_waits(
+    run: Run,
     crawl: Callable[..., str],
     engine: Engine,
     tmp_path: Path,
+    command: str,
 ) -> None:
-    engine.answer(429, Retry_After="500")
-    with site_with_key().serve() as origin:
-        crawl(origin, "--state", "s.db")
-        words = ("submit", "--state", str(tmp_path / "s.db"), *submitting(engine), "--retries", "1", "--all")
+    site = site_with_key()
+    with site.serve() as origin:
+        state = ("--state", str(tmp_path / "s.db"))
+        crawl(origin, *state)
+        assert run("submit", *state, *submitting(engine))[0] == 0
+        site.page("/a", text="another")
+        words: tuple[str, ...] = ("crawl", origin + "/", *QUICK, *state, "-o", str(tmp_path / "sitemaps"))
+        if command == "submit":
+            crawl(origin, *state)
+            words = ("submit", *state)
+        engine.answer(429, Retry_After="500")
+        more = ("--submit",) if command == "crawl" else ()
         watch = (
             "import os, signal, sys, crawler.app.submission as s\n"
             "real = s.anyio.sleep\n"
@@ -726,6 +763,30 @@ def test_a_signal_ends_a_submission_that_waits(
             "from crawler.__main__ import main\n"
             "main(sys.argv[1:])\n"
         )
-        done = process(watch, *words)
-    assert done.returncode == 143, done.stderr
-    assert "terminated" in done.stderr
+        done = process(watch, *words, *submitting(engine), "--retries", "1", *more)
+        assert done.returncode == 143, done.stderr
+        engine.answer(200)
+        assert run("submit", *state, *submitting(engine))[0] == 0
+        assert len(engine.posts) == 2
+        assert engine.posts[1]["urlList"] == [f"{origin}/a"], "what was interrupted is due"
+
+
+def test_the_engine_is_not_asked_at_a_private_address_unless_it_is_named(
+    run: Run,
+    crawl: Callable[..., str],
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A name server that turns the default engine into an address of the local network."""
+    real = anyio.getaddrinfo
+
+    async def turned(host: Any, port: Any, **more: Any) -> Any:
+        return await real("127.0.0.1" if host == "api.indexnow.org" else host, port, **more)
+
+    monkeypatch.setattr("crawler.fetch.address_guard.anyio.getaddrinfo", turned)
+    with site_with_key().serve() as origin:
+        crawl(origin)
+        code, _, err = run("submit", origin, "--indexnow-key", KEY, "--retries", "0", "--all")
+    assert code == 7
+    assert "api.indexnow.org could not be asked (private address or blocked port" in err
+    assert engine.posts == []

@@ -1132,3 +1132,14 @@ async def test_what_was_delivered_is_kept_with_the_newest_publication(bench: Ben
     [run] = await bench.frontier.run_rows()
     assert run.publication
     assert run.publication.delivered == "two"
+
+
+async def test_the_ledger_knows_whether_a_run_searches_the_same_site(bench: Bench) -> None:
+    await listed(bench, a="1")
+    await bench.frontier.mark_published(PublicationRow(2))
+    await bench.frontier.open_ledger(SITE, noted=True)
+    await bench.frontier.begin("another scope")
+    assert await bench.frontier.ledger() == LedgerHead(SITE, same_scope=False)
+    await bench.frontier.mark_published(PublicationRow(2))
+    await bench.frontier.enter([], 0)
+    assert await bench.frontier.ledger() == LedgerHead(SITE)

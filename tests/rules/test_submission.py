@@ -69,6 +69,12 @@ def test_gone_is_what_engines_have_to_hear_of(outcome: str, is_gone: bool) -> No
     assert change(LedgerRow(URL, None, None, outcome)) is None
 
 
+def test_a_page_that_was_not_looked_for_is_not_gone() -> None:
+    """The run had another start URL or scope."""
+    assert change(LedgerRow(URL, "f1@", None, ""), same_scope=False) is None
+    assert change(LedgerRow(URL, "f1@", None, "failed:not-found"), same_scope=False) is Change.GONE
+
+
 def test_everything_is_sent_again_on_request_but_what_is_unknown() -> None:
     assert change(LedgerRow(URL, "f1@", "f1@"), everything=True) is Change.AGAIN
     assert change(LedgerRow(URL, "f1@", None, "failed:timeout"), everything=True) is None

@@ -466,7 +466,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         async for rows in self._stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
             yield [ledger.row(values) for values in rows]
 
-    async def enter(self, rows: Sequence[LedgerRow], sent: int = 0) -> None:
+    async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
 

@@ -12,7 +12,9 @@ _LISTED: Final = "(run = :run AND state = 3 AND (outcome = 'listed' OR outcome L
 _MARK: Final = "coalesce(content, '') || '@' || coalesce(lastmod::text, '')"
 
 HEAD = """
-SELECT s.base, s.reading = r.reading FROM submission AS s LEFT JOIN run AS r ON r.number = :run
+SELECT s.base, s.reading = r.reading,
+    r.fingerprint = (SELECT p.fingerprint FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
+FROM submission AS s LEFT JOIN run AS r ON r.number = :run
 ORDER BY s.number DESC LIMIT 1
 """
 
@@ -45,7 +47,7 @@ WHERE u.fp = r.fp AND page.id = u.id
 def ledger(db: Database) -> LedgerHead | None:
     """See `ports.Ledger.ledger`."""
     row = db.one_or_none(HEAD, {"run": db.run})
-    return LedgerHead(row[0], bool(row[1])) if row else None
+    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
 
 
 def open_ledger(db: Database, base: str, noted: bool) -> int:
@@ -61,8 +63,8 @@ def row(values: tuple[Any, ...]) -> LedgerRow:
     return LedgerRow(Url(url), told, now, outcome or "")
 
 
-def enter(db: Database, entered: Sequence[LedgerRow], sent: int) -> None:
+def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:
     """See `ports.Ledger.enter`."""
     db.do(ENTER, {"fps": [fp(row.url) for row in entered], "marks": [row.now for row in entered]})
-    if sent:
+    if sent is not None:
         db.do(RECORD, {"run": db.run, "now": db.now(), "base": None, "urls": sent})

@@ -419,7 +419,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
             yield chunk
             after = chunk[-1].url
 
-    async def enter(self, rows: Sequence[LedgerRow], sent: int = 0) -> None:
+    async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
 

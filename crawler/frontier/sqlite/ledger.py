@@ -12,7 +12,9 @@ _LISTED: Final = "run = :run AND state = 3 AND (outcome = 'listed' OR outcome LI
 _MARK: Final = "coalesce(content, '') || '@' || coalesce(lastmod, '')"
 
 HEAD = """
-SELECT s.base, s.reading = r.reading FROM submission AS s LEFT JOIN run AS r ON r.number = :run
+SELECT s.base, s.reading = r.reading,
+    r.fingerprint = (SELECT p.fingerprint FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
+FROM submission AS s LEFT JOIN run AS r ON r.number = :run
 ORDER BY s.number DESC LIMIT 1
 """
 
@@ -39,7 +41,7 @@ UPDATE url SET told = r.value ->> 1 FROM json_each(:rows) AS r WHERE url.url = r
 def ledger(db: Database) -> LedgerHead | None:
     """See `ports.Ledger.ledger`."""
     row = db.one_or_none(HEAD, {"run": db.run})
-    return LedgerHead(row[0], bool(row[1])) if row else None
+    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
 
 
 def open_ledger(db: Database, base: str, noted: bool) -> int:
@@ -55,8 +57,8 @@ def rows(db: Database, after: str, unchanged: bool) -> Sequence[LedgerRow]:
     return [LedgerRow(Url(url), told, now, outcome or "") for url, told, now, outcome in db.all(ROWS, given)]
 
 
-def enter(db: Database, entered: Sequence[LedgerRow], sent: int) -> None:
+def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:
     """See `ports.Ledger.enter`."""
     db.do(ENTER, {"rows": json.dumps([[row.url, row.now] for row in entered])})
-    if sent:
+    if sent is not None:
         db.do(RECORD, {"run": db.run, "now": db.now(), "base": None, "urls": sent})
