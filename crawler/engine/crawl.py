@@ -50,7 +50,7 @@ from crawler.rules.judge import Judge
 GROUP: Final = 128  # settlements in one transaction
 HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
 NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
-LINGER: Final = 0.005  # seconds that a group may grow, as long as all tasks have work
+LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 PROBE: Final = (
     60.0  # seconds in which a page must respond before the site counts as down, plus the crawl delay

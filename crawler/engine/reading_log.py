@@ -65,8 +65,11 @@ class ReadingLog:
 
     def _write(self, slot: int, data: bytes) -> None:
         with suppress(OSError):  # such as a full disk: then the page is not recorded
-            os.lseek(self._file, slot * SLOT, os.SEEK_SET)
-            os.write(self._file, data)
+            if hasattr(os, "pwrite"):  # not on Windows; one system call less, twice for each page
+                os.pwrite(self._file, data, slot * SLOT)
+            else:
+                os.lseek(self._file, slot * SLOT, os.SEEK_SET)
+                os.write(self._file, data)
 
     def close(self) -> None:
         """Deletes the file, as the process ends normally."""

@@ -58,10 +58,12 @@ class Local:
 
     async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:
         markup = self._judge.markup(lease, reply, now)
+        if markup is None:  # nothing to parse
+            return Seen(self._judge(lease, reply, now))
         # An earlier visit of this page may have crashed its process: parse it in the sandbox.
-        if markup is None or not (markup.is_risky or lease.attempt > 1):
+        if not (markup.is_risky or lease.attempt > 1):
             with self._reading(lease.visit.url):
-                verdict = self._judge(lease, reply, now, markup.read() if markup else None)
+                verdict = self._judge(lease, reply, now, markup.read())
             return Seen(verdict, verdict.truncated)
         page = await self._reader.read(markup)
         if isinstance(page, Broken):
