@@ -40,7 +40,7 @@ from crawler.parse.url import target
 from crawler.ports import Frontier, Record
 from crawler.report import log as lines
 from crawler.report.report import Finding, Report
-from crawler.rules.doubts import ANYWAY, Doubts
+from crawler.rules.doubts import Doubts, bare
 from crawler.settings.sections import Log, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish import publish_command, stylesheet
@@ -313,8 +313,9 @@ async def _summarise(
 
 def _notes(doubts: Doubts, refused: PublishRefused | None) -> Sequence[str]:
     """The notes on the site, and what may hide it, unless the refusal says so."""
-    doubt = doubts.doubt.replace(ANYWAY, "").strip()
-    return doubts.notes if not doubt or (refused and doubts.doubt in str(refused)) else (*doubts.notes, doubt)
+    doubt = bare(doubts.doubt)
+    is_said = refused is not None and doubt in bare(str(refused))
+    return doubts.notes if not doubt or is_said else (*doubts.notes, doubt)
 
 
 def _unfinished(job: Job) -> str | None:

@@ -44,6 +44,11 @@ class Doubts(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+def bare(doubt: str) -> str:
+    """A doubt without the flag that publishes anyway, which is of use for a first publication only."""
+    return " ".join(doubt.replace(ANYWAY, "").split())
+
+
 def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
     """The doubts and notes about a run. `landings`: one for each start URL."""
     found = [*_hidden_site(landings, survey), *_elsewhere(survey)]

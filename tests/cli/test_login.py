@@ -298,7 +298,9 @@ def test_a_site_that_hides_later_is_said_as_such_in_the_summary(run: Run, kind: 
         site.page("/", text=PROSE[:20])
         site.raw("/", body=f"<title>x</title>{body}".encode(), headers=[("Content-Type", "text/html")])
         code, _, err = run("crawl", address + "/", *QUICK)
-        assert (code, said in " ".join(err.split())) == (6, True), err
+        assert (code, " ".join(err.split()).count(said)) == (6, 1), err
+        code, _, err = run("crawl", address + "/", *QUICK, "-q")
+        assert (code, said in err, err.count("\n")) == (6, True, 1), "also unattended"
         code, _, err = run("crawl", address + "/", *QUICK, "--force")
         assert (code, said in " ".join(err.split())) == (0, True), "also when it is published all the same"
         assert "publishes it anyway" not in err

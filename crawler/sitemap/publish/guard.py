@@ -11,6 +11,7 @@ from typing import Final
 from crawler.errors import PublishRefused
 from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
+from crawler.rules.doubts import bare
 from crawler.settings.sections import Guard
 
 KEPT: Final = 7  # publications that a new one is compared with
@@ -71,6 +72,14 @@ def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlRe
             "The crawl is not complete; the old files are kept. --allow-partial publishes anyway."
         )
     _check_first(guard, before, crawled)
+    try:
+        _compare(guard, urls, before, crawled)
+    except PublishRefused as refusal:
+        hint = bare(crawled.doubt)  # probably the cause
+        raise PublishRefused(f"{refusal} {hint}".strip()) from None
+
+
+def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
     if guard.min_urls and urls < guard.min_urls:
         raise PublishRefused(f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; {_ANYWAY}")
     _check_failed(guard, crawled)
