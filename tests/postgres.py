@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-_TUNING = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=60"
+TUNING = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=60"
 
 
 @cache
@@ -44,8 +44,8 @@ def _free_port() -> int:
 
 
 @cache
-def server() -> str | None:
-    """The address of a server, without a name of a crawl; None where none is installed."""
+def server(tuning: str = TUNING) -> str | None:
+    """The address of a server, without a name of a crawl; None where none is installed. `tuning`: options of the server."""
     programs = _programs()
     if programs is None:
         return None
@@ -77,7 +77,7 @@ def server() -> str | None:
 
     call("initdb", "-D", str(data), "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
     atexit.register(stop)
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {_TUNING}"
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {tuning}"
     call("pg_ctl", "-D", str(data), "-l", str(folder / "log"), "-o", options, "-w", "start")
     return f"postgresql://crawler@127.0.0.1:{port}/postgres"
 
