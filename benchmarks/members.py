@@ -46,9 +46,7 @@ class Server:
     """A private server, and the CPU that it has used."""
 
     def __init__(self) -> None:
-        address = server(SERVER)
-        if address is None:
-            raise SystemExit("PostgreSQL is not installed: apt-get install postgresql")
+        address = server(SERVER).address
         self.address = address
         with psycopg.connect(address) as connection:
             [(data,)] = connection.execute("SHOW data_directory").fetchall()

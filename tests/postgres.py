@@ -1,6 +1,6 @@
-"""A private PostgreSQL server for the tests: started once in a process that needs it, on loopback, gone with it.
+"""Private PostgreSQL servers for the tests, on loopback: one for each test process, and more for tests that restart theirs.
 
-At home, tests that need it are skipped where PostgreSQL is not installed; under `CI=true` they fail.
+At home, tests that need one are skipped where PostgreSQL is not installed; under `CI=true` they fail.
 """
 
 import atexit
@@ -10,18 +10,33 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-TUNING = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=60"
+TUNING = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=90"
+_POOLER = """
+[databases]
+postgres = host=127.0.0.1 port={server} user=crawler
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 4
+logfile = {folder}/pooler.log
+"""
 
 
 @cache
 def _programs() -> Path | None:
-    """The folder of `initdb` and `pg_ctl`: Debian keeps them off the path, one a version."""
+    """The folder of `initdb` and `pg_ctl`: Debian keeps them off the path, one for each version."""
     found = shutil.which("initdb")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     return Path(found).resolve().parent if found else folders[-1] if folders else None
@@ -43,51 +58,103 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@cache
-def server(tuning: str = TUNING) -> str | None:
-    """The address of a server, without a name of a crawl; None where none is installed. `tuning`: options of the server."""
-    programs = _programs()
-    if programs is None:
-        return None
-    folder, user, port = Path(tempfile.mkdtemp(prefix="crawler-pg-")), _user(), _free_port()
-    if user is not None:
-        os.chown(folder, user, -1)
-    data = folder / "data"
+class Server:
+    """A server of its own. Skips or fails the test if PostgreSQL or its driver is not installed."""
 
-    def call(program: str, *args: str) -> None:
-        with (folder / "out").open("ab") as out:
+    def __init__(self, tuning: str = TUNING) -> None:
+        self._tuning = tuning
+        programs = _programs()
+        if programs is None:
+            _missing("PostgreSQL", "postgresql")
+        pytest.importorskip("psycopg")
+        assert programs
+        self._programs, self._user, self.port = programs, _user(), _free_port()
+        self.folder = Path(tempfile.mkdtemp(prefix="crawler-pg-"))
+        if self._user is not None:
+            os.chown(self.folder, self._user, -1)
+        atexit.register(self.remove)
+        self._call("initdb", "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.start()
+
+    @property
+    def address(self) -> str:
+        """Of its database, without the name of a crawl."""
+        return f"postgresql://crawler@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} {self._tuning}"
+        )
+        self._call("pg_ctl", "-l", str(self.folder / "log"), "-o", options, "-w", "start")
+
+    def crash(self) -> None:
+        """As if its machine lost power: sessions end at once, and the next start recovers."""
+        self._call("pg_ctl", "-m", "immediate", "stop")
+
+    def remove(self) -> None:
+        self._call("pg_ctl", "-m", "immediate", "stop", check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _call(self, program: str, *args: str, check: bool = True) -> None:
+        with (self.folder / "out").open("ab") as out:
             subprocess.run(
-                [programs / program, *args],
-                user=user,
-                check=True,
-                cwd=folder,
+                [self._programs / program, "-D", str(self.folder / "data"), *args],
+                user=self._user,
+                check=check,
+                cwd=self.folder,
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
 
-    def stop() -> None:
-        subprocess.run(
-            [programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"],
-            user=user,
-            check=False,
-            cwd=folder,
-            capture_output=True,
+    @contextmanager
+    def pooled(self) -> Iterator[str]:
+        """The address of the same database behind PgBouncer, which gives each transaction any session."""
+        program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+        if program is None:
+            _missing("PgBouncer", "pgbouncer")
+        assert program
+        port, config = _free_port(), self.folder / "pooler.ini"
+        config.write_text(_POOLER.format(server=self.port, port=port, folder=self.folder))
+        pooler = subprocess.Popen(
+            [program, str(config)], user=self._user, cwd=self.folder, stderr=subprocess.DEVNULL
         )
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            _wait_for(port)
+            yield f"postgresql://crawler@127.0.0.1:{port}/postgres"
+        finally:
+            pooler.terminate()
+            pooler.wait()
 
-    call("initdb", "-D", str(data), "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-    atexit.register(stop)
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {tuning}"
-    call("pg_ctl", "-D", str(data), "-l", str(folder / "log"), "-o", options, "-w", "start")
-    return f"postgresql://crawler@127.0.0.1:{port}/postgres"
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _missing(name: str, package: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{name} is not installed: apt-get install {package}")
+    pytest.skip(f"{name} is not installed")
+
+
+@cache
+def server(tuning: str = TUNING) -> Server:
+    """The server of this process. `tuning`: its options."""
+    return Server(tuning)
 
 
 def new_state() -> str:
-    """The address of a crawl that nobody began. Skips the test where there is no server."""
-    address = server()
-    if address is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("PostgreSQL is not installed: apt-get install postgresql")
-        pytest.skip("PostgreSQL is not installed")
-    pytest.importorskip("psycopg")
+    """The address of a crawl that does not exist yet."""
+    return named(server().address)
+
+
+def named(address: str) -> str:
+    """The address of a crawl that does not exist yet, in a database."""
     return f"{address}#{uuid.uuid4().hex}"

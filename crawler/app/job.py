@@ -31,7 +31,7 @@ from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRe
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import fitting_cookies
 from crawler.fetch.routes import Transport
-from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, ROBOTS_LINE, SETTINGS
+from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, PUBLISHED_BY, ROBOTS_LINE, SETTINGS
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd
 from crawler.model.settlement import Settlement
@@ -218,6 +218,7 @@ class Job:
                     delivered=last.delivered if last else None,
                 )
             )
+            await self.frontier.remember(PUBLISHED_BY, self.frontier.name)
         if over:
             await self.frontier.conclude()
         return published
@@ -374,9 +375,10 @@ async def open_job(
         turn = politeness.Politeness(
             frontier.clock, anyio.sleep, far=far_of(settings), rebook=partial(_another_slot, frontier)
         )
-        await frontier.remember(PUBLISH_BASE, base.base if base else "")
-        await frontier.remember(SETTINGS, changed(settings))
-        await frontier.remember(OUTPUT, _absolute(settings.output.output))
+        if run.over is None:
+            await frontier.remember(PUBLISH_BASE, base.base if base else "")
+            await frontier.remember(SETTINGS, changed(settings))
+            await frontier.remember(OUTPUT, _absolute(settings.output.output))
         pacer = politeness.Pacing(frontier, turn)
         log_of_reading = ReadingLog(_reading_log(settings, starts[0]))
         stack.callback(log_of_reading.close)

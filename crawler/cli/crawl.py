@@ -34,7 +34,7 @@ from crawler.errors import (
     StartUnreachable,
     first_of,
 )
-from crawler.model.note import DATE_NOTES, UNRELIABLE
+from crawler.model.note import DATE_NOTES, PUBLISHED_BY, UNRELIABLE
 from crawler.model.survey import Balance
 from crawler.parse.url import target
 from crawler.ports import Frontier, Record
@@ -113,8 +113,7 @@ async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     if not settings.guard.dry_run:
         check_folder(settings.output)
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
-        if job.run.resumed:
-            log.info("resuming an unfinished crawl", extra={"fields": {"run": job.run.number}})
+        await _say_begin(job)
         stopping.job = job
         try:
             await told.begin(job)
@@ -156,6 +155,20 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     if raised:
         raise raised
     return code, found
+
+
+async def _say_begin(job: Job) -> None:
+    run = job.run.number
+    living = [member for member in await job.frontier.members() if member.alive]
+    if len(living) > 1:
+        leader = next((member.name for member in living if member.leads), "nobody")
+        words = f"joined run {run} as one of {len(living)} members; {leader} leads"
+        fields = {"run": run, "members": len(living), "leader": leader}
+        log.info(words, extra={"event": "joined", "fields": fields})
+    elif job.run.over is not None:
+        log.info("this run is over", extra={"fields": {"run": run}})
+    elif job.run.resumed:
+        log.info("resuming an unfinished crawl", extra={"fields": {"run": run}})
 
 
 async def _crawl_and_publish(job: Job) -> tuple[Published | None, PublishRefused | None]:
@@ -294,6 +307,9 @@ async def _summarise(
         closing,
         elapsed=time.monotonic() - began,
         asked=job.stats.exchanges,
+        member=job.frontier.name,
+        members=len({member.name for member in await job.frontier.members()}),
+        published_by=await job.frontier.recall(PUBLISHED_BY),
         state=kept,
         notes=_notes(job.doubts, refused),
         unfinished=unfinished,

@@ -68,6 +68,9 @@ class Closing:
     stalled: bool = False  # no progress since the previous start of this run
     refused: str | None = None  # why the guard refused to publish
     notes: Sequence[str] = ()  # remarks on the site
+    member: str = ""  # HOST:PID of this process
+    members: int = 1  # that worked on the run
+    published_by: str = ""  # the member that published it; empty: nobody
     dry_run: bool = False
     keeps_many: bool = False  # unusually many failed pages stay listed
 
@@ -137,6 +140,10 @@ def as_json(closing: Closing) -> dict[str, Any]:
         "stalled": closing.stalled,
         "refused": closing.refused,
         "notes": list(closing.notes),
+        "published": bool(closing.member) and closing.published_by == closing.member,
+        "published_by": closing.published_by,
+        "member": closing.member,
+        "members": closing.members,
         "dry_run": closing.dry_run,
         "kept": balance.kept,
         "keeps_many": closing.keeps_many,

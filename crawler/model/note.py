@@ -82,6 +82,9 @@ ALIASES: Final = Note[Mapping[str, str]]("alias targets", {}, read=_json(_by_nam
 """Possible aliases of the site that were checked, with their redirect target: an origin, if every page redirects to the same
 path there; the target of the root, if only that redirects; empty, if there is no redirect to another origin."""
 
+PUBLISHED_BY: Final = Note[str]("published by", "", read=str, write=str)
+"""The member that published the run, as HOST:PID; empty before."""
+
 UNRELIABLE: Final = Note[Mapping[str, str]]("lies", {}, read=_json(_by_name(_is(str))))
 """Origins whose Last-Modified headers are not trusted, with the reason."""
 

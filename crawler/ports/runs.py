@@ -24,6 +24,11 @@ class Runs(Protocol):
     """Seconds since the epoch, the same for all members."""
 
     @property
+    def name(self) -> str:
+        """The name of this member: HOST:PID."""
+        ...
+
+    @property
     def is_shared(self) -> bool:
         """Whether other members are at work, and send requests to the same hosts."""
         ...

@@ -264,6 +264,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         await self._call(self._leases.interrupt, interruption)
 
     @property
+    def name(self) -> str:
+        """See `ports.Runs.name`."""
+        return self._members.name
+
+    @property
     def is_shared(self) -> bool:
         """See `ports.Runs.is_shared`."""
         return self._heart is not None and self._heart.is_shared

@@ -219,9 +219,14 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Runs.holds`: nobody else takes it."""
         return True
 
+    @property
+    def name(self) -> str:
+        """See `ports.Runs.name`."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
     async def members(self) -> Sequence[Member]:
         """See `ports.Runs.members`."""
-        return [Member(f"{socket.gethostname()}:{os.getpid()}", True, True, False, 0.0, 0)]
+        return [Member(self.name, True, True, False, 0.0, 0)]
 
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""

@@ -1,0 +1,121 @@
+"""Members of a shared crawl as processes: forked from one that has imported everything, killed and frozen by tests."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+LIFE = 2.0  # seconds without a heartbeat after which a member is taken for dead; thirty outside of tests
+
+FORKING = """
+import json, os, signal, sys
+import crawler.cli.crawl, crawler.cli.main, crawler.frontier.postgres.frontier, crawler.sitemap.read
+from crawler.__main__ import main
+from crawler.frontier.postgres import heartbeat, members
+from crawler.model import failpoints
+
+members.LIFE = heartbeat.LIFE = float(sys.argv[1])
+heartbeat.HEARTBEAT = members.LIFE / 8
+
+def crawl(words, out, moment, turn):
+    null, said = os.open(os.devnull, os.O_RDWR), os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(null, 0), os.dup2(said, 1), os.dup2(said, 2)
+    seen = 0
+    def hook(name):
+        nonlocal seen
+        if name == moment:
+            seen += 1
+            if seen == turn:
+                os.kill(os.getpid(), signal.SIGKILL)
+    failpoints.hook = hook
+    main(words)
+
+for line in sys.stdin:
+    verb, *rest = json.loads(line)
+    if verb == "start":
+        child = os.fork()
+        if not child:
+            crawl(*rest)
+        print(child, flush=True)
+    else:
+        found, status = os.waitpid(rest[0], os.WNOHANG)
+        print(os.waitstatus_to_exitcode(status) if found else "running", flush=True)
+"""
+
+
+@dataclass
+class Member:
+    """A process, and what it wrote."""
+
+    pid: int
+    out: Path
+    _ask: Callable[[list[object]], str]
+    _code: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+        if self._code is None:
+            answer = self._ask(["poll", self.pid])
+            self._code = None if answer == "running" else int(answer)
+        return self._code
+
+    def wait(self, seconds: float = 240.0) -> int:
+        """Its exit code, once it has left."""
+        deadline = time.monotonic() + seconds
+        while (code := self.poll()) is None:
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.05)
+        return code
+
+    @property
+    def said(self) -> str:
+        return self.out.read_text()
+
+
+class Crew:
+    """Starts members."""
+
+    def __init__(self, folder: Path, life: float = LIFE) -> None:
+        self._folder, self._started = folder, list[Member]()
+        self._errors = (folder / "errors").open("w")
+        self._parent = subprocess.Popen(
+            [sys.executable, "-c", FORKING, str(life)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
+        )  # fmt: skip
+
+    def start(self, words: Sequence[str], moment: str = "", turn: int = 1) -> Member:
+        """A member with this command line. It is killed at the `turn`-th time of the fail point `moment`."""
+        out = self._folder / f"member-{len(self._started) + 1}"
+        pid = int(self._ask(["start", list(words), str(out), moment, turn]))
+        self._started.append(Member(pid, out, self._ask))
+        return self._started[-1]
+
+    def _ask(self, words: list[object]) -> str:
+        assert self._parent.stdin
+        assert self._parent.stdout
+        print(json.dumps(words), file=self._parent.stdin, flush=True)
+        return self._parent.stdout.readline().strip()
+
+    def leave(self) -> None:
+        for member in self._started:
+            if member.poll() is None:
+                os.kill(member.pid, signal.SIGKILL)
+        self._parent.communicate()
+        self._errors.close()
+
+
+@contextmanager
+def crew(folder: Path, life: float = LIFE) -> Iterator[Crew]:
+    """Members may be started within the block."""
+    folder.mkdir(exist_ok=True)
+    members = Crew(folder, life)
+    try:
+        yield members
+    finally:
+        members.leave()

@@ -1,0 +1,267 @@
+"""Whole crawls by several members on PostgreSQL publish what one process on SQLite publishes, whatever happens to them."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.server import Origin, http, moved, page, serving
+from tests.postgres import Server, named, new_state
+from tests.shared.members import LIFE, Crew, Member, crew
+
+pytestmark = pytest.mark.slow
+
+PAGES = 40
+
+
+def put(here: Origin, there: Origin) -> None:
+    """Pages with dates, a query trap, redirects, a copy, and a page that fails, on two hosts that link to each other."""
+    home = [*(f"/{n}" for n in range(PAGES)), "/shop?n=0", "/gone", "/moved", there.url("/")]
+    here.put("/", http(page(*home, text="home")))
+    for number in range(PAGES):
+        below = [f"/{number}/{n}" for n in range(3)]
+        here.put(f"/{number}", http(page(*below, "/", f"/{number + 1}", text=f"page {number}")))
+        for path in below:
+            dated = http(page("/", text=f"page {path}"), Last_Modified="Sat, 01 Nov 2025 00:00:00 GMT")
+            here.put(path, dated)
+    for number in range(320):
+        more = [f"/shop?n={number + 1}", f"/shop?n={number + 2}"]
+        here.put(f"/shop?n={number}", http(page(*more, text=f"item {number % 7}")))
+    here.put("/gone", http("", "404 Not Found"))
+    here.put("/moved", moved("/1"))
+    there.put("/", http(page(*(f"/{n}" for n in range(10)), here.url("/0"), text="there")))
+    for number in range(10):
+        there.put(f"/{number}", http(page("/", text=f"there {number // 2}")))
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Origin]:
+    here, there = Origin("here", "127.0.77.1"), Origin("there", "127.0.77.2")
+    with serving(here, there):
+        put(here, there)
+        yield here
+
+
+@pytest.fixture
+def members(tmp_path: Path) -> Iterator[Crew]:
+    with crew(tmp_path / "members") as found:
+        yield found
+
+
+def words(here: Origin, state: str, folder: Path, *more: str) -> list[str]:
+    return [
+        "crawl", here.url(), "--state", state, "-o", str(folder), "-q", "--rate", "0", "--max-urls", "50", "--retries", "0",
+        "--allow-host", "127.0.77.2", *more,
+    ]  # fmt: skip
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.xml*"))}
+
+
+@pytest.fixture(scope="module")
+def alone(site: Origin, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process with a file publishes, twice."""
+    folder = tmp_path_factory.mktemp("alone")
+    with crew(folder / "members") as found:
+        for turn in range(2):
+            member = found.start(words(site, str(folder / "state.db"), folder / str(turn)))
+            assert member.wait() == 0, member.said
+    assert files(folder / "0")
+    return folder
+
+
+def asked(site: Origin, more: int, members: Sequence[Member]) -> None:
+    """Waits until that many requests more came, or a member left."""
+    enough = len(site.log) + more
+    while len(site.log) < enough and any(member.poll() is None for member in members):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_members_publish_the_bytes_of_one_process_and_again_in_the_next_run(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path, count: int
+) -> None:
+    state = new_state()
+    for turn in range(2):
+        before, out = len(site.log), tmp_path / str(turn)
+        crawled = [members.start(words(site, state, out, "--run", str(turn))) for _ in range(count)]
+        assert [member.wait() for member in crawled] == [0] * count, [member.said for member in crawled]
+        assert files(out) == files(alone / str(turn))
+    conditional = [request for request in site.log[before:] if "if-modified-since" in request.headers]
+    assert len(conditional) == 3 * PAGES, "what was dated is asked whether it changed"
+
+
+MOMENTS = [
+    "before commit of begin", "after commit of begin", "after commit of add", "after commit of settle_seed",
+    "after commit of lease", "before commit of settle", "after commit of settle", "after commit of advance",
+    "after commit of unlist_duplicates", "after commit of date", "before commit of finish", "after commit of finish",
+    "before rename of manifest.json", "after rename of sitemap.xml.gz", "before commit of mark_published",
+    "after commit of mark_published", "after commit of conclude", "after commit of end_session",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_a_leader_killed_at_any_moment_is_replaced(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path, part: int
+) -> None:
+    for number, moment in enumerate(MOMENTS[part::3]):
+        state, out = new_state(), tmp_path / f"out-{number}"
+        crawl = words(site, state, out, "--run", "once")
+        leader = members.start(crawl, moment, 2 if "settle" in moment else 1)
+        asked(site, 1, [leader])
+        follower = members.start(crawl)
+        codes = leader.wait(), follower.wait()
+        assert codes[1] == 0, (moment, follower.said)
+        assert codes[0] in (-signal.SIGKILL, 0), (moment, leader.said)
+        assert files(out) == files(alone / "0"), moment
+        assert not list(out.glob(".staging*")), moment
+
+
+def test_members_killed_at_random_publish_the_same_once(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path
+) -> None:
+    state, out, chance, before = new_state(), tmp_path / "out", random.Random(3), len(site.log)
+    crawl = words(site, state, out, "--run", "once", "--concurrency", "4", "--log-format", "json")
+    crawl.remove("-q")
+    living = [members.start(crawl) for _ in range(3)]
+    killed = 0
+    while killed < 5 and all(member.poll() is None for member in living):
+        asked(site, chance.randint(20, 60), living)
+        victim = living.pop(chance.randrange(3) if killed else 0)  # the leader is among them
+        os.kill(victim.pid, signal.SIGKILL)
+        killed += victim.wait() != 0
+        living.append(members.start(crawl))
+    assert [member.wait() for member in living] == [0, 0, 0], [member.said for member in living]
+    assert killed >= 3
+    assert files(out) == files(alone / "0")
+    requests = [request.path for request in site.log[before:]]
+    twice = len(requests) - len(set(requests))
+    assert twice <= killed * (4 * 2 + 128), f"{killed} kills, {twice} requested twice"
+    done = [json.loads(line) for member in living for line in member.said.splitlines()]
+    published = [event["published"] for event in done if event.get("event") == "done"]
+    assert sorted(published) in ([False, False, False], [False, False, True])
+
+
+def test_a_frozen_leader_wakes_as_another_member(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path
+) -> None:
+    state, out = new_state(), tmp_path / "out"
+    crawl = words(site, state, out, "--run", "once", "--concurrency", "2", "--rate", "150")
+    leader = members.start(crawl)
+    asked(site, 30, [leader])
+    others = [members.start(crawl) for _ in range(2)]
+    asked(site, 30, others)
+    os.kill(leader.pid, signal.SIGSTOP)
+    time.sleep(LIFE + 1)
+    os.kill(leader.pid, signal.SIGCONT)
+    assert [member.wait() for member in [leader, *others]] == [0, 0, 0], [m.said for m in [leader, *others]]
+    assert files(out) == files(alone / "0")
+
+
+def test_the_pace_is_kept_at_the_server_by_three_members_of_which_one_is_frozen(
+    members: Crew, tmp_path: Path
+) -> None:
+    here = Origin("paced", "127.0.77.3")
+    here.others = lambda path: http(page("/", text=path))
+    here.put("/", http(page(*(f"/{n}" for n in range(260)), text="home")))
+    rate = 20
+    with serving(here):
+        crawl = words(here, new_state(), tmp_path / "out", "--rate", str(rate), "--run", "once")
+        found = [members.start(crawl) for _ in range(3)]
+        for _ in range(2):
+            asked(here, 40, found)
+            os.kill(found[1].pid, signal.SIGSTOP)
+            asked(here, 40, found)
+            time.sleep(LIFE + 0.5)
+            os.kill(found[1].pid, signal.SIGCONT)
+        assert [member.wait() for member in found] == [0, 0, 0], [member.said for member in found]
+    at = [request.at for request in here.log]
+    most = max(sum(start <= other < start + 2 for other in at) for start in at)
+    assert most <= 1.15 * rate * 2 + 1, most
+
+
+def test_a_database_that_crashes_costs_nothing_but_time(site: Origin, alone: Path, tmp_path: Path) -> None:
+    server = Server()
+    try:
+        state, out = named(server.address), tmp_path / "out"
+        crawl = words(site, state, out, "--run", "once", "--concurrency", "4", "--rate", "120")
+        with crew(tmp_path / "members", life=8.0) as members:
+            found = [members.start(crawl) for _ in range(2)]
+            for _ in range(2):
+                asked(site, 60, found)
+                server.crash()
+                server.start()
+            assert [member.wait() for member in found] == [0, 0], [member.said for member in found]
+        assert files(out) == files(alone / "0")
+    finally:
+        server.remove()
+
+
+def test_a_pooler_of_transactions_may_stand_between(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path
+) -> None:
+    server = Server()
+    try:
+        with server.pooled() as address:
+            state, out = named(address), tmp_path / "out"
+            crawled = [members.start(words(site, state, out, "--run", "once")) for _ in range(3)]
+            assert [member.wait() for member in crawled] == [0, 0, 0], [member.said for member in crawled]
+            assert files(out) == files(alone / "0")
+            for command in (
+                ["status"],
+                ["explain", site.url("/1")],
+                ["list", "pages"],
+                ["report"],
+                ["export", "-o", str(tmp_path / "again")],
+            ):
+                read = members.start([*command, "--state", state])
+                assert read.wait() == 0, read.said
+    finally:
+        server.remove()
+
+
+def test_members_that_disagree_come_too_late_or_are_told_to_leave(
+    site: Origin, members: Crew, tmp_path: Path
+) -> None:
+    state, out = new_state(), tmp_path / "out"
+    slow = words(site, state, out, "--run", "once", "--rate", "30")
+    leader = members.start(slow)
+    asked(site, 5, [leader])
+    follower = members.start(slow)
+    other_rate = members.start([*slow, "--rate", "31"])
+    assert (other_rate.wait(), "--rate" in other_rate.said) == (2, True), other_rate.said
+    other_scope = members.start([*slow, "--exclude", "/x*"])
+    assert (other_scope.wait(), "--exclude" in other_scope.said) == (9, True), other_scope.said
+    fresh = members.start([*slow[:-4], "--run", "other", "--fresh", "--rate", "30"])
+    assert (fresh.wait(), "at work" in fresh.said) == (9, True), fresh.said
+    os.kill(leader.pid, signal.SIGTERM)
+    assert leader.wait() == 143
+    asked(site, 20, [follower])
+    assert follower.poll() is None
+    os.kill(follower.pid, signal.SIGTERM)
+    assert follower.wait() == 143
+
+
+def test_all_members_leave_with_the_same_exit_code(site: Origin, members: Crew, tmp_path: Path) -> None:
+    state, out, before = new_state(), tmp_path / "out", len(site.log)
+    limited = words(site, state, out, "--run", "limited", "--max-pages", "50")
+    found = [members.start(limited) for _ in range(3)]
+    assert [member.wait() for member in found] == [7, 7, 7], [member.said for member in found]
+    requests = [request for request in site.log[before:] if request.path != "/robots.txt"]
+    assert len(requests) <= 50
+    late, before = members.start(limited), len(site.log)
+    assert (late.wait(), len(site.log)) == (7, before), late.said
+    down = Origin("down", "127.0.77.4")
+    down.others = lambda _: http("", "503 Service Unavailable")
+    with serving(down):
+        crawl = words(down, new_state(), tmp_path / "down", "--run", "down", "--max-wait", "1")
+        found = [members.start(crawl) for _ in range(2)]
+        codes = {member.wait() for member in found}
+    assert codes <= {4, 5}
+    assert len(codes) == 1, [member.said for member in found]

@@ -1,0 +1,112 @@
+"""A commit whose answer is lost: each verb is tried again, and what it did is done once."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawler.errors import FrontierError
+from crawler.model.facts import Facts
+from crawler.model.note import MOVED
+from crawler.model.outcome import Listed
+from crawler.model.reasons import SeedKind, SeedOutcome
+from crawler.model.robots import RobotsFile
+from crawler.model.rows import PublicationRow
+from crawler.model.run import SessionEnd, Terms
+from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from tests.frontier.test_frontier import ROOT, SITE, Clock
+from tests.postgres import new_state
+from tests.shared.cutting import Cutting, cutting
+
+if TYPE_CHECKING:
+    from crawler.frontier.postgres.frontier import PostgresFrontier
+
+pytestmark = pytest.mark.anyio
+
+Open = Callable[..., "PostgresFrontier"]
+
+
+@pytest.fixture
+def proxied() -> Iterator[tuple[Open, Cutting]]:
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
+
+    with cutting(new_state()) as (address, how):
+        yield lambda **more: PostgresFrontier(address, clock=Clock(), **more), how
+
+
+async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Cutting]) -> None:
+    opened, how = proxied
+    member = opened()
+    how.is_on = True
+    run = await member.begin("settings", "", Terms("key", max_pages=100))
+    assert member._heart
+    member._heart.stop()
+    assert run.number == 1
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    starts = Seed(SeedKind.START)
+    await member.add([Visit(ROOT)], starts)
+    assert await member.add_seeds([Seed(SeedKind.SITEMAP, "x"), Seed(SeedKind.SITEMAP, "y")], 1) == 1
+    seed = await member.next_seed()
+    assert seed
+    await member.settle_seed(SeedSettlement(seed, SeedOutcome.READ, entries=1), 1)
+    await member.amend(MOVED, lambda moves: moves or [(ROOT, ROOT)])
+    [lease] = (await member.lease(9)).leases
+    assert lease.attempt == 1
+    found = tuple(Visit(Url(f"{SITE}/{number}"), 1, ROOT) for number in range(5))
+    await member.settle([Settlement(lease, Verdict(Listed(), Facts(200)), found)])
+    leases = (await member.lease(3)).leases
+    await member.release(leases[:1])
+    await member.settle([Settlement(one, Verdict(Listed(), Facts(200))) for one in leases[1:]])
+    for one in (await member.lease(9)).leases:
+        assert one.attempt == 1
+        await member.settle([Settlement(one, Verdict(Listed(), Facts(200)))])
+    assert (await member.lease(9)).finished
+    balance = await member.balance()
+    assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (6, {"listed": 6}, True)
+    assert (await member._call(lambda: member._db.one("SELECT budget FROM run")))[0] == 94
+    await member.finish()
+    await member.mark_published(PublicationRow(6, 1, 1, base="", folder=""))
+    await member.conclude()
+    await member.end_session(SessionEnd(0, 2.0, 6, 60))
+    how.is_on = False
+    [row] = await member.run_rows()
+    assert (row.exit, row.requests, row.seconds) == (0, 6, 2.0)
+    assert (await member._call(lambda: member._db.one("SELECT count(*) FROM publication")))[0] == 1
+    assert how.cuts > 20
+    await member.close()
+
+
+async def test_a_round_in_doubt_is_released_once(proxied: tuple[Open, Cutting]) -> None:
+    from crawler.rules.traps import Traps  # noqa: PLC0415 - with the test
+
+    opened, how = proxied
+    member, traps = opened(), Traps()
+    await member.begin("settings")
+    assert member._heart
+    member._heart.stop()
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    urls = [Url(f"{SITE}/shop?n={number}") for number in range(400)]
+    await member.add([Visit(url, 1, ROOT, pattern=traps.pattern(url)) for url in urls])
+    how.is_on = True
+    released = (await member.advance()).released
+    how.is_on = False
+    assert how.cuts == 1
+    assert len((await member.lease(1_000)).leases) == released < 400
+    await member.close()
+
+
+async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, Cutting]) -> None:
+    opened, how = proxied
+    member = opened(away=0.2)
+    await member.begin("settings")
+    assert member._heart
+    member._heart.stop()
+    how.is_on = True
+    how.decide = lambda: True  # type: ignore[method-assign]
+    with pytest.raises(FrontierError, match="nothing is lost"):
+        await member.balance()
+    how.decide = lambda: False  # type: ignore[method-assign]
+    await member.close()
