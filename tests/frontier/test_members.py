@@ -140,6 +140,17 @@ async def test_a_buried_member_joins_again_and_what_it_held_is_void(crew: Crew) 
     assert [member.alive for member in await other.members()] == [False, True, True]
 
 
+async def test_a_robots_txt_that_a_dead_member_was_reading_is_read_by_another(crew: Crew) -> None:
+    dead, other = await crew.join(), await crew.join()
+    await dead.add([Visit(ROOT)])
+    [lease] = await leases(dead)
+    assert lease.robots_first
+    crew.let_die(other)
+    await other.lead()
+    [again] = await leases(other)
+    assert again.robots_first
+
+
 async def test_a_lease_is_void_when_its_member_was_silent_for_too_long(crew: Crew) -> None:
     alone = await crew.join()
     await ready(alone)
@@ -365,7 +376,7 @@ WHERE table_schema = %s ORDER BY 1, 2
 
 
 async def test_a_state_of_an_earlier_version_is_migrated(crew: Crew) -> None:
-    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier.postgres.connection import connect, remove  # noqa: PLC0415 - the driver is an extra
 
     one = await crew.join()
     await ready(one)
@@ -381,3 +392,4 @@ async def test_a_state_of_an_earlier_version_is_migrated(crew: Crew) -> None:
         connection.execute(f'UPDATE "{one._address.schema}".about SET version = 99')
     with pytest.raises(Exception, match="version 99"):
         crew.open()
+    remove(one._address)  # others upgrade all crawls of this server

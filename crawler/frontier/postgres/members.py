@@ -32,6 +32,12 @@ returned AS (
         deaths = deaths + (suspect AND visit.token >> 32 <> :leaver)::integer
     WHERE id = ANY (ARRAY(
         SELECT v.id FROM visit AS v JOIN dead ON v.token >> 32 = dead.id WHERE v.state = 2 ORDER BY v.id FOR UPDATE OF v
+    )) RETURNING host
+),
+-- It may have been reading robots.txt, for which the others wait.
+unasked AS (
+    UPDATE host SET asked = 0 WHERE id = ANY (ARRAY(
+        SELECT id FROM host WHERE id IN (SELECT host FROM returned) AND asked > 0 ORDER BY id FOR NO KEY UPDATE
     ))
 )
 UPDATE run SET leader = NULL FROM dead WHERE run.leader = dead.id
