@@ -32,6 +32,7 @@ from crawler.settings.values import (
     PATTERN,
     SECONDS,
     SHARE,
+    STATE,
     SWITCH,
     TEXT,
     TIMEOUT,
@@ -341,7 +342,7 @@ class State:
     state: str | None = option(
         None,
         "state file, :memory:, or postgresql://USER@HOST/DATABASE#NAME; .sitemap-crawler/HOST.db if absent",
-        ABSENT(TEXT),
+        ABSENT(STATE),
     )
     run: str | None = option(
         None,

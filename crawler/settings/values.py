@@ -51,6 +51,11 @@ def _text(value: object) -> str:
     return value.strip()
 
 
+def _show_state(value: str) -> str:
+    """A state; of one in a database only host, database and name of the crawl: the rest is for the driver alone."""
+    return re.sub(r"^(postgres(?:ql)?://)(?:[^?]*@)?([^?#]*)(?:\?[^#]*)?", r"\1\2", value)
+
+
 def _quantity(value: object, units: dict[str, Any], example: str) -> Any:
     amount: float = -1
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -346,6 +351,7 @@ def ABSENT(kind: Kind[T]) -> Kind[T | None]:  # noqa: N802
 
 
 TEXT = Kind("TEXT", _text)
+STATE = Kind("TEXT", _text, _show_state)
 PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
 HOST = Kind("HOST", _host)

@@ -239,3 +239,16 @@ def test_misuse_of_state_is_usage_error(words: tuple[str, ...], said: str, run: 
     assert (code, out) == (2, "")
     assert said in err
     assert "hunter2" not in err
+
+
+async def test_config_shows_where_the_state_is_and_nothing_else(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "SITEMAP_CRAWLER_STATE", "postgresql://crawler:hunter2#/x@db.internal/crawls?sslmode=require#docs"
+    )
+    code, out, err = run("config")
+    assert (code, err) == (0, "")
+    assert "postgresql://db.internal/crawls#docs" in out
+    assert "hunter2" not in out
+    assert "require" not in out

@@ -376,7 +376,7 @@ WHERE table_schema = %s ORDER BY 1, 2
 
 
 async def test_a_state_of_an_earlier_version_is_migrated(crew: Crew) -> None:
-    from crawler.frontier.postgres.connection import connect, remove  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
 
     one = await crew.join()
     await ready(one)
@@ -392,4 +392,5 @@ async def test_a_state_of_an_earlier_version_is_migrated(crew: Crew) -> None:
         connection.execute(f'UPDATE "{one._address.schema}".about SET version = 99')
     with pytest.raises(Exception, match="version 99"):
         crew.open()
-    remove(one._address)  # others upgrade all crawls of this server
+    with connect(one._address) as connection:  # other tests upgrade all crawls of this server
+        connection.execute(f'DROP SCHEMA "{one._address.schema}" CASCADE')

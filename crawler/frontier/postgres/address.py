@@ -7,6 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from crawler.errors import ConfigError
 
+_PASSWORD: Final = re.compile(
+    r"//[^?]*:[^?]*@"
+)  # it may hold any character, also those that end a part of a URL
 PREFIX: Final = "smc_"
 _LONGEST: Final = 50  # characters of a name in that of its schema: PostgreSQL cuts at 63
 
@@ -40,7 +43,7 @@ def parsed(state: str, default: str = "crawl") -> Address:
     """
     conninfo, _, name = state.partition("#")
     parts = urlsplit(conninfo)
-    if ":" in parts.netloc.rpartition("@")[0] or {"password", "sslpassword"} & set(parse_qs(parts.query)):
+    if _PASSWORD.search(state) or {"password", "sslpassword"} & set(parse_qs(parts.query)):
         raise ConfigError(
             "--state has a password, which others see in the list of processes: give it by PGPASSWORD or PGPASSFILE."
         )

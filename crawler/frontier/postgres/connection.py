@@ -91,7 +91,9 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
         raise StateBusy(
             f"Members of an earlier version are at work on the state {address}: wait for them, then run again."
         )
-    connection.execute("DROP VIEW known")
+    views = connection.execute("SELECT viewname FROM pg_views WHERE schemaname = %s", [address.schema])
+    for (view,) in views.fetchall():
+        connection.execute(f'DROP VIEW IF EXISTS "{view}" CASCADE')
     for step in range(version, schema.VERSION):
         connection.execute(schema.MIGRATIONS[step])
     connection.execute(schema.VIEWS)
