@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-TUNING = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=90"
+TUNING = "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=90"
 _POOLER = """
 [databases]
 postgres = host=127.0.0.1 port={server} user=crawler
@@ -92,6 +92,7 @@ class Server:
         self._call("pg_ctl", "-m", "immediate", "stop")
 
     def remove(self) -> None:
+        atexit.unregister(self.remove)
         self._call("pg_ctl", "-m", "immediate", "stop", check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -117,26 +117,35 @@ def remove(address: Address, key: str = "") -> None:
 
     Raises `StateBusy` if members are at work on another run.
     """
-    try:
-        with connect(address) as connection, connection.transaction():
-            _remove(connection, address, key)
-    except psycopg.Error as error:
-        raise FrontierError(failure(address, error)) from error
+    for attempt in range(RACES):
+        try:
+            with connect(address) as connection, connection.transaction():
+                _remove(connection, address, key)
+                return
+        except psycopg.Error as error:
+            if not is_passing(error) or attempt == RACES - 1:
+                raise FrontierError(failure(address, error)) from error
 
 
 def _remove(connection: "psycopg.Connection[Any]", address: Address, key: str) -> None:
     exists = connection.execute("SELECT to_regclass(%s)", [f'"{address.schema}".run']).fetchone()
     if exists != (None,):
         connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
+        if _is_to_be_joined(connection, address, key):
+            return
         connection.execute("LOCK TABLE run, member IN ACCESS EXCLUSIVE MODE")
-        if _living(connection):
-            known = connection.execute("SELECT 1 FROM run WHERE %s = ANY (keys)", [key or None]).fetchone()
-            if known:
-                return
-            raise StateBusy(
-                f"--fresh: members are at work on the state {address}. Wait for them, or stop them."
-            )
+        if _is_to_be_joined(connection, address, key):
+            return
     connection.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE')
+
+
+def _is_to_be_joined(connection: "psycopg.Connection[Any]", address: Address, key: str) -> bool:
+    """Whether members are at work on the run `key`. Raises `StateBusy` if they are on another one."""
+    if not _living(connection):
+        return False
+    if connection.execute("SELECT 1 FROM run WHERE %s = ANY (keys)", [key or None]).fetchone():
+        return True
+    raise StateBusy(f"--fresh: members are at work on the state {address}. Wait for them, or stop them.")
 
 
 def is_passing(error: psycopg.Error) -> bool:
