@@ -82,9 +82,7 @@ class Server:
         return f"postgresql://crawler@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        options = (
-            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} {self._tuning}"
-        )
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} {self._tuning}"
         self._call("pg_ctl", "-l", str(self.folder / "log"), "-o", options, "-w", "start")
 
     def crash(self) -> None:
