@@ -110,6 +110,7 @@ def _rules(settings: Settings, normalise: Normaliser) -> Rules:
         types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
         off=frozenset(settings.verdicts.no_rule),
         ladder=LADDERS[settings.dates.lastmod],
+        versioned=settings.dates.hreflang,
         max_redirects=settings.http.max_redirects,
         retries=settings.http.retries,
         max_wait=settings.pace.max_wait,

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from crawler.app.versions import with_versions
 from crawler.model.facts import Entry
 from crawler.model.note import OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import History, Record, Runs
+from crawler.ports import Frontier, History, Record, Runs
 from crawler.rules.doubts import Doubts, Landing, doubts
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, Settings
@@ -50,13 +51,14 @@ async def output_folder(runs: Runs, settings: Settings) -> Path:
 
 
 async def in_published_order(
-    pages: Record, base: PublishBase, settings: Settings
+    frontier: Frontier, base: PublishBase, settings: Settings
 ) -> AsyncIterator[Sequence[Entry]]:
-    """The entries as the rules of these settings want them, sorted by published URL."""
+    """The entries as these settings want them, sorted by published URL."""
     rules = PageRules(settings.rules.rule)
     for first, below in base.ranges():
-        async for chunk in pages.entries(first, below):
-            yield rules.apply(chunk) if rules else chunk
+        async for chunk in frontier.entries(first, below):
+            entries = rules.apply(chunk) if rules else chunk
+            yield await with_versions(frontier, entries, rules) if settings.dates.hreflang else entries
 
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:

@@ -11,6 +11,7 @@ from typing import Final
 from crawler.app import atomic
 from crawler.app.history import home_of, published_as
 from crawler.app.robots_line import compared
+from crawler.app.versions import faulty
 from crawler.errors import ConfigError, FrontierError, OutputError
 from crawler.model.note import ROBOTS_LINE, SETTINGS, UNRELIABLE
 from crawler.model.rows import PageRow, RunRow
@@ -83,7 +84,7 @@ async def known_of(frontier: Frontier, settings: Settings) -> Known:
 async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
     """The report. `most`: maximum items of each finding; 0 for all."""
     gathering = Gathering(known, most=most)
-    await _add_pages(rows, gathering)
+    await _add_pages(rows, gathering, known.run.number)
     async for chunk in rows.page_rows():
         for page in chunk:
             gathering.pick(page)
@@ -104,17 +105,19 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
     async for chunk in rows.suspect_rows():
         for page in chunk:
             tally.pick(page)
+    async for named, faults in _version_faults(rows, known.run.number):
+        tally.state(named, faults)
     return tally.findings(await rows.tallies())
 
 
 async def findings_of(rows: Rows, run: RunRow) -> Findings:
     """The findings of a run, ready to be queried for each page."""
     findings = Findings(run.number, complete=run.complete)
-    await _add_pages(rows, findings)
+    await _add_pages(rows, findings, run.number)
     return findings
 
 
-async def _add_pages(rows: Rows, passes: Gathering | Findings) -> None:
+async def _add_pages(rows: Rows, passes: Gathering | Findings, run: int) -> None:
     async for chunk in rows.page_rows():
         for page in chunk:
             passes.add_page(page)
@@ -122,6 +125,15 @@ async def _add_pages(rows: Rows, passes: Gathering | Findings) -> None:
     async for leading in rows.edge_rows():
         for edges in leading:
             passes.link(edges)
+    async for page, faults in _version_faults(rows, run):
+        passes.versions[page.id] = faults
+
+
+async def _version_faults(rows: Rows, run: int) -> AsyncIterator[tuple[PageRow, Sequence[tuple[Code, str]]]]:
+    """The listed pages with faults in their language versions."""
+    async for version, faults in faulty(rows):
+        page = PageRow(version.id, version.url, run, version.outcome, was=version.was)
+        yield page, [(Code.of(code), detail) for code, detail in faults]
 
 
 async def pages(rows: Rows) -> AsyncIterator[PageRow]:

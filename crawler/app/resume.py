@@ -39,6 +39,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.output.publish_base,
         avoids_logout(settings),
         *_rules(settings, "list", "follow"),
+        *(["hreflang"] if settings.dates.hreflang else ()),
     ]
     return _digest(deciding)
 
@@ -54,6 +55,7 @@ def reading(settings: Settings) -> str:
         asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
+        *(["hreflang"] if settings.dates.hreflang else ()),
         *_rules(settings, "follow"),  # a link that is not followed is stored as one with nofollow
     ])  # fmt: skip
 

@@ -13,6 +13,7 @@ import click
 from crawler.app.history import output_folder, published_as
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.app.state import open_frontier
+from crawler.app.versions import cluster_of
 from crawler.cli.answers import show_lines, wants_json
 from crawler.cli.phrases import pending, stamp
 from crawler.cli.states import with_state
@@ -48,6 +49,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         newest = await frontier.run()
         linked = await frontier.linking(url)
         robots = await _robots_line(settings, frontier, url)
+        versions = await cluster_of(frontier, url)
         rule = PageRules(await _rules(frontier, settings)).of(url)
         folder = await output_folder(frontier, settings)
     finally:
@@ -63,6 +65,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
         facts |= {"published": published} if published != url else {}
         facts |= {"rule": asdict(rule)} if rule else {}
+        facts |= {"hreflang": [member._asdict() for member in versions.members]} if versions else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, "gone": is_gone, **facts}))
     else:
@@ -73,6 +76,10 @@ async def show_story(settings: Settings, text: str) -> Exit:
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
         show_lines(("hop", str(hop)) for hop in hops)
         show_lines([("rule", str(rule))] if rule else [])
+        show_lines(
+            ("hreflang", f"{member.code} {member.url}: {member.verdict}")
+            for member in (versions.members if versions else ())
+        )
         if published != url:
             show_lines([("published", f"as {published}")])
         show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "not in any published file")])

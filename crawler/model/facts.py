@@ -56,6 +56,17 @@ class Facts(NamedTuple):
     bytes: int | None = None  # of the decoded body; None if it was not read
     took: int | None = None  # milliseconds from the request to the last byte
     canonical: Url | None = None  # another URL that the page names as its canonical one
+    alternates: str | None = None  # its language versions: lines of code and URL (`rules.hreflang`)
+
+
+class Version(NamedTuple):
+    """A page as far as its language versions are concerned."""
+
+    url: Url
+    outcome: str  # its code
+    alternates: str | None = None
+    id: int = 0
+    was: str | None = None  # code of the outcome in the run before
 
 
 class Extras(NamedTuple):
@@ -63,6 +74,7 @@ class Extras(NamedTuple):
 
     changefreq: str | None = None  # None: that of all entries
     priority: float | None = None  # None: that of all entries
+    alternates: tuple[tuple[str, Url], ...] = ()  # language versions by code, with the page itself
 
 
 class Entry(NamedTuple):

@@ -79,6 +79,7 @@ URL: Final = Form()
 FLAG: Final = Form(read=bool)
 MOMENT: Final = Form(seconds, moment)
 SOURCE: Final = Form(attrgetter("value"), Source.of)
+ALTERNATES: Final = Form()
 OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
 
 
@@ -106,6 +107,7 @@ FACTS: Final = (
     Fact("bytes", COUNT),
     Fact("took", COUNT),
     Fact("canonical", URL),
+    Fact("alternates", ALTERNATES),
     # Last, since a date may be missing altogether.
     Fact("lastmod", MOMENT, "lastmod"),
     Fact("source", SOURCE, "lastmod"),

@@ -68,6 +68,7 @@ class HeaderLink:
 
     target: str
     rels: frozenset[str]
+    hreflangs: tuple[str, ...] = ()  # as written
 
 
 def links(values: Iterable[str]) -> list[HeaderLink]:
@@ -86,13 +87,16 @@ def _links(value: str) -> Iterator[HeaderLink]:
     while match := _LINK.search(value, at):
         at, rels = match.end(), None
         elsewhere = False
+        hreflangs: list[str] = []
         while param := _PARAM.match(value, at):
             at, name = param.end(), param[1].lower()
             if name == "rel" and rels is None:  # only the first counts (RFC 8288 3.3)
                 rels = re.sub(r"\\(.)", r"\1", param[2]) if param[2] is not None else param[3] or ""
+            if name == "hreflang":  # may be given several times (RFC 8288 3.4.1)
+                hreflangs.append(param[2] if param[2] is not None else param[3] or "")
             elsewhere = elsewhere or name == "anchor"  # the link is about another page than this one
         if not elsewhere:
-            yield HeaderLink(match[1].strip(), frozenset((rels or "").lower().split()))
+            yield HeaderLink(match[1].strip(), frozenset((rels or "").lower().split()), tuple(hreflangs))
         at = _next_link(value, at)
 
 

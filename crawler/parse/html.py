@@ -23,6 +23,8 @@ MAX_LINK_BYTES: Final = 4_000_000  # of the resolved URLs: a long base makes a l
 LONGEST_TITLE: Final = 200  # characters that are kept of a title
 LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
+MAX_ALTERNATES: Final = 500  # language versions
+LONGEST_LANGUAGE: Final = 40  # characters of their codes
 LONGEST_BASE: Final = (
     8_192  # characters, as for a URL that is fetched: URLs relative to a longer base are longer
 )
@@ -81,6 +83,7 @@ class Page(NamedTuple):
         None  # characters of text, if it may be a login form, or show nothing without scripts
     )
     title: str | None = None  # white space folded, and cut
+    alternates: tuple[tuple[str, str], ...] = ()  # hreflang and href of language versions, if requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class PageSource:
     fingerprinted: bool = False  # the fingerprint of its content
     dateless: bool = False  # leave numbers and months out of the fingerprint
     sparing: bool = False  # a digest of the bytes will do, unless the page links to queries
+    versioned: bool = False  # its language versions
 
     def read(self) -> Page:
         return extract(
@@ -104,6 +108,7 @@ class PageSource:
             fingerprinted=self.fingerprinted,
             dateless=self.dateless,
             sparing=self.sparing,
+            versioned=self.versioned,
         )
 
     @property
@@ -143,15 +148,17 @@ def extract(
     fingerprinted: bool = False,
     dateless: bool = False,
     sparing: bool = False,
+    versioned: bool = False,
 ) -> Page:
     """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
 
     `dated` extracts the dates that the page states, `fingerprinted` the fingerprint of its content, without numbers and
-    months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries.
+    months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries. `versioned`
+    extracts its language versions.
     """
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
-    reading = _Reading(url, name, max_links, truncated=cut)
+    reading = _Reading(url, name, max_links, truncated=cut, versioned=versioned)
     reading.take(tree)
     page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else (), _title(tree))
     alone = len(reading.links) <= FEW_LINKS
@@ -293,6 +300,8 @@ class _Reading:
     refresh: tuple[float, str] | None = None
     truncated: bool = False
     scripted: bool = False
+    versioned: bool = False
+    alternates: dict[tuple[str, str], None] = field(default_factory=dict)
     stating: list[LexborNode] = field(default_factory=list)
 
     def take(self, tree: LexborHTMLParser) -> None:
@@ -322,6 +331,8 @@ class _Reading:
                 self._stating(node, tag, given)
             case "link":
                 self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
+                if self.versioned and "hreflang" in given:
+                    self._version(given)
             case "base":
                 if self.base is None and "href" in given and not _is_in_svg_or_math(node):
                     self.base = _base(given.get("href"), self.url)
@@ -349,6 +360,19 @@ class _Reading:
         if not LINKING.isdisjoint(rels) and "stylesheet" not in rels:
             self._link(href, " ".join(rels))
 
+    def _version(self, given: dict[str, str | None]) -> None:
+        """A language version, wherever the element is: some parsers move the head into the body."""
+        rels, href = (given.get("rel") or "").lower().split(), (given.get("href") or "")
+        text = href.strip(ASCII_WHITESPACE).partition("#")[0]
+        if (
+            text
+            and "alternate" in rels
+            and "stylesheet" not in rels
+            and len(self.alternates) < MAX_ALTERNATES
+        ):
+            code = (given.get("hreflang") or "").strip(ASCII_WHITESPACE)[:LONGEST_LANGUAGE]
+            self.alternates[code, text] = None
+
     def _meta(self, node: LexborNode, given: dict[str, str | None]) -> None:
         name, content = given.get("name"), given.get("content") or ""
         if name:
@@ -374,6 +398,9 @@ class _Reading:
             dates,
             scripted=self.scripted,
             title=title,
+            alternates=tuple(
+                (code, encoding.spell_query(href, self.encoding)) for code, href in self.alternates
+            ),
         )
 
 

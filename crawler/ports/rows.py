@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
 
+from crawler.model.facts import Version
 from crawler.model.rows import EdgeRow, HostRow, PageRow, RunRow, Tallies
+from crawler.parse.url import Url
 
 HOSTS: Final = 50  # most hosts in a report
 
@@ -28,6 +30,14 @@ class Rows(Protocol):
         These are all that are not listed, apart from those on other sites, and the listed ones that a sitemap or input
         contains. Only `id`, `run`, `outcome`, `was` and `seed` are filled in.
         """
+        ...
+
+    def version_rows(self) -> AsyncIterator[Sequence[Version]]:
+        """The settled URLs of the newest run that name language versions, sorted by URL."""
+        ...
+
+    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
+        """Those of these URLs that the newest run settled."""
         ...
 
     async def tallies(self) -> Tallies:

@@ -30,6 +30,11 @@ class Code(Enum):
         member.severity, member.heading, member.says = severity, heading, says
         return member
 
+    @classmethod
+    def of(cls, code: str) -> Self:
+        """The member with that code. Raises `ValueError`."""
+        return cls(code)  # type: ignore[call-arg]  # a lookup by value; mypy checks `__new__` instead
+
     BROKEN_LINK = (
         "broken-link", Severity.ERROR, "Broken links",
         "Visitors who follow a link to one of these URLs get an error page (404, 410 or another 4xx).",
@@ -82,6 +87,26 @@ class Code(Enum):
         "duplicate-title", Severity.WARNING, "Duplicate titles",
         "Each item is a group of listed pages with the same title.",
     )  # fmt: skip
+    HREFLANG_NO_RETURN = (
+        "hreflang-no-return", Severity.WARNING, "Language versions without a return link",
+        "These pages name language versions that do not name them, so search engines ignore both links.",
+    )  # fmt: skip
+    HREFLANG_CODE = (
+        "hreflang-code", Severity.WARNING, "Invalid hreflang codes",
+        "These pages name versions under codes that search engines do not know.",
+    )  # fmt: skip
+    HREFLANG_TARGET = (
+        "hreflang-target", Severity.WARNING, "Language versions that are not listed",
+        "These pages name language versions that are not indexable themselves.",
+    )  # fmt: skip
+    HREFLANG_CONFLICT = (
+        "hreflang-conflict", Severity.WARNING, "Conflicting language versions",
+        "These pages name several URLs for one code, so none of them counts.",
+    )  # fmt: skip
+    HREFLANG_NO_SELF = (
+        "hreflang-no-self", Severity.WARNING, "Language versions without the page itself",
+        "These pages do not name themselves among their versions; the sitemap does where the others tell the code.",
+    )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
         "The site generates endless URLs of these patterns; the crawl skipped them.",
@@ -113,6 +138,7 @@ GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 NEEDS_COMPLETE: Final = frozenset(
     {
         Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES, Code.NO_LASTMOD,
+        Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET,
     }
 )  # fmt: skip
 """Codes that need a complete run: until then links may still be found, and dates and duplicates are undecided."""

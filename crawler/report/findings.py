@@ -58,6 +58,7 @@ class Findings:
         self._kinds, self._told = bytearray(1024), bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
         self.inbound = Inbound(bytearray(), bytearray())
+        self.versions: dict[int, Sequence[tuple[Code, str]]] = {}  # faults of language versions, by page
 
     def add_page(self, page: PageRow) -> None:
         """The first pass: every page, in any order."""
@@ -96,8 +97,17 @@ class Findings:
             return
         for rule in _LISTED if page.outcome == "listed" else _OTHERS:
             for found in rule(self, page):
-                if self.complete or found.code not in NEEDS_COMPLETE:
-                    yield found._replace(new=self._is_new(found.code, page))
+                yield from self._judged(found)
+        yield from self.stated(page, self.versions.get(page.id, ()))
+
+    def stated(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> Iterator[Found]:
+        """The findings about the language versions of a page."""
+        for code, detail in faults:
+            yield from self._judged(Found(code, page, detail))
+
+    def _judged(self, found: Found) -> Iterator[Found]:
+        if self.complete or found.code not in NEEDS_COMPLETE:
+            yield found._replace(new=self._is_new(found.code, found.page))
 
     def pages_in(self, code: Code) -> int:
         """Number of pages that link to the URLs with this finding, or are in its groups; 0 for other codes."""

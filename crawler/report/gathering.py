@@ -96,6 +96,11 @@ class Gathering:
         self._overview.add_page(page)
         self._changes.add_page(page)
 
+    @property
+    def versions(self) -> dict[int, Sequence[tuple[Code, str]]]:
+        """See `Findings.versions`."""
+        return self._findings.versions
+
     def close(self) -> None:
         """All pages were added."""
         self._findings.close()

@@ -5,12 +5,12 @@ state itself (`Tallies`). The counts are those of the whole report; a test compa
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from crawler.model.rows import PageRow, Tallies
 from crawler.report.catalogue import Code
-from crawler.report.findings import Findings
+from crawler.report.findings import Findings, Found
 from crawler.report.report import Finding, Known
 from crawler.report.site import site_findings
 
@@ -38,7 +38,14 @@ class Tally:
 
     def pick(self, page: PageRow) -> None:
         """The third pass."""
-        for found in self._findings.found(page):
+        self._count(self._findings.found(page))
+
+    def state(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> None:
+        """The faults in the language versions of a page."""
+        self._count(self._findings.stated(page, faults))
+
+    def _count(self, findings: Iterable[Found]) -> None:
+        for found in findings:
             self._counts[found.code] += 1
             self._new[found.code] += found.new
             self._links[found.code] += found.links

@@ -24,7 +24,7 @@ from crawler.parse.html import Page, PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
-from crawler.rules import content_digest, duplicates, lastmod, retry_after
+from crawler.rules import content_digest, duplicates, hreflang, lastmod, retry_after
 from crawler.rules.trap_patterns import calendar_of
 
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
@@ -57,6 +57,7 @@ class Rules:
     types: frozenset[str] = HTML  # media types that are listed
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
     ladder: tuple[Source, ...] = lastmod.LADDERS["auto"]  # sources of a date, most trusted first
+    versioned: bool = False  # language versions are read
     max_redirects: int = 10
     retries: int = 3
     max_wait: float = 600.0  # seconds: the longest Retry-After that is honoured by waiting
@@ -93,7 +94,9 @@ class Judge:
         prior = lease.prior.facts if lease.prior else None
         sparing = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, ladder)
         dateless = not sparing and calendar_of(url) is not None
-        return PageSource(reply.body, url, charset, Source.PAGE in ladder, True, dateless, sparing)
+        return PageSource(
+            reply.body, url, charset, Source.PAGE in ladder, True, dateless, sparing, self._rules.versioned
+        )
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""
@@ -170,7 +173,10 @@ class Judge:
         canonical = self._canonical(self._header_canonicals(url, reply))
         named = (canonical,) if canonical else ()
         links = Links(named)
-        facts = facts._replace(canonical=_other(url, canonical))
+        facts = facts._replace(
+            canonical=_other(url, canonical),
+            alternates=self._alternates(url, reply, Page(url)) if self._rules.versioned else None,
+        )
         if essence not in self._rules.types:
             return Verdict(Unlisted(Why.TYPE, essence), facts, links, named=named)
         outcome = self._indexable(url, self._header_directives(reply), canonical, facts)
@@ -191,6 +197,7 @@ class Judge:
             variant=self._variant(url, reply),
             look=self._obstacle(url, page, directives, links),
             canonical=_other(url, canonical),
+            alternates=self._alternates(url, reply, page) if rules.versioned else None,
         )
         if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
             return Verdict(Moved(refresh), facts, links, truncated=truncated, named=named)
@@ -267,6 +274,16 @@ class Judge:
         )
         rest = tuple(to for to in avoided if to != url and to not in links)
         return Links(tuple(links), rest), named, page.truncated or left < 0
+
+    def _alternates(self, url: Url, reply: Response, page: Page) -> str | None:
+        """The language versions that elements and Link fields name."""
+        base = page.base if len(page.base) <= html.LONGEST_BASE else url
+        stated = [(code, href, base) for code, href in page.alternates]
+        for link in fields.links(reply.headers.all("link")):
+            if "alternate" in link.rels:
+                stated += [(code, link.target, url) for code in link.hreflangs]
+        named = ((code, self._rules.normalise(href, base)) for code, href, base in stated)
+        return hreflang.written((code, to) for code, to in named if _usable(to) and to)
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
         """The links in Link fields."""

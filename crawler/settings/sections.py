@@ -212,6 +212,11 @@ class Dates:
     priority: float | None = option(
         None, "priority to write for every URL (search engines ignore it)", ABSENT(PRIORITY)
     )
+    hreflang: bool = option(
+        False,
+        "write the language versions that pages name (hreflang), as far as they name each other",
+        SWITCH,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from crawler.model.visit import Visit
 from crawler.parse import headers
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import Url
+from crawler.rules import hreflang
 from crawler.rules.judge import LONGEST_VALIDATOR, unchanged
 from crawler.workers.url_numbers import ReceivedUrls, SentUrls
 
@@ -37,6 +38,7 @@ MOST_NAMED: Final = 2  # the canonical and the refresh
 _URL: Final = re.compile(
     r"https?://(?:\[[0-9a-f:.]+\]|[!\"$-.0-9;<=>A-Z^-~]+)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )
+_CODE: Final = re.compile(f"[!-~]{{1,{hreflang.LONGEST_CODE}}}")
 LATEST: Final = 253_402_300_799  # the last second of the year 9999
 LONGEST_DETAIL: Final = 1_000_000  # characters: the maximum of a Location header after percent-encoding
 _CONTROLS: Final = frozenset(map(chr, (*range(9), *range(10, 32), 127)))
@@ -146,6 +148,17 @@ def _text(text: JSON, most: int) -> str:
     return text
 
 
+def alternates_of(value: JSON) -> str:
+    """`value`, checked to be language versions as they are stored. Raises `ValueError`."""
+    text = _text(value, hreflang.LONGEST)
+    for line in text.split("\n"):
+        code, _, url = line.partition(" ")
+        if not _CODE.fullmatch(code):
+            raise ValueError("no code of a language")
+        url_of(url)
+    return text
+
+
 def moment_of(value: JSON) -> float:
     """`value`, checked to be a time in seconds since the epoch. Raises `ValueError`."""
     return float(_number(value, 0, LATEST))
@@ -171,5 +184,6 @@ _CHECKS: Final[Mapping[serialise.Form, Callable[[JSON], Any]]] = {
     serialise.FLAG: _flag,
     serialise.MOMENT: lambda value: int(_number(value, -LATEST, LATEST)),
     serialise.SOURCE: text_of,
+    serialise.ALTERNATES: alternates_of,
     serialise.OBSTACLE: text_of,
 }

@@ -15,7 +15,7 @@ import anyio
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse.html import MAX_CANONICALS, MAX_LINKS, Page, PageSource, shown_title
+from crawler.parse.html import MAX_ALTERNATES, MAX_CANONICALS, MAX_LINKS, Page, PageSource, shown_title
 from crawler.parse.url import Url
 from crawler.workers.messages import MALFORMED
 from crawler.workers.sandbox_child import give_back
@@ -157,6 +157,9 @@ def _page(said: dict[str, Any]) -> Page | Broken:
         password=bool(said["password"]),
         length=None if said["length"] is None else int(said["length"]),
         title=shown_title(_text(said["title"] or "")),
+        alternates=tuple(
+            (_text(code), _text(href)) for code, href in _list(said["alternates"])[:MAX_ALTERNATES]
+        ),
     )
 
 

@@ -39,7 +39,7 @@ def samples(hint: Any, number: int) -> Iterator[Any]:
         int | None: [number, 0, None],
         bool: [True, False],
         datetime | None: [moment, None],
-        str | None: [f"text {number}", None],
+        str | None: [f"text http://a.example/{number}", None],
         Url | None: [Url(f"http://a.example/{number}"), None],
         Obstacle | None: [*Obstacle, None],
         Lastmod | None: [*(Lastmod(moment, source) for source in Source), None],

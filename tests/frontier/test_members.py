@@ -360,7 +360,7 @@ BACK = """
 DROP VIEW known, pages, links, runs;
 ALTER TABLE run DROP COLUMN succeeded;
 ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
-ALTER TABLE page DROP COLUMN told;
+ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates;
 DROP TABLE submission;
 ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,
     DROP COLUMN interruption;

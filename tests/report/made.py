@@ -10,6 +10,7 @@ from crawler.model.seed import Seed
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.url import Url
+from crawler.report.catalogue import Code
 from crawler.report.gathering import ITEMS, Gathering
 from crawler.report.report import Known, Report
 
@@ -31,6 +32,7 @@ class MadeState:
     pages: dict[str, PageRow] = field(default_factory=dict)
     edges: dict[str, EdgeRow] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)  # of `Known`
+    versions: dict[int, Sequence[tuple[Code, str]]] = field(default_factory=dict)  # faults, by page
 
     def url(self, path: str) -> Url:
         return Url(path if "://" in path else self.site + path)
@@ -131,6 +133,7 @@ class MadeState:
         gathering.close()
         for edges in self.leading():
             gathering.link(edges)
+        gathering.versions.update(self.versions)
         for page in self.in_order():
             gathering.pick(page)
         return gathering.report(self.urls(gathering.wanted()))
@@ -166,6 +169,9 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
             path, links=[*common, "/gone"] if place < 3 else common, title=title, content=content, was="listed", depth=2,
             took=30 + place, bytes=12_000 + 700 * place,
         )  # fmt: skip
+    state.versions[state.id("/lanterns/storm")] = [
+        (code, f"de {SITE}/de/: for the test") for code in Code if code.value.startswith("hreflang-")
+    ]
     twins: dict[str, Any] = {"title": "The same", "content": "same text", "was": "listed", "depth": 2}
     state.page("/twin-1", links=[*common, "/twin-2"], **twins)
     state.page("/twin-2", links=common, **twins)

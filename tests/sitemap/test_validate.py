@@ -39,6 +39,9 @@ EXTENSIONS = (
 )
 
 
+VERSION = '<xhtml:link rel="alternate" hreflang="{}" href="{}"/>'
+
+
 def codes(
     body: bytes | str, place: str = "s.xml", home: str | None = HOME, step: int = 7
 ) -> list[tuple[str, int]]:
@@ -74,7 +77,9 @@ NEWS = (
             A + f"<video:video>{VIDEO}<video:content_loc>https://e.com/v</video:content_loc></video:video>"
         ),
         entry(A + NEWS),
-        entry(A + '<xhtml:link rel="alternate" hreflang="de" href="https://example.com/de"/>'),
+        entry(
+            A + VERSION.format("de", "https://example.com/de") + VERSION.format("en", "https://example.com/a")
+        ),
         f"<sitemapindex {NS}><sitemap><loc>https://example.com/1.xml</loc><lastmod>2024-01</lastmod></sitemap></sitemapindex>",
         "https://example.com/a\r\nhttps://example.com/b\n",
         f"<urlset {NS}><!-- comment --><?pi x?><url>{A}</url></urlset>",
@@ -126,6 +131,8 @@ def test_valid_files_have_no_findings(body: str) -> None:
         (A + NEWS + NEWS, "extension-many"),
         (A + "<xhtml:link rel='alternate' href='https://example.com/'/>", "extension-missing"),
         (A + "<xhtml:link rel='alternate' hreflang='de' href='/de'/>", "extension-value"),
+        (A + VERSION.format("en-UK", "https://example.com/a"), "hreflang-code"),
+        (A + VERSION.format("de", "https://example.com/de"), "hreflang-self"),
     ],
 )
 def test_each_fault_of_an_entry_has_its_code_and_line(fields: str, code: str) -> None:

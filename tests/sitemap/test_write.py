@@ -90,6 +90,29 @@ def test_extras_count_for_the_size_of_a_file(tmp_path: Path) -> None:
     assert len(parts) > len(written(tmp_path, entries(400), style))
 
 
+def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
+    versions = (("de", Url(f"{BASE}/a?b&c")), ("en", Url(f"{BASE}/en")))
+    found = [entry._replace(extras=Extras("daily", alternates=versions)) for entry in entries(100)]
+    style = Style(gzip=False, max_bytes=10_000, hreflang=True)
+    parts = written(tmp_path, found, style)
+    assert len(parts) > 2
+    schema = etree.XMLSchema(
+        etree.fromstring(
+            b'<schema xmlns="http://www.w3.org/2001/XMLSchema">'
+            b'<import namespace="http://www.sitemaps.org/schemas/sitemap/0.9" schemaLocation="sitemap.xsd"/>'
+            b'<import namespace="http://www.w3.org/1999/xhtml" schemaLocation="xhtml-link.xsd"/></schema>',
+            base_url=str(DATA / "all.xsd"),
+        )
+    )
+    for part in parts[:-1]:
+        file = tmp_path / part.name
+        assert part.plain == file.stat().st_size <= 10_000
+        schema.assertValid(tree(file))
+        for entry in tree(file):
+            links = entry.iter("{http://www.w3.org/1999/xhtml}link")
+            assert [(link.get("hreflang"), link.get("href")) for link in links] == list(versions)
+
+
 def test_few_entries_are_one_file_valid_by_the_schema(tmp_path: Path) -> None:
     moment = datetime(2024, 2, 29, 12, 0, 1, tzinfo=timezone(timedelta(hours=2)))
     found = [Entry(Url(f"{BASE}/a?b=1&c='2'"), moment), Entry(Url(f"{BASE}/b"))]

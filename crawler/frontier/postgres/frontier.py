@@ -36,7 +36,7 @@ from crawler.frontier.postgres.rounds import Rounds
 from crawler.frontier.postgres.runs import RunTable
 from crawler.frontier.postgres.seeds import SeedTable
 from crawler.frontier.postgres.settlements import Settlements
-from crawler.model.facts import Entry
+from crawler.model.facts import Entry, Version
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -437,6 +437,15 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Rows.suspect_rows`."""
         async for rows in self._stream(streams.SUSPECT_ROWS, {"run": self._db.run}):
             yield [streams.suspect(self._db.run, row) for row in rows]
+
+    async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
+        """See `ports.Rows.version_rows`."""
+        async for rows in self._stream(streams.VERSION_ROWS, {"run": self._db.run}):
+            yield [streams.version(row) for row in rows]
+
+    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
+        """See `ports.Rows.versions`."""
+        return await self._call(streams.versions, self._db, urls)
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 7
+VERSION: Final = 8
 
 # `known.state`
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
@@ -238,4 +238,5 @@ MIGRATIONS: Final = {
     4: 'ALTER TABLE publication ADD COLUMN delivered text COLLATE "C"',
     5: "-- the views for queries by users",
     6: "-- the view `runs`: `interrupted` when no member is alive",
+    7: 'ALTER TABLE page ADD COLUMN alternates text COLLATE "C"',
 }

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp
+from crawler.model.facts import Version
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.seed import Seed
@@ -32,6 +33,9 @@ SELECT u.id, u.outcome, u.was, s.kind FROM known AS u LEFT JOIN seed AS s ON s.i
 WHERE u.run = :run AND u.state = 3 AND u.outcome <> 'unlisted:offsite' AND (u.outcome <> 'listed' OR s.kind > 0)
 ORDER BY u.id
 """
+_VERSION: Final = "SELECT id, url, outcome, was, alternates FROM known"
+VERSION_ROWS: Final = f"{_VERSION} WHERE run = :run AND state = 3 AND alternates IS NOT NULL ORDER BY url"
+_VERSIONS: Final = f"{_VERSION} WHERE fp = ANY (:fps::uuid[]) AND run = :run AND state = 3"
 _UNDATED: Final = """
 SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
 FROM known WHERE run = :run AND state = 3 AND outcome = 'listed' AND lastmod IS NULL
@@ -72,6 +76,18 @@ def suspect(run: int, row: tuple[Any, ...]) -> PageRow:
     """A row of `SUSPECT_ROWS`."""
     number, outcome, was, kind = row
     return PageRow(number, Url(""), run, outcome, was=was, seed=None if kind is None else _SEEDS[kind])
+
+
+def versions(db: Database, urls: Sequence[Url]) -> Mapping[Url, Version]:
+    """See `ports.Rows.versions`."""
+    rows = db.all(_VERSIONS, {"fps": [fp(url) for url in urls], "run": db.run})
+    return {found.url: found for found in map(version, rows)}
+
+
+def version(row: tuple[Any, ...]) -> Version:
+    """A row of `VERSION_ROWS`."""
+    number, url, outcome, was, alternates = row
+    return Version(Url(url), outcome, alternates, number, was)
 
 
 def tallies(db: Database) -> Tallies:

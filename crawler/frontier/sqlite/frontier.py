@@ -30,7 +30,7 @@ from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
 from crawler.frontier.sqlite.state_file import Lock, failure, open_state, seconds_since_heartbeat
-from crawler.model.facts import Entry
+from crawler.model.facts import Entry, Version
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -390,6 +390,17 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         while chunk := await self._call(streams.suspect_rows, self._db, after):
             yield chunk
             after = chunk[-1].id
+
+    async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
+        """See `ports.Rows.version_rows`."""
+        after = ""
+        while chunk := await self._call(streams.version_rows, self._db, after):
+            yield chunk
+            after = chunk[-1].url
+
+    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
+        """See `ports.Rows.versions`."""
+        return await self._call(streams.versions, self._db, urls)
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""

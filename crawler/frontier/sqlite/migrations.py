@@ -93,4 +93,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
     14: "ALTER TABLE url ADD COLUMN told TEXT;" + SUBMISSIONS,
     15: "ALTER TABLE publication ADD COLUMN delivered TEXT",
     16: "ALTER TABLE run ADD COLUMN beat REAL; DROP VIEW runs;" + RUNS_VIEW,
+    17: "ALTER TABLE url ADD COLUMN alternates TEXT",
 }

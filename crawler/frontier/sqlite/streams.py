@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from crawler.model.facts import Version
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.seed import Seed
@@ -37,6 +38,13 @@ SELECT u.id, u.outcome, u.was, s.kind FROM url AS u LEFT JOIN seed AS s ON s.id 
 WHERE u.id > :after AND u.run = :run AND u.state = 3 AND u.outcome <> 'unlisted:offsite'
 AND (u.outcome <> 'listed' OR s.kind > 0)
 ORDER BY u.id LIMIT :limit
+"""
+_VERSION: Final = "SELECT id, url, outcome, was, alternates FROM url"
+_VERSION_ROWS: Final = f"""
+{_VERSION} WHERE url > :after AND run = :run AND state = 3 AND alternates IS NOT NULL ORDER BY url LIMIT :limit
+"""
+_VERSIONS: Final = f"""
+{_VERSION} WHERE url IN (SELECT value FROM json_each(:urls)) AND run = :run AND state = 3
 """
 _UNDATED: Final = """
 SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
@@ -84,6 +92,22 @@ def suspect_rows(db: Readable, after: int) -> Sequence[PageRow]:
         PageRow(number, Url(""), db.run, outcome, was=was, seed=None if kind is None else _SEEDS[kind])
         for number, outcome, was, kind in db.all(_SUSPECT_ROWS, given)
     ]
+
+
+def version_rows(db: Readable, after: str) -> Sequence[Version]:
+    """The next chunk of `ports.Rows.version_rows`, after the URL `after`."""
+    return [_version(row) for row in db.all(_VERSION_ROWS, {"after": after, "run": db.run, "limit": EDGES})]
+
+
+def versions(db: Readable, urls: Sequence[Url]) -> Mapping[Url, Version]:
+    """See `ports.Rows.versions`."""
+    rows = map(_version, db.all(_VERSIONS, {"urls": json.dumps(list(urls)), "run": db.run}))
+    return {version.url: version for version in rows}
+
+
+def _version(row: tuple[Any, ...]) -> Version:
+    number, url, outcome, was, alternates = row
+    return Version(Url(url), outcome, alternates, number, was)
 
 
 def tallies(db: Readable) -> Tallies:

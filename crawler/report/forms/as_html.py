@@ -126,6 +126,9 @@ _SECTIONS: Final = (
     ("stale", "Old sitemaps", ("sitemap-stale",)),
     ("orphans", "Orphans", ("orphan",)),
     ("duplicates", "Duplicate content and titles", ("duplicate-content", "duplicate-title")),
+    ("languages", "Language versions", (
+        "hreflang-no-return", "hreflang-code", "hreflang-target", "hreflang-conflict", "hreflang-no-self",
+    )),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
     ("dates", "Dates", ("lastmod-lies", "no-lastmod")),

@@ -20,7 +20,7 @@ from typing import Final
 import anyio.to_thread
 
 from crawler.errors import OutputError, PublishRefused
-from crawler.model.facts import Entry
+from crawler.model.facts import Entry, Extras
 from crawler.model.failpoints import failpoint
 from crawler.parse.url import Url, origin
 from crawler.settings.sections import Dates, Guard, Output
@@ -98,6 +98,7 @@ async def publish(
         max_bytes=output.max_bytes,
         changefreq=dates.changefreq,
         priority=dates.priority,
+        hreflang=dates.hreflang,
         stylesheet=stylesheet.NAME if output.stylesheet else None,
     )
     stylesheet.check(output)
@@ -175,10 +176,18 @@ def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
     """The entries with the crawled origin replaced by the published base. URLs of other origins are unchanged."""
     if site == base:
         return entries
+
+    def moved(url: Url) -> Url:
+        return Url(base + url[len(site) :]) if origin(url) == site else url
+
     return [
-        entry._replace(url=Url(base + entry.url[len(site) :])) if origin(entry.url) == site else entry
+        Entry(moved(entry.url), entry.lastmod, entry.extras and _moved(entry.extras, moved))
         for entry in entries
     ]
+
+
+def _moved(extras: Extras, moved: Callable[[Url], Url]) -> Extras:
+    return extras._replace(alternates=tuple((code, moved(url)) for code, url in extras.alternates))
 
 
 def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:

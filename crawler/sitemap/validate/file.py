@@ -4,7 +4,7 @@ Strict where `read` is tolerant. The caller opens the files; the sitemaps of an 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -19,6 +19,7 @@ from crawler.sitemap.validate.findings import Code, Finding, finding
 from crawler.sitemap.validate.xml import LONGEST, Ended, XmlCheck
 
 SEEN: Final = 1_000_000  # URLs remembered to find duplicates
+WAITING: Final = 500_000  # links that may wait for their return link
 MOST: Final = 4 * MAX_BYTES  # bytes read of a too large file, to report its other faults
 
 _ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
@@ -33,7 +34,7 @@ class Seen:
 
     def is_new(self, loc: str) -> bool:
         """Whether a URL was not seen before. Beyond `SEEN` URLs, further ones are not remembered."""
-        digest = blake2b(loc.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        digest = _digest(loc)
         if digest in self.urls:
             return False
         if len(self.urls) < SEEN:
@@ -41,11 +42,44 @@ class Seen:
         return True
 
 
+@dataclass
+class Returns:
+    """Links between language versions that wait for the return link, over the files of an index."""
+
+    waiting: dict[tuple[bytes, bytes], Finding] = field(default_factory=dict)
+
+    def add(self, place: str, loc: str, versions: Iterable[str], line: int) -> None:
+        """The versions that an entry names. Beyond `WAITING` links, further ones are not checked."""
+        own = _digest(loc)
+        for url in versions:
+            other = _digest(url)
+            is_returned = self.waiting.pop((other, own), None) is not None
+            if own != other and not is_returned and len(self.waiting) < WAITING:
+                self.waiting[own, other] = finding(place, line, Code.HREFLANG_RETURN, url)
+
+    def left(self, seen: Seen) -> Iterator[Finding]:
+        """Those without a return link, though the files contain the version."""
+        return (found for (_, other), found in self.waiting.items() if other in seen.urls)
+
+
+def _digest(loc: str) -> bytes:
+    return blake2b(loc.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
 class Check:
     """Validates one file: iterate over `run`; then `kind`, `entries`, `size` and `children` are known."""
 
-    def __init__(self, place: str, *, home: str | None, now: datetime, seen: Seen | None = None) -> None:
-        """`place` is the file in findings; `home` its URL, if known; `seen` is shared by the files of an index."""
+    def __init__(
+        self,
+        place: str,
+        *,
+        home: str | None,
+        now: datetime,
+        seen: Seen | None = None,
+        returns: Returns | None = None,
+    ) -> None:
+        """`place` is the file in findings; `home` its URL, if known; `seen` and `returns` are shared by the files of an index."""
+        self._returns = returns
         self._place, self._home, self._now = place, home, now
         self._seen = seen or Seen()
         self._first: str | None = None  # the first URL: without `home`, the others must be on its host
@@ -184,6 +218,12 @@ class Check:
                 self._first, self._prefix = loc, values.site_of(loc)
             if not values.same_host(loc, self._first):
                 self.say(Code.LOC_HOST, line, loc)
+
+    def versions(self, loc: str, versions: Collection[str], line: int) -> None:
+        if loc not in versions:
+            self.say(Code.HREFLANG_SELF, line, loc)
+        if self._returns:
+            self._returns.add(self._place, loc, versions, line)
 
     def count(self, line: int) -> None:
         self.entries += 1

@@ -53,12 +53,16 @@ class Code(Reason):
     EXTENSION_FIELD = "extension-field", "<{}> is not allowed in <{}>"
     EXTENSION_MISSING = "extension-missing", "<{}> has no <{}>"
     EXTENSION_VALUE = "extension-value", "<{}> cannot be {}"
+    HREFLANG_CODE = "hreflang-code", "is no valid hreflang: {} ({})"
+    HREFLANG_SELF = "hreflang-self", "does not name itself among its language versions: {}"
+    HREFLANG_RETURN = "hreflang-return", "names a language version that does not name it: {}"
     EXTENSION_MANY = "extension-many", "more than {:,} <{}>"
 
 
 WARNINGS = frozenset({
     Code.GZIP_NAME, Code.BYTE_ORDER_MARK, Code.ORDER, Code.LOC_SPELLING, Code.LOC_FRAGMENT, Code.LOC_FOLDER,
     Code.DUPLICATE, Code.CHILD_ELSEWHERE, Code.EXTENSION, Code.TEXT,
+    Code.HREFLANG_CODE, Code.HREFLANG_SELF, Code.HREFLANG_RETURN,
 })  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import anyio.to_thread
 
 from crawler.sitemap.tree import Node, Places, Unreadable, is_web, resolve, walk
-from crawler.sitemap.validate.file import Check, Seen
+from crawler.sitemap.validate.file import Check, Returns, Seen
 from crawler.sitemap.validate.findings import Code, Finding, finding
 
 GROUP: Final = 500  # findings passed from the thread at a time
@@ -41,7 +41,7 @@ class Validation:
 
     async def check(self, place: str) -> AsyncIterator[Finding]:
         """All findings in a file, folder or URL and, if it is an index, in its sitemaps."""
-        seen = Seen()
+        seen, returns = Seen(), Returns()
         try:
             place = resolve(place)
         except Unreadable as error:
@@ -49,16 +49,18 @@ class Validation:
             yield self._counted(finding(place, 0, Code.UNREADABLE, str(error)))
             return
         for node in walk(place):
-            async for found in self._node(node, seen):
+            async for found in self._node(node, seen, returns):
                 yield found
+        for found in returns.left(seen):
+            yield self._counted(found)
 
-    async def _node(self, node: Node, seen: Seen) -> AsyncIterator[Finding]:
+    async def _node(self, node: Node, seen: Seen, returns: Returns) -> AsyncIterator[Finding]:
         try:
             where = self.places.locate(node)
         except Unreadable as reason:
             yield self._counted(finding(node.index or node.loc, 0, Code.CHILD_ELSEWHERE, str(reason)))
             return
-        check = Check(where, home=self._home(node), now=self.now, seen=seen)
+        check = Check(where, home=self._home(node), now=self.now, seen=seen, returns=returns)
         async for found in self._one(check, where):
             yield found
         if not node.index:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from crawler.model.protocol import MAX_LOC
+from crawler.parse import languages
 from crawler.parse.dates import read_w3c
 from crawler.parse.url import host, join, origin
 from crawler.sitemap.validate.findings import Code
@@ -178,6 +179,9 @@ def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:
     for name in ("hreflang", "href"):
         if not attributes.get(name):
             yield Code.EXTENSION_MISSING, ("xhtml:link", name)
+    code = attributes.get("hreflang")
+    if code and languages.canonical(code) is None:
+        yield Code.HREFLANG_CODE, (repr(code), languages.hint(code))
     href = attributes.get("href")
     if href and not (join(None, href) or "").startswith(("http://", "https://")):
         yield Code.EXTENSION_VALUE, ("xhtml:link", repr(href))

@@ -5,7 +5,7 @@ expanded. The values of fields are validated in `values`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -28,6 +28,7 @@ NEVER: Final = 1 << 60
 _PLAIN: Final = re.compile(
     rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
 )
+MOST_VERSIONS: Final = 1_000  # language versions of one entry that are read
 _UNKNOWN: Final = Extension("", {}, {}, {})
 
 
@@ -52,6 +53,10 @@ class Report(Protocol):
         """Checks the URL of an entry."""
         ...
 
+    def versions(self, loc: str, versions: Collection[str], line: int) -> None:
+        """Checks the language versions of an entry."""
+        ...
+
     def count(self, line: int) -> None:
         """Counts an entry."""
         ...
@@ -65,6 +70,8 @@ class _Entry:
     has: set[str] = field(default_factory=set)
     last: str = ""  # the latest field so far, in the order of the schema
     extras: dict[str, int] = field(default_factory=dict)  # number of each element of an extension
+    loc: str = ""
+    versions: dict[str, None] = field(default_factory=dict)  # URLs of its language versions
 
 
 @dataclass
@@ -295,6 +302,8 @@ class XmlCheck:
         match local:
             case "loc":
                 self._report.loc(text.strip(), line)
+                if self._entry:
+                    self._entry.loc = text.strip()
             case "lastmod":
                 self._report.say_all(values.check_lastmod(text.strip(), self._now), line)
             case "changefreq":
@@ -306,6 +315,8 @@ class XmlCheck:
         entry, self._entry = self._entry, None
         if entry and "loc" not in entry.has:
             self._report.say(Code.LOC_MISSING, entry.line)
+        elif entry and entry.versions:
+            self._report.versions(entry.loc, entry.versions, entry.line)
 
     # -- extensions ---------------------------------------------------------------------------------------
 
@@ -326,7 +337,16 @@ class XmlCheck:
                 self._report.say(Code.EXTENSION_FIELD, line, name, f"{outer.extension.prefix}:{outer.name}")
         if extension.prefix == "xhtml" and local == "link":
             self._report.say_all(values.check_link(attributes), line)
+            self._version(attributes)
         self._extras.append(_Extra(extension, local, line))
+
+    def _version(self, attributes: Mapping[str, str]) -> None:
+        """Notes a language version that is complete."""
+        entry, href = self._entry, attributes.get("href", "")
+        if not entry or attributes.get("rel") != "alternate" or not attributes.get("hreflang"):
+            return
+        if href.startswith(("http://", "https://")) and len(entry.versions) < MOST_VERSIONS:
+            entry.versions[href] = None
 
     def _count_extra(self, extension: Extension, local: str, name: str, line: int) -> None:
         entry = self._entry
