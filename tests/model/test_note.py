@@ -14,10 +14,13 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.PUBLISH_BASE, "https://example.org/shop", "https://example.org/shop"),
     (note.OUTPUT, "/srv/sitemaps", "/srv/sitemaps"),
     (note.OUTPUT, "", ""),
+    (note.SETTINGS, '[["rate", "2"]]', [("rate", "2")]),
+    (note.ROBOTS_LINE, f"Sitemap: {A}/sitemap.xml.gz", f"Sitemap: {A}/sitemap.xml.gz"),
     (note.ANSWERED, "17", 17),
     (note.DEATHS, f'{{"{A}/p": 2}}', {f"{A}/p": 2}),
     (note.MOVED, f'[["{A}/", "{A}/en/"]]', [(f"{A}/", f"{A}/en/")]),
     (note.ALIASES, f'{{"{A}": "", "http://example.com": "{A}"}}', {A: "", "http://example.com": A}),
+    (note.PUBLISHED_BY, "crawler-1:17", "crawler-1:17"),
     (note.UNRELIABLE, f'{{"{A}": "all of one day"}}', {A: "all of one day"}),
     (note.BUILDS, f'{{"{A}": [[100, 200], [900, 950]]}}', {A: [(100, 200), (900, 950)]}),
     (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),
@@ -35,6 +38,7 @@ def test_a_note_of_an_earlier_version_is_read_and_written_the_same(
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
+        (note.SETTINGS, '[["rate"]]'),
         (note.ANSWERED, "many"),
         (note.DEATHS, "[]"),
         (note.DEATHS, '{"a": "2"}'),
