@@ -28,6 +28,7 @@ from crawler.settings.sections import Settings
 
 SUFFIXES: Final = (".html", ".json", ".md", ".csv")
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
+HREFLANG: Final = "hreflang"  # the setting
 NEW: Final = "new:"
 RESOLVED: Final = 2_000  # ids at a time
 
@@ -105,8 +106,9 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
     async for chunk in rows.suspect_rows():
         for page in chunk:
             tally.pick(page)
-    async for named, faults in _version_faults(rows, known.run.number):
-        tally.state(named, faults)
+    if any(name == HREFLANG for name, _ in known.settings):
+        async for named, faults in _version_faults(rows, known.run.number):
+            tally.state(named, faults)
     return tally.findings(await rows.tallies())
 
 

@@ -7,12 +7,14 @@ from the cache of known URLs.
 from array import array
 from collections.abc import Container, Iterable, Sequence
 
+from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url
+from crawler.rules import hreflang
 from crawler.rules.known_urls import KnownUrls
 from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
@@ -50,7 +52,10 @@ class Candidates:
             if not number:
                 found.append(self.visit(url, visit.depth + 1, visit.url, nofollow=True))
         judged = Verdict(
-            self.listable(visit.url, outcome), verdict.facts, unchanged=verdict.unchanged, named=verdict.named
+            self.listable(visit.url, outcome),
+            self._with_ours(verdict.facts),
+            unchanged=verdict.unchanged,
+            named=verdict.named,
         )
         listable = self.scope.unlisted(visit.url) is None
         return Settlement(lease, judged, tuple(found), listable, numbers)
@@ -69,6 +74,15 @@ class Candidates:
         ]
         followed, avoided = (tuple(url for url in side if url != page) for side in ours)
         return Links(followed, tuple(url for url in avoided if url not in ours[0]))
+
+    def _with_ours(self, facts: Facts | None) -> Facts | None:
+        """The facts, with language versions on aliases of the site as versions on the site."""
+        if not self.scope.mapped or facts is None or facts.alternates is None:
+            return facts
+        stated = hreflang.read(facts.alternates)
+        return facts._replace(
+            alternates=hreflang.written((code, self.scope.ours(url)) for code, url in stated)
+        )
 
     def visit(
         self,

@@ -1,5 +1,6 @@
 """Links become visits; those to URLs that are known are given by number."""
 
+from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
@@ -46,3 +47,13 @@ def test_redirect_target_is_visited_though_it_is_known() -> None:
 def test_canonical_is_visited_though_it_is_known() -> None:
     made = settled(Unlisted(Why.CANONICAL, KNOWN), Link(KNOWN))
     assert made.found == (Visit(KNOWN, 4, PAGE),)
+
+
+def test_language_versions_on_an_alias_are_those_of_the_site() -> None:
+    made = candidates()
+    made.scope = made.scope.with_aliases({"https://a.example": "http://a.example"})
+    facts = Facts(200, alternates=f"de https://a.example/de\nen {NEW}\nit https://b.example/")
+    settlement = made.settlement(Lease(1, 1, Visit(PAGE)), Verdict(Listed(), facts), Links())
+    assert settlement.verdict.facts == facts._replace(
+        alternates=f"de http://a.example/de\nen {NEW}\nit https://b.example/"
+    )
