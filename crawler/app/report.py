@@ -4,6 +4,7 @@ It streams rows to the passes in `report.gathering`. Formats are imported when n
 Jinja2.
 """
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,9 @@ RESOLVED: Final = 2_000  # ids at a time
 
 
 def check(settings: Settings) -> None:
-    """Raises `ConfigError` for a report that cannot be written or an unknown finding. Called before the first request."""
+    """Called before the first request. Raises `ConfigError` for a report or a finding that cannot be, `OutputError` for a
+    folder that is not writable.
+    """
     for name in settings.report.report:
         path = Path(name)
         if path.suffix not in SUFFIXES:
@@ -43,6 +46,8 @@ def check(settings: Settings) -> None:
             raise ConfigError(f"--report: there is no folder {path.parent}.")
         if path.is_dir():
             raise ConfigError(f"--report: {name} is a folder.")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise OutputError(_unwritable(name, f"the folder {path.parent} is not writable"))
     known = [*(code.value for code in Code), *(severity.value for severity in Severity)]
     for text in settings.report.fail_on:
         if text.removeprefix(NEW) not in known:
@@ -195,6 +200,10 @@ def write(report: Report, names: Sequence[str]) -> None:
         try:
             atomic.write(Path(name), rendered(report, Path(name).suffix))
         except OSError as error:
-            failed = failed or OutputError(f"The report {name} cannot be written: {error.strerror or error}.")
+            failed = failed or OutputError(_unwritable(name, error.strerror or str(error)))
     if failed:
         raise failed
+
+
+def _unwritable(name: str, why: str) -> str:
+    return f"The report {name} cannot be written: {why}."

@@ -308,6 +308,15 @@ def test_invalid_report_option_is_reported_before_crawl(run: Run, words: tuple[s
         assert run("report", origin, *words)[0] == 2
 
 
+def test_unwritable_folder_is_reported_before_crawl(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # permissions do not bind the root user
+    site = demo_site()
+    with site.serve() as origin:
+        code, _, err = run("crawl", origin, *QUICK, "--report", "r.html")
+        assert (code, site.log) == (3, [])
+    assert "The report r.html cannot be written: the folder . is not writable." in err
+
+
 def test_unwritable_report_does_not_affect_publication(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
