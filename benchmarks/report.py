@@ -5,8 +5,8 @@
 """
 
 import json
+import os
 import random
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -29,10 +29,14 @@ OUTCOMES = (
     + ["unlisted:noindex", "unlisted:robots", "failed:timeout"]
 )
 STATUS = {"listed": 200, "unlisted:noindex": 200, "failed:not-found": 404, "moved": 301}
+FORMS = ("report.html", "report.json", "report.md", "report.csv")
 COMMANDS = (
-    ["report", "--report", "report.html"],
+    ["report", *(word for form in FORMS for word in ("--report", form))],
     ["list", "pages", "--format", "csv"],
+    ["list", "findings", "--format", "csv"],
     ["list", "links", "--only", "broken-link", "--format", "csv"],
+    ["list", "runs", "--format", "csv"],
+    ["list", "links", "--format", "csv"],
 )
 
 
@@ -73,27 +77,32 @@ def made(path: str, size: int, links: int) -> None:
     db.close()
 
 
+def measured(words: list[str], folder: str) -> str:
+    """Run a command: its CPU, its peak memory, and the size of what it wrote."""
+    began = time.monotonic()
+    with open(f"{folder}/stdout", "wb") as out:
+        command = [sys.executable, "-m", "crawler", *words, "--state", f"{folder}/s.db"]
+        process = subprocess.Popen(command, cwd=folder, stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+    assert status == 0, status
+    sizes = [
+        f"{name} {path.stat().st_size:,}"
+        for name in ("stdout", *FORMS)
+        if (path := Path(folder, name)).exists()
+    ]
+    return (
+        f"{used.ru_utime + used.ru_stime:.1f} s CPU, {time.monotonic() - began:.1f} s, "
+        f"{used.ru_maxrss // 1024} MB, bytes: {', '.join(sizes)}"
+    )
+
+
 def main(size: int, links: int = 16) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        state, spent = f"{folder}/s.db", 0.0
-        made(state, size, links)
+        made(f"{folder}/s.db", size, links)
         for words in COMMANDS:
-            began = time.monotonic()
-            with open(f"{folder}/out", "wb") as out:
-                command = [sys.executable, "-m", "crawler", *words, "--state", state]
-                subprocess.run(command, cwd=folder, stdout=out, check=True)
-            used = resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu = used.ru_utime + used.ru_stime - spent
-            spent += cpu
-            wrote = sum(
-                Path(folder, name).stat().st_size
-                for name in ("out", "report.html")
-                if name in words or name == "out"
-            )
-            print(
-                f"{' '.join(words)}: {cpu:.1f} s CPU, {time.monotonic() - began:.1f} s, "
-                f"at most {used.ru_maxrss // 1024} MB so far, {wrote:,} bytes"
-            )
+            print(f"{' '.join(words)}: {measured(words, folder)}", flush=True)
+            for name in FORMS:
+                Path(folder, name).unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

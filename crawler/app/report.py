@@ -5,6 +5,7 @@ Jinja2.
 """
 
 import os
+import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,12 +13,15 @@ from typing import Final
 from crawler.app import atomic
 from crawler.app.history import home_of, published_as
 from crawler.app.robots_line import compared
+from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.app.versions import faulty
 from crawler.errors import ConfigError, FrontierError, OutputError
 from crawler.model.note import ROBOTS_LINE, SETTINGS, UNRELIABLE
 from crawler.model.rows import PageRow, RunRow
 from crawler.parse import url as urls
+from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url
 from crawler.ports import Frontier, Rows
 from crawler.report.catalogue import Code, Severity
 from crawler.report.findings import Findings
@@ -82,9 +86,19 @@ async def known_of(frontier: Frontier, settings: Settings) -> Known:
         robots_names=named.is_named,
         robots_others=named.others,
         settings=of_the_run,
+        state_words=state_words(settings, start),
         program=f"sitemap-crawler {version('sitemap-crawler')}",
         robots_ignored=any(name == IGNORE_ROBOTS for name, _ in of_the_run),
     )
+
+
+def state_words(settings: Settings, start: str) -> str:
+    """The words that name the state to another command; empty for a state that is not kept."""
+    state = settings.state.state
+    if state == MEMORY:
+        return ""
+    is_default = not state or state == str(FOLDER / f"{name_of(Url(start))}.db")
+    return masked(shlex.join([start] if is_default else ["--state", str(state)]))
 
 
 async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:

@@ -1,12 +1,10 @@
 """The report at the end of `crawl`: made for the files of --report; the summary and --fail-on need its findings only."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crawler.app import report as reports
 from crawler.app.job import Job
-from crawler.app.state import MEMORY
 from crawler.cli.run_summary import FindingLine
 from crawler.cli.signals import received
 from crawler.report.forms.as_text import measure
@@ -51,7 +49,5 @@ def finding_lines(findings: Sequence[Finding]) -> Sequence[FindingLine]:
 
 def command(settings: Settings, start: str) -> str:
     """The command that shows all findings; empty for a state that was not kept."""
-    if settings.state.state == MEMORY:
-        return ""
-    where = ["--state", settings.state.state] if settings.state.state else [start]
-    return shlex.join(["sitemap-crawler", "report", *where])
+    where = reports.state_words(settings, start)
+    return f"sitemap-crawler report {where}" if where else ""

@@ -86,6 +86,7 @@ class Known:
     robots_others: Sequence[str] = ()  # other sitemaps that it names, and that are not written here
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version
+    state_words: str = ""  # those that name the state to another command; empty if it is not kept
     robots_ignored: bool = False
 
     @property

@@ -91,7 +91,9 @@ def test_the_files_of_a_report(run: Run, shop: str, tmp_path: Path) -> None:
     code, out, _ = run("report", shop, *(word for name in names for word in ("--report", name)))
     assert (code, out) == (0, "")
     assert told((tmp_path / "out.json").read_text())["orphan"] == ["/workshop"]
-    assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
+    page = (tmp_path / "out.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert f"<code>sitemap-crawler list findings {shop}/</code>" in page
     assert (tmp_path / "out.md").read_text().startswith("# `")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert sum(row["url"].endswith("/guides/missing") for row in rows) == 5
