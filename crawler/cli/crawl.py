@@ -82,8 +82,8 @@ async def _crawls(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Ex
         try:
             return await _crawl(settings, stopping, told)
         finally:
+            stopping.has_crawled = stopping.has_crawled or stopping.job is not None
             stopping.job = stopping.after = None  # a signal from now on ends the wait
-            stopping.has_crawled = True
 
     if settings.pace.every is None:
         return await run()
