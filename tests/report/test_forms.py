@@ -236,11 +236,12 @@ def test_html_escapes_invisible_characters_and_masks_secrets() -> None:
         assert path not in text
 
 
-def test_html_is_noindex_and_all_columns_have_headers() -> None:
+def test_html_is_noindex_and_tables_have_captions_and_headers() -> None:
     tree = LexborHTMLParser(as_html.rendered(planted().report()))
     names = {node.attributes["name"]: node.attributes["content"] for node in tree.css("meta[name]")}
     assert (names["robots"], names["referrer"]) == ("noindex", "no-referrer")
     assert all(node.attributes.get("scope") for node in tree.css("th"))
+    assert all(node.css_first("caption") for node in tree.css("table"))
     assert all("noreferrer" in (node.attributes["rel"] or "") for node in tree.css("a[href^='http']"))
     assert all(
         node.attributes.get("role") == "img" or node.attributes.get("aria-hidden") for node in tree.css("svg")
