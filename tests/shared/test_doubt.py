@@ -110,3 +110,30 @@ async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, C
         await member.balance()
     how.decide = lambda: False  # type: ignore[method-assign]
     await member.close()
+
+
+async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[Open, Cutting]) -> None:
+    opened, how = proxied
+    member = opened(away=0.2)
+    await member.begin("settings", "")
+    assert member._heart
+    member._heart.stop()
+    tries = 0
+
+    def cut() -> bool:
+        nonlocal tries
+        tries += 1
+        return True
+
+    how.is_on, how.decide = True, cut  # type: ignore[method-assign]
+    with pytest.raises(FrontierError, match="nothing is lost"):
+        await member.balance()
+    assert tries > 1
+    tries = 0
+    with pytest.raises(FrontierError, match="nothing is lost"):
+        await member.balance()
+    assert tries == 1
+    how.decide = lambda: False  # type: ignore[method-assign]
+    await member.balance()  # it is back, and the next absence is waited for again
+    assert member._away_since is None
+    await member.close()

@@ -97,6 +97,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """
         self._address, self._read_only, self._away = parsed(state), read_only, away
         self._keep_failing = float(keep_failing)
+        self._away_since: float | None = None  # tick of the first failure since the last answer
         self._turn = anyio.CapacityLimiter(1)
         self._heart: Heartbeat | None = None
         self._ticks, self._leads = ticks, False
@@ -517,15 +518,16 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         )
 
     def _transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Tried again while the database is away."""
-        ends, pause = time.monotonic() + self._away, 0.05
+        """Tried again while the database is away; the wait is shared by all verbs, so that a process leaves after one."""
+        pause = 0.05
         self._db.is_retry = False
         while True:
             try:
-                return self._once(verb, *args, **kwargs)
+                answer = self._once(verb, *args, **kwargs)
             except psycopg.Error as error:
                 self._db.forget()
-                if not is_passing(error) or time.monotonic() + pause > ends:
+                self._away_since = self._away_since or time.monotonic()
+                if not is_passing(error) or time.monotonic() + pause > self._away_since + self._away:
                     raise FrontierError(failure(self._address, error)) from error
             except (
                 ValueError,
@@ -534,6 +536,9 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
             ) as error:  # words in the database that none of us wrote
                 self._db.forget()
                 raise FrontierError(failure(self._address, error)) from error
+            else:
+                self._away_since = None
+                return answer
             time.sleep(pause)
             pause, self._db.is_retry = min(2 * pause, 5.0), True
 
