@@ -231,7 +231,7 @@ def _leads_on(page: Page, url: str) -> bool:
     """
     name = url.partition("?")[0].rpartition("/")[2]
     return page.base == url and any(
-        urls.PLAIN_PATH.fullmatch(href) and href.rpartition("/")[2] != name
+        urls.is_plain_path(href) and href.rpartition("/")[2] != name
         for href in (*page.followed, *page.avoided)
     )
 

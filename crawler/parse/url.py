@@ -22,9 +22,14 @@ SHORT: Final = 500  # characters of a link, and of its URL, that is cached: long
 # Links and folders that are already in normal form: no escapes, no dot segments, no `;`.
 _NAME = r"[A-Za-z0-9_~!$&'()*+,=@-][A-Za-z0-9._~!$&'()*+,=@-]*"
 _PATH = rf"(?:{_NAME}/)*(?:{_NAME})?"
-PLAIN_PATH = re.compile(rf"(?:\.\./)*/?{_NAME}(?:/{_NAME})*")
+_PLAIN_PATH = re.compile(rf"(?:\.\./)*/?{_NAME}(?:/{_NAME})*")
 PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})")
 PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
+
+
+def is_plain_path(text: str) -> bool:
+    """Whether a link is a path in normal form, without a host and without a query."""
+    return _PLAIN_PATH.fullmatch(text) is not None
 
 
 def join(base: str | None, text: str) -> str | None:

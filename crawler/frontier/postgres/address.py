@@ -7,9 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from crawler.errors import ConfigError
 
-_PASSWORD: Final = re.compile(
-    r"//[^?]*:[^?]*@"
-)  # it may hold any character, also those that end a part of a URL
 PREFIX: Final = "smc_"
 _LONGEST: Final = 50  # characters of a name in that of its schema: PostgreSQL cuts at 63
 
@@ -43,8 +40,14 @@ def parsed(state: str, default: str = "crawl") -> Address:
     """
     conninfo, _, name = state.partition("#")
     parts = urlsplit(conninfo)
-    if _PASSWORD.search(state) or {"password", "sslpassword"} & set(parse_qs(parts.query)):
+    if _has_password(state) or {"password", "sslpassword"} & set(parse_qs(parts.query)):
         raise ConfigError(
             "--state has a password, which others see in the list of processes: give it by PGPASSWORD or PGPASSFILE."
         )
     return Address(conninfo, name or default)
+
+
+def _has_password(state: str) -> bool:
+    """Whether a `:` and a later `@` follow `//`. A password may hold any character, also those that end a part of a URL."""
+    after = (part.partition("//")[2] for part in state.split("?"))
+    return any("@" in text.partition(":")[2] for text in after)
