@@ -21,7 +21,8 @@ settings.register_profile("quick", deadline=None, max_examples=30)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: its `@given` takes the profile as it is then."""
-    settings.load_profile("quick" if config.option.markexpr == "not slow" else "all")
+    chosen = config.getoption("--hypothesis-profile")
+    settings.load_profile(chosen or ("quick" if config.option.markexpr == "not slow" else "all"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
