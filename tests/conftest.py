@@ -1,4 +1,4 @@
-"""What every test starts from: an empty environment, a fresh log, what `not slow` leaves out, and the slow tests first."""
+"""What every test starts from: an empty environment, a fresh log, what `--quick` leaves out, and the slow tests first."""
 
 import logging
 import os
@@ -17,12 +17,14 @@ from crawler.model.robots import RobotsFile
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=30)
+# Their tests run whole commands and jobs.
+SYSTEM = {"app", "cli", "shared"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: its `@given` takes the profile as it is then."""
     chosen = config.getoption("--hypothesis-profile")
-    settings.load_profile(chosen or ("quick" if config.option.markexpr == "not slow" else "all"))
+    settings.load_profile(chosen or ("quick" if config.option.markexpr.startswith("not slow") else "all"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,14 +40,18 @@ def anyio_backend() -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before the selection by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on trio are slow: `./dev test --quick` leaves them out. Slow tests run first.
+    """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on PostgreSQL. Slow tests run first.
 
     The order must be the same in each test process: pytest-xdist compares them.
     """
     for item in items:
-        callspec = getattr(item, "callspec", None)
-        if callspec and callspec.params.get("anyio_backend") == "trio":
+        params = (
+            item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        )
+        if params.get("anyio_backend") == "trio":
             item.add_marker(pytest.mark.slow)
+        if item.path.parent.name in SYSTEM or "postgres" in params.values():
+            item.add_marker(pytest.mark.system)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -25,7 +25,7 @@ from tests.postgres import new_state
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.system]
 
 
 class Crew:

@@ -32,6 +32,7 @@ def opened(state: str, clock: Clock) -> "PostgresFrontier":
 
 
 @pytest.mark.anyio
+@pytest.mark.system
 async def test_visit_is_leased_to_one_member_and_slots_are_shared() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
@@ -49,6 +50,7 @@ async def test_visit_is_leased_to_one_member_and_slots_are_shared() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.system
 async def test_leases_of_dead_member_return_and_its_settlement_is_dropped() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
@@ -75,6 +77,7 @@ async def test_leases_of_dead_member_return_and_its_settlement_is_dropped() -> N
 
 
 @pytest.mark.anyio
+@pytest.mark.system
 async def test_crawl_with_other_settings_is_refused_while_members_work() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)

@@ -15,7 +15,7 @@ from tests.postgres import new_state
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.system]
 
 
 def opened(state: str, clock: Clock) -> "PostgresFrontier":

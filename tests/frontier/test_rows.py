@@ -129,7 +129,11 @@ def counted(findings: Sequence[Finding]) -> list[tuple[str, int, int, int, int]]
 
 @pytest.mark.parametrize(
     ("backend", "max_pages"),
-    [("sqlite", None), ("sqlite", 9), pytest.param("postgres", None, marks=pytest.mark.slow)],
+    [
+        pytest.param("sqlite", None, marks=pytest.mark.slow),
+        ("sqlite", 9),
+        pytest.param("postgres", None, marks=pytest.mark.slow),
+    ],
 )
 async def test_the_tally_is_that_of_the_report(
     backend: str, path: str, tmp_path: Path, max_pages: int | None
