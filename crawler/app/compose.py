@@ -28,7 +28,7 @@ from crawler.parse.url import Url
 from crawler.ports import Fetcher, Pacer, Turn, Visitor
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import TYPES, Judge, Rules
-from crawler.rules.lastmod import LADDERS
+from crawler.rules.lastmod import DATE_SOURCES
 from crawler.settings.sections import Settings
 from crawler.workers.sandbox import CHILDREN, Sandbox
 
@@ -109,7 +109,7 @@ def _rules(settings: Settings, normalise: Normaliser) -> Rules:
         normalise=normalise,
         types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
         off=frozenset(settings.verdicts.no_rule),
-        ladder=LADDERS[settings.dates.lastmod],
+        date_sources=DATE_SOURCES[settings.dates.lastmod],
         versioned=settings.dates.hreflang,
         max_redirects=settings.http.max_redirects,
         retries=settings.http.retries,

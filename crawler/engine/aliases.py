@@ -40,7 +40,7 @@ class Aliases:
     turn: Politeness
     candidates: Candidates
     _asked: dict[str, str] = field(init=False, default_factory=dict)  # as in `model.note.ALIASES`
-    _twins: frozenset[str] = field(init=False, default=frozenset())  # origins that may be aliases
+    _possible: frozenset[str] = field(init=False, default=frozenset())  # origins that may be aliases
     _open: tuple[str, ...] = field(
         init=False, default=()
     )  # URL prefixes of the aliases that are not checked yet
@@ -55,14 +55,14 @@ class Aliases:
     def renew(self) -> None:
         """Updates the scope after the start URLs changed or an alias was checked."""
         scope = self.candidates.scope.with_aliases({})
-        self._twins = scope.twins()
-        ends = {site: self._end(site) for site in sorted(self._twins)}
+        self._possible = scope.possible_aliases()
+        ends = {site: self._end(site) for site in sorted(self._possible)}
         here = {
             site: same
             for site, (end, same) in ends.items()
-            if end not in self._twins and end != NOWHERE and scope.on_site(Url(end + "/"))
+            if end not in self._possible and end != NOWHERE and scope.on_site(Url(end + "/"))
         }
-        self._open = tuple(site + "/" for site, (end, _) in ends.items() if end in self._twins)
+        self._open = tuple(site + "/" for site, (end, _) in ends.items() if end in self._possible)
         self.candidates.scope = scope.with_aliases(here)  # one assignment, as threads may read it
 
     async def ask(self, urls: Iterable[Url]) -> None:
@@ -84,7 +84,7 @@ class Aliases:
         The second value is the same origin if every redirect keeps the path, else "".
         """
         end, by_page, seen = site, True, set[str]()
-        while end in self._twins and end in self._asked:
+        while end in self._possible and end in self._asked:
             if end in seen or self._asked[end] == NOWHERE:
                 return NOWHERE, ""
             seen.add(end)

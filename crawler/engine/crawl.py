@@ -242,7 +242,7 @@ class Crawl:
         )
         await duplicates.duplicates(self.frontier, self.judge)
         await trap_listing.unlist_repeats(self.frontier)
-        await dating.date(self.frontier, self.judge.ladder)
+        await dating.date(self.frontier, self.judge.date_sources)
 
     async def _has_progressed(self) -> bool:
         """Whether more pages have responded than when this run last ended unfinished."""

@@ -21,7 +21,7 @@ class PublishBase:
     def __init__(self, base: str, site: str) -> None:
         """`base`: an origin, or an origin and a folder, without a slash at its end."""
         self.base, self.site = base, site
-        self._twins = (base, *_twins(base))
+        self._variants = (base, *_variants(base))
 
     @property
     def maps(self) -> bool:
@@ -34,7 +34,7 @@ class PublishBase:
         For links and redirects http and https, with and without `www.`, count as one, as the published site redirects
         one to the other. Not if `exactly`: for a canonical the difference is its meaning.
         """
-        heads = (self.base,) if exactly else self._twins
+        heads = (self.base,) if exactly else self._variants
         if not url.startswith(heads) or not self.maps:
             return url
         for head in heads:
@@ -58,7 +58,7 @@ class PublishBase:
             yield from (("", first), (behind, there), (first, behind), (there, _HIGHEST))
 
 
-def _twins(base: str) -> Iterator[str]:
+def _variants(base: str) -> Iterator[str]:
     """The same base with http or https, with or without `www.`. With an explicit port the scheme stays."""
     scheme, _, rest = base.partition("://")
     host, slash, folder = rest.partition("/")

@@ -38,8 +38,8 @@ class Record(Protocol):
         """
         ...
 
-    async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
-        """Gives every listed page its lastmod from the first source in `ladder` that has one.
+    async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
+        """Gives every listed page its lastmod from the first source in `sources` that has one.
 
         Sources in `doubts`, and headers that changed while the content did not, are ignored. Content that was dated
         before keeps its date, also when it reappears.

@@ -21,12 +21,12 @@ SHARE: Final = (
 )
 
 
-def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, ladder: Sequence[Source]) -> bool:
+def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:
     """Whether a digest of the bytes is enough. `facts`: what the header fields say; `prior`: of the last run."""
     before = prior.content if prior else None
     if before is not None:
         return before == fingerprint.of_bytes(body)
-    is_believed = facts.header is not None and not facts.fresh and Source.HEADER in ladder
+    is_believed = facts.header is not None and not facts.fresh and Source.HEADER in sources
     if not is_believed or "?" in url or names_folder(url):
         return False
     return not is_sampled(url) and calendar_of(url) is None

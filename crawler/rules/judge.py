@@ -56,7 +56,7 @@ class Rules:
     normalise: Normaliser
     types: frozenset[str] = HTML  # media types that are listed
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
-    ladder: tuple[Source, ...] = lastmod.LADDERS["auto"]  # sources of a date, most trusted first
+    date_sources: tuple[Source, ...] = lastmod.DATE_SOURCES["auto"]  # sources of a date, most trusted first
     versioned: bool = False  # language versions are read
     max_redirects: int = 10
     retries: int = 3
@@ -70,9 +70,9 @@ class Judge:
         self._rules = rules
 
     @property
-    def ladder(self) -> tuple[Source, ...]:
+    def date_sources(self) -> tuple[Source, ...]:
         """Sources of a date, most trusted first."""
-        return self._rules.ladder
+        return self._rules.date_sources
 
     def applies(self, rule: str) -> bool:
         """Whether a rule is in force, that is, not switched off by `--no-rule`."""
@@ -90,12 +90,12 @@ class Judge:
         essence, charset = _type(reply)
         if essence not in HTML or reply.body.startswith(PDF):
             return None
-        url, ladder = lease.visit.url, self._rules.ladder
+        url, sources = lease.visit.url, self._rules.date_sources
         prior = lease.prior.facts if lease.prior else None
-        sparing = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, ladder)
+        sparing = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
         dateless = not sparing and calendar_of(url) is not None
         return PageSource(
-            reply.body, url, charset, Source.PAGE in ladder, True, dateless, sparing, self._rules.versioned
+            reply.body, url, charset, Source.PAGE in sources, True, dateless, sparing, self._rules.versioned
         )
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
@@ -166,7 +166,7 @@ class Judge:
         )
 
     def _dated(self, facts: Facts) -> Facts:
-        return facts._replace(lastmod=lastmod.choose(facts, self._rules.ladder))
+        return facts._replace(lastmod=lastmod.choose(facts, self._rules.date_sources))
 
     def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""

@@ -21,7 +21,7 @@ FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
 
 FRESH: Final = timedelta(seconds=5)  # a date this close to the request was generated for it
-LADDERS: Final[Mapping[str, tuple[Source, ...]]] = {
+DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
     "auto": (Source.HEADER, Source.PAGE, Source.HISTORY),
     "header": (Source.HEADER,),
     "page": (Source.PAGE,),
@@ -67,10 +67,10 @@ def _stated(text: str) -> datetime | None:
     return read_w3c(f"{match[1]}T{match[2]}{zone if zone == 'Z' else zone[:3] + ':' + zone[3:]}")
 
 
-def choose(facts: Facts, ladder: Sequence[Source]) -> Lastmod | None:
+def choose(facts: Facts, sources: Sequence[Source]) -> Lastmod | None:
     """The first credible date of one page. The source `HISTORY` is added by the frontier."""
     for source, at in ((Source.HEADER, facts.header), (Source.PAGE, facts.stated)):
-        if at is not None and source in ladder:
+        if at is not None and source in sources:
             return Lastmod(at, source)
     return None
 

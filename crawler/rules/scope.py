@@ -82,12 +82,12 @@ class Scope:
         folders = (*self.folders, _folder(to))
         return replace(self, ends=ends, origins=self.origins | {urls.origin(to)}, folders=folders)
 
-    def twins(self) -> frozenset[str]:
+    def possible_aliases(self) -> frozenset[str]:
         """The origins that may be aliases of the site, and that no start URL ended at."""
         others = {"http", "https"} - self.schemes
         named = {f"{scheme}://{host}" for scheme in others for host in self.hosts}
-        twins = {twin for site in self.origins for twin in aliases_of(Url(site))}
-        return frozenset(named | twins | self.origins) - set(map(urls.origin, self.ends))
+        aliases = {alias for site in self.origins for alias in aliases_of(Url(site))}
+        return frozenset(named | aliases | self.origins) - set(map(urls.origin, self.ends))
 
     def with_aliases(self, aliases: Mapping[str, str]) -> Self:
         """The scope in which these origins belong to the site.

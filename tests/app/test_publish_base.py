@@ -54,10 +54,10 @@ def test_urls_below_the_base_are_mapped_to_the_copy(base: str, url: str, crawled
     assert PublishBase(base, COPY).crawled(Url(url)) == (crawled or url)
 
 
-@pytest.mark.parametrize("twin", ["http://www.example.com/a", "https://example.com/a"])
-def test_canonicals_are_mapped_only_for_the_exact_origin(twin: str) -> None:
+@pytest.mark.parametrize("alias", ["http://www.example.com/a", "https://example.com/a"])
+def test_canonicals_are_mapped_only_for_the_exact_origin(alias: str) -> None:
     base = PublishBase(WWW, COPY)
-    assert base.crawled(Url(twin), exactly=True) == twin
+    assert base.crawled(Url(alias), exactly=True) == alias
     assert base.crawled(Url(f"{WWW}/a"), exactly=True) == f"{COPY}/a"
 
 

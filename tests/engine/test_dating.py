@@ -26,7 +26,7 @@ from crawler.model.survey import Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.rules import builds
-from crawler.rules.lastmod import LADDERS, mass_change, why_unreliable
+from crawler.rules.lastmod import DATE_SOURCES, mass_change, why_unreliable
 from crawler.settings.sections import Settings
 from tests.rules.test_lastmod import crawl
 
@@ -64,7 +64,7 @@ class ManyRuns:
             await self.frontier.settle([Settlement(lease, verdict)])
         if ending == "abandoned":
             return {}
-        await dating.date(self.frontier, LADDERS["auto"])
+        await dating.date(self.frontier, DATE_SOURCES["auto"])
         await self.frontier.keep()
         await self.frontier.finish()
         dates = {

@@ -8,21 +8,21 @@ from crawler.model.facts import Facts
 from crawler.parse import fingerprint
 from crawler.parse.html import extract
 from crawler.rules.content_digest import SHARE, is_sampled, suffices
-from crawler.rules.lastmod import LADDERS
+from crawler.rules.lastmod import DATE_SOURCES
 
 AT = datetime(2024, 1, 2, tzinfo=UTC)
 BODY = b"<p>text"
-LADDER = LADDERS["auto"]
+AUTO = DATE_SOURCES["auto"]
 PLAIN = next(url for n in range(99) if not is_sampled(url := f"https://a.example/{n}.html"))
 BELIEVED = Facts(200, header=AT)
 
 
-def test_a_page_with_a_believed_header_needs_no_fingerprint() -> None:
-    assert suffices(PLAIN, BODY, BELIEVED, None, LADDER)
+def test_a_page_with_a_trusted_header_needs_no_fingerprint() -> None:
+    assert suffices(PLAIN, BODY, BELIEVED, None, AUTO)
 
 
 @pytest.mark.parametrize(
-    ("url", "facts", "ladder"),
+    ("url", "facts", "sources"),
     [
         (PLAIN, Facts(200), "auto"),
         (PLAIN, Facts(200, header=AT, fresh=True), "auto"),
@@ -34,9 +34,9 @@ def test_a_page_with_a_believed_header_needs_no_fingerprint() -> None:
     ],
 )
 def test_pages_needed_for_dates_duplicates_and_traps_are_fingerprinted(
-    url: str, facts: Facts, ladder: str
+    url: str, facts: Facts, sources: str
 ) -> None:
-    assert not suffices(url, BODY, facts, None, LADDERS[ladder])
+    assert not suffices(url, BODY, facts, None, DATE_SOURCES[sources])
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_pages_needed_for_dates_duplicates_and_traps_are_fingerprinted(
 def test_on_a_later_run_a_page_is_fingerprinted_from_its_first_change_on(
     before: str, enough: bool, facts: Facts
 ) -> None:
-    assert suffices(PLAIN, BODY, facts, Facts(200, content=before), LADDER) is enough
+    assert suffices(PLAIN, BODY, facts, Facts(200, content=before), AUTO) is enough
 
 
 def test_a_fixed_share_is_always_fingerprinted_on_whatever_host() -> None:
     sampled = [url for n in range(8_000) if is_sampled(url := f"https://a.example/{n}.html")]
     assert 0.8 < len(sampled) * SHARE / 8_000 < 1.2
-    assert not suffices(sampled[0], BODY, BELIEVED, None, LADDER)
+    assert not suffices(sampled[0], BODY, BELIEVED, None, AUTO)
     assert is_sampled(sampled[0].replace("a.example", "b.example:8080"))
 
 

@@ -355,7 +355,7 @@ def test_the_facts_of_a_page_are_kept_unchanged() -> None:
     assert verdict.facts.validators == Validators('W/"x y"', "Fri, 20 Nov 2026 10:00:00 GMT")
     assert verdict.facts.lastmod is not None
     assert verdict.outcome == Listed(verdict.facts.lastmod)
-    assert judged(headers=dict(headers), ladder=()).outcome == Listed()
+    assert judged(headers=dict(headers), date_sources=()).outcome == Listed()
 
 
 def test_not_modified_repeats_the_previous_verdict() -> None:

@@ -82,7 +82,7 @@ def test_a_start_url_that_redirects_to_https_moves_the_site_to_https() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "chosen", "twins"),
+    ("start", "chosen", "aliases"),
     [
         ("https://a.com/", {}, "http://a.com http://www.a.com https://www.a.com"),
         ("http://www.a.com:81/", {}, "http://a.com:81 https://a.com:81 https://www.a.com:81"),
@@ -91,8 +91,8 @@ def test_a_start_url_that_redirects_to_https_moves_the_site_to_https() -> None:
         ("http://127.0.0.1/", {"allow_host": ("b.com:81",)}, "https://127.0.0.1 https://b.com:81"),
     ],
 )
-def test_aliases_of_a_site(start: str, chosen: dict[str, Any], twins: str) -> None:
-    assert " ".join(sorted(scope(start, **chosen).twins())) == twins
+def test_aliases_of_a_site(start: str, chosen: dict[str, Any], aliases: str) -> None:
+    assert " ".join(sorted(scope(start, **chosen).possible_aliases())) == aliases
 
 
 def test_links_to_an_alias_that_redirects_page_by_page_are_links_to_the_site() -> None:

@@ -16,7 +16,7 @@ from crawler.rules import builds, lastmod
 log = logging.getLogger("crawler.engine.finish.dating")
 
 
-async def date(history: History, ladder: Sequence[Source]) -> None:
+async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
     evidence, found = await history.evidence(), await history.builds(builds.WINDOW, builds.OLDER)
     before = await history.recall(UNRELIABLE, published=True)
@@ -29,7 +29,7 @@ async def date(history: History, ladder: Sequence[Source]) -> None:
         await history.recall(BUILDS, published=True), [build for build in found if build.origin in by_build]
     )
     notes = [note for build in found if build.origin not in unreliable and (note := builds.note(build))]
-    notes = notes if Source.HEADER in ladder else []
+    notes = notes if Source.HEADER in sources else []
     notes += [
         f"content changes on {origin} are not used as dates in this run: {why}"
         for origin, why in changes.items()
@@ -38,7 +38,7 @@ async def date(history: History, ladder: Sequence[Source]) -> None:
         log.warning("Last-Modified is not trusted", extra={"fields": {"origin": origin, "because": why}})
     for note in notes:
         log.warning(note, extra={"event": "note on dates", "fields": {"note": note}})
-    await history.date(ladder, Doubts(tuple(unreliable), tuple(changes), _listed(windows)))
+    await history.date(sources, Doubts(tuple(unreliable), tuple(changes), _listed(windows)))
     await history.remember(UNRELIABLE, unreliable)
     await history.remember(BUILDS, windows)
     await history.remember(DATE_NOTES, notes)

@@ -43,7 +43,7 @@ changing AS MATERIALIZED (SELECT id FROM host WHERE origin = ANY (:changing::tex
 build AS MATERIALIZED (
     SELECT h.id AS host, r.first, r.last FROM {table(BUILD)} JOIN host AS h ON h.origin = r.origin
 ),
-rung AS (
+candidate AS (
     SELECT id,
            CASE WHEN :header AND host NOT IN (SELECT id FROM unreliable) AND NOT coalesce(content = kept AND header <> kept_header, false)
                 AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = known.host AND header BETWEEN first AND last)
@@ -60,7 +60,7 @@ UPDATE page SET lastmod = d.at, source = d.source
 FROM (
     SELECT id, coalesce(h, s, m) AS at,
            CASE WHEN h IS NOT NULL THEN 'header' WHEN s IS NOT NULL THEN 'page' WHEN m IS NOT NULL THEN 'history' END AS source
-    FROM rung
+    FROM candidate
 ) AS d
 WHERE page.id = d.id AND (page.lastmod IS DISTINCT FROM d.at OR page.source IS DISTINCT FROM d.source)
 """
@@ -78,11 +78,11 @@ def builds(db: Database, window: int, older: int) -> Sequence[Build]:
     return [Build(name, *map(int, numbers)) for name, *numbers in rows]
 
 
-def date(db: Database, ladder: Sequence[Source], doubts: Doubts) -> None:
+def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     """See `ports.Record.date`."""
-    rungs = {source.value: source in ladder for source in Source}
+    wanted = {source.value: source in sources for source in Source}
     doubted = {"unreliable": list(doubts.unreliable), "changing": list(doubts.changing)}
-    db.do(DATE, given(BUILD, doubts.builds) | {"run": db.run, **doubted, **rungs})
+    db.do(DATE, given(BUILD, doubts.builds) | {"run": db.run, **doubted, **wanted})
 
 
 def dated(db: Database) -> Mapping[str, int]:

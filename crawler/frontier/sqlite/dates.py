@@ -43,7 +43,7 @@ build AS MATERIALIZED (
     SELECT h.id AS host, value ->> 1 AS first, value ->> 2 AS last
     FROM json_each(:builds) JOIN host AS h ON h.origin = value ->> 0
 ),
-rung AS (
+candidate AS (
     SELECT id,
            CASE WHEN :header AND host NOT IN unreliable AND coalesce(content = kept AND header <> kept_header, 0) = 0
                 AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = url.host AND header BETWEEN first AND last)
@@ -60,7 +60,7 @@ UPDATE url SET lastmod = d.at, source = d.source
 FROM (
     SELECT id, coalesce(h, s, m) AS at,
            CASE WHEN h IS NOT NULL THEN 'header' WHEN s IS NOT NULL THEN 'page' WHEN m IS NOT NULL THEN 'history' END AS source
-    FROM rung
+    FROM candidate
 ) AS d
 WHERE url.id = d.id AND (url.lastmod IS NOT d.at OR url.source IS NOT d.source)
 """
@@ -78,11 +78,11 @@ def builds(db: Database, window: int, older: int) -> Sequence[Build]:
     return [Build(name, *map(int, numbers)) for name, *numbers in rows]
 
 
-def date(db: Database, ladder: Sequence[Source], doubts: Doubts) -> None:
+def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     """See `ports.Record.date`."""
-    rungs = {source.value: source in ladder for source in Source}
+    wanted = {source.value: source in sources for source in Source}
     doubted = {name: json.dumps(some) for name, some in asdict(doubts).items()}
-    db.do(DATE, {"run": db.run, **doubted, **rungs})
+    db.do(DATE, {"run": db.run, **doubted, **wanted})
 
 
 def dated(db: Database) -> Mapping[str, int]:

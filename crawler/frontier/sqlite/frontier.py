@@ -278,9 +278,9 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Record.builds`."""
         return await self._call(dates.builds, self._db, window, older)
 
-    async def date(self, ladder: Sequence[Source], doubts: Doubts) -> None:
+    async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Record.date`."""
-        await self._call(dates.date, self._db, ladder, doubts)
+        await self._call(dates.date, self._db, sources, doubts)
 
     async def dated(self) -> Mapping[str, int]:
         """See `ports.Record.dated`."""
