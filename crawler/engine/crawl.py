@@ -1,9 +1,9 @@
-"""The engine: a pool of tasks that visit pages, and one main loop that leases and settles.
+"""The engine: the main loop that leases pages, has them visited, and settles them.
 
     lease -> permitted? -> fetch -> judge -> settle
 
-`visit` takes each URL through these steps. Only the main loop writes to the frontier, in groups: results that arrive
-while a group is written form the next one. After a crash, leased pages are visited again; no URL is lost. This module
+`pool` has the tasks, and `visit` takes each URL through these steps. Only the main loop writes to the frontier, in groups:
+results that arrive while a group is written form the next one. After a crash, leased pages are visited again; no URL is lost. This module
 depends on rules, the model and ports only, not on concrete classes or settings.
 """
 
@@ -11,26 +11,23 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
 import anyio
-import anyio.to_thread
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from crawler.engine import start_check
 from crawler.engine.aliases import Aliases
-from crawler.engine.bookings import Bookings
 from crawler.engine.counters import Counters
 from crawler.engine.finish import dating, duplicates, trap_listing
+from crawler.engine.pool import Pool, Returned
 from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
 from crawler.engine.stored_links import StoredLinks
 from crawler.engine.visit import Visits
 from crawler.errors import Exit, LeadLost, StartForbidden, StartUnreachable, first_of
-from crawler.model.lease import Lease
 from crawler.model.note import ANSWERED
 from crawler.model.reasons import SeedKind
 from crawler.model.reply import Reply, Response
@@ -47,10 +44,6 @@ from crawler.rules.candidates import Candidates
 from crawler.rules.circuit_breaker import CircuitBreaker
 from crawler.rules.judge import Judge
 
-GROUP: Final = 128  # settlements in one transaction
-HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
-NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
-LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 PROBE: Final = (
     60.0  # seconds in which a page must respond before the site counts as down, plus the crawl delay
@@ -59,7 +52,6 @@ FOLLOW: Final = 1.0  # seconds between two looks at what the leader does
 RENEW: Final = 5.0  # seconds at most between two checks of the clock while nothing happens
 
 Seeding: TypeAlias = Callable[["Crawl"], AsyncGenerator[tuple[Seed, Sequence[Url]], None]]
-Returned: TypeAlias = Settlement | Unvisited
 
 log = logging.getLogger("crawler.crawl")
 
@@ -111,9 +103,7 @@ class Crawl:
     aliases: Aliases = field(init=False)
     start_urls: StartUrls = field(init=False)
     visits: Visits = field(init=False)
-    _max_leases: int = field(init=False)  # leases, at most
-    _open_leases: dict[int, Lease] = field(init=False, default_factory=dict)
-    _bookings: Bookings = field(init=False, default_factory=Bookings)
+    _pool: Pool = field(init=False)
     _ending: Ending | None = field(init=False, default=None)
     _is_waiting: bool = field(init=False, default=False)  # for the leader to end the run
     _knows_starts: bool = field(init=False, default=False)
@@ -125,9 +115,7 @@ class Crawl:
     stalled: bool = field(
         init=False, default=False
     )  # no more pages responded than when the run last ended unfinished
-    _sleep: anyio.CancelScope | None = field(init=False, default=None)
     _probe: anyio.CancelScope | None = field(init=False, default=None)
-    _is_woken: bool = field(init=False, default=False)
     _is_seeding: bool = field(init=False, default=False)
     _seeded: anyio.Event = field(init=False)  # all seeds are read
     _leased: anyio.Event | None = field(init=False, default=None)  # set when pages were leased
@@ -162,7 +150,7 @@ class Crawl:
             lambda: self._ending is not None,
             self.frontier.holds,
         )
-        self._max_leases = (NEXT + self.visitor.prefetch) * limits.concurrency
+        self._pool = Pool(self.visits, limits.concurrency, self.visitor.prefetch, self.clock)
 
     @property
     def starts(self) -> Sequence[Url]:
@@ -182,7 +170,9 @@ class Crawl:
             self._deadline = self.clock() + self.limits.max_time
         while True:
             try:
-                await self._pool()
+                async with self._pool.running():
+                    while await self._follow() and not await self._lead():
+                        _log_lost_lead()
                 await self._return_leases()
                 return await self._finish()
             except LeadLost:
@@ -192,9 +182,9 @@ class Crawl:
 
     async def _return_leases(self) -> None:
         with anyio.CancelScope(shield=True):
-            await self.frontier.release(list(self._open_leases.values()))
+            await self.frontier.release(self._pool.leases)
             await self.frontier.reopen(list(self._failed))
-        self._open_leases.clear()
+        self._pool.clear()
 
     async def _finish(self) -> Ending:
         """Ends the run. Raises `LeadLost`."""
@@ -267,30 +257,6 @@ class Crawl:
 
     # -- the main loop ------------------------------------------------------------------------------------
 
-    async def _pool(self) -> None:
-        give, todo = anyio.create_memory_object_stream[Lease](self._max_leases)
-        back, done = anyio.create_memory_object_stream[Returned](self._max_leases)
-        async with anyio.create_task_group() as pool, give, done:
-            with todo, back:
-                for _ in range(self.limits.concurrency * self.visitor.prefetch):
-                    pool.start_soon(self._work, todo.clone(), back.clone())
-            while await self._follow(give, done) and not await self._lead(give, done):
-                _log_lost_lead()
-            pool.cancel_scope.cancel()
-
-    async def _work(
-        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
-    ) -> None:
-        async with todo, back:
-            while True:
-                try:
-                    lease = todo.receive_nowait()
-                except anyio.EndOfStream:  # the crawl ended before this task began
-                    return
-                except anyio.WouldBlock:
-                    lease = await todo.receive()  # takes several times as long
-                back.send_nowait(await self.visits(lease))  # the buffer holds as many as can be leased
-
     async def _check_starts(self) -> None:
         """Raises if no start URL leads to a page. The run is then closed: the next crawl begins a new one."""
         try:
@@ -299,27 +265,26 @@ class Crawl:
             await self.frontier.conclude()
             raise
 
-    async def _follow(
-        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
-    ) -> bool:
+    async def _follow(self) -> bool:
         """Visits what the leader releases. True once this member leads; False when its part of the crawl is over.
 
         Taking over from a leader that died is the same as resuming its run.
         """
-        group: list[Returned] = []
+        group: Sequence[Returned] = ()
         stopped_at = float("inf")
         batch = Batch()
         while self._is_ending() or not (batch.leads and await self.frontier.lead()):
             self.stats.phase = "following"
             await self._settle(group)
-            if self._ending is None and not self._open_leases:
+            if self._ending is None and self._pool.is_empty:
                 await self._look_whether_over()
             if self._ending:
                 stopped_at = min(stopped_at, self.clock())
-                if not self._open_leases or self.clock() - stopped_at > GRACE:
+                if self._pool.is_empty or self.clock() - stopped_at > GRACE:
                     return False
-            batch = Batch() if self._ending else await self._lease(give, None)
-            group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
+            self._pool.rest()
+            batch = Batch() if self._ending else await self._lease(None)
+            group = await self._gather(0.5 if self._ending else batch.wait)
         await self._settle(group)
         return True
 
@@ -328,13 +293,11 @@ class Crawl:
         if self.exit is not None:
             self._end(Ending.OVER, "another member ended the run")
 
-    async def _lead(
-        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
-    ) -> bool:
+    async def _lead(self) -> bool:
         """Walks the site. False if the lead was lost: pages in flight are settled by `_follow`."""
         try:
             if not await self._is_complete():
-                await self._crawl_all(give, done)
+                await self._crawl_all()
         except LeadLost:
             return False
         except BaseExceptionGroup as group:
@@ -345,9 +308,7 @@ class Crawl:
             self._is_seeding = False
         return True
 
-    async def _crawl_all(
-        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
-    ) -> None:
+    async def _crawl_all(self) -> None:
         """Crawls start URLs first, then seeds, then everything; with a depth limit, one level after the other.
 
         URLs in patterns that may be crawler traps are released in rounds, each after the previous one is settled.
@@ -356,26 +317,26 @@ class Crawl:
         await self._recall_starts()
         starts = [Visit(url) for url in self.candidates.scope.starts]
         self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
-        await self._rounds(give, done, depth=0)
+        await self._rounds(depth=0)
         if self._ending:
             return
         if self.checks_starts:
             await self._check_starts()
         if self.start_urls.have_moved:
             await self._recheck_filtered()
-        await self._seed(give, done)
+        await self._seed()
         if self._ending:
             return
         self.stats.phase = "crawling"
         # Finish a level before the next begins: which URLs are within the limit must not depend on timing.
         deepest = self.candidates.scope.max_depth
         for depth in (None,) if deepest is None else range(deepest + 1):
-            await self._rounds(give, done, depth=depth)
+            await self._rounds(depth=depth)
             if self._ending or not (await self.frontier.balance()).open:
                 break
         while not self._ending and await self.frontier.shorten(trap_patterns.DEEPEST):
             await self._recheck_filtered()
-            await self._rounds(give, done, depth=deepest)
+            await self._rounds(depth=deepest)
 
     async def _recheck_filtered(self) -> None:
         """Checks filtered URLs again, after a start URL redirected to another host or a shorter path was found."""
@@ -388,17 +349,11 @@ class Crawl:
             self.stats.found(await self.frontier.add([visit for visit in visits if visit.filtered is None]))
             self.stats.found(await self.frontier.requeue(visits))
 
-    async def _rounds(
-        self,
-        give: MemoryObjectSendStream[Lease],
-        done: MemoryObjectReceiveStream[Returned],
-        *,
-        depth: int | None,
-    ) -> None:
+    async def _rounds(self, *, depth: int | None) -> None:
         """Visits what is due, then releases held URLs round by round until none are left."""
         released = 1
         while released:
-            await self._drain(give, done, depth=depth)
+            await self._drain(depth=depth)
             if self._ending:
                 return
             answer = await self.frontier.advance(depth)
@@ -406,34 +361,27 @@ class Crawl:
             released = answer.released
             self.stats.found(released)
 
-    async def _drain(
-        self,
-        give: MemoryObjectSendStream[Lease],
-        done: MemoryObjectReceiveStream[Returned],
-        *,
-        depth: int | None,
-    ) -> None:
+    async def _drain(self, *, depth: int | None) -> None:
         """Leases and settles until nothing is due or leased."""
-        group: list[Returned] = []
+        group: Sequence[Returned] = ()
         stopped_at: float | None = None
         while True:
             await self._settle(group)
-            self._is_woken = False
-            batch = Batch() if self._is_ending() else await self._lease(give, depth)
+            self._pool.rest()
+            batch = Batch() if self._is_ending() else await self._lease(depth)
             if not batch.leads:
                 raise LeadLost("another member leads the run")
             if self._ending:
                 stopped_at = stopped_at or self.clock()
-                if not self._open_leases or self.clock() - stopped_at > GRACE:
+                if self._pool.is_empty or self.clock() - stopped_at > GRACE:
                     return
-            elif batch.finished and not self._open_leases and not self._is_seeding:
+            elif batch.finished and self._pool.is_empty and not self._is_seeding:
                 return
-            group = await self._gather(done, 0.5 if self._ending else batch.wait, give)
+            group = await self._gather(0.5 if self._ending else batch.wait)
 
-    async def _lease(self, give: MemoryObjectSendStream[Lease], depth: int | None) -> Batch:
-        room = self._max_leases - len(self._open_leases)
-        if self.limits.max_pages is not None:
-            room = min(room, self.limits.max_pages - self.visits.asked - len(self._open_leases))
+    async def _lease(self, depth: int | None) -> Batch:
+        most = self.limits.max_pages
+        room = self._pool.room(None if most is None else most - self.visits.asked)
         if room <= 0:
             if self._leased:
                 self._leased.set()
@@ -445,13 +393,7 @@ class Crawl:
             await self._recall_starts()
         if self._leased and (batch.leases or batch.is_idle):
             self._leased.set()
-        leases = sorted(
-            batch.leases, key=_slot
-        )  # so that no task waits for a slot while an earlier one passes
-        self._bookings.note(leases, self.clock())
-        for lease in leases:
-            self._open_leases[lease.id] = lease
-            give.send_nowait(lease)
+        self._pool.add(batch.leases)
         return batch
 
     def _be_interrupted(self, interruption: Interruption) -> None:
@@ -467,40 +409,11 @@ class Crawl:
             self._knows_starts = True
             await self.start_urls.recall()
 
-    async def _gather(
-        self,
-        done: MemoryObjectReceiveStream[Returned],
-        wait: float | None,
-        give: MemoryObjectSendStream[Lease],
-    ) -> list[Returned]:
-        """Results of visits: at least one, or none after `wait` seconds."""
-        group: list[Returned] = []
+    async def _gather(self, wait: float | None) -> Sequence[Returned]:
+        """Results of visits: at least one, or none after `wait` seconds (None: as long as nothing happens)."""
         # After the crawl has ended, the deadline no longer matters.
         deadline = float("inf") if self._ending else self._deadline
-        pause = min(RENEW, deadline - self.clock(), RENEW if wait is None else wait)
-        pause = 0.0 if self._is_woken else pause
-        with anyio.move_on_after(max(0.0, pause)) as self._sleep:
-            group.append(await done.receive())
-            if give.statistics().current_buffer_used >= self.limits.concurrency:
-                await anyio.sleep(LINGER)  # more results arrive meanwhile, and no task runs out of work
-            await self._linger(done, group)
-        self._sleep = None
-        weight = sum(map(_weight, group))
-        with suppress(anyio.WouldBlock):
-            while len(group) < GROUP and weight < HEAVY:
-                group.append(done.receive_nowait())
-                weight += _weight(group[-1])
-        return group
-
-    async def _linger(self, done: MemoryObjectReceiveStream[Returned], group: list[Returned]) -> None:
-        """Adds results to the group as long as all in it may wait."""
-        spare = self._bookings.spare(group[0].lease, self.clock())
-        while spare > 0 and len(group) < GROUP:
-            began = self.clock()
-            with anyio.move_on_after(spare):
-                group.append(await done.receive())
-            spare -= max(0.0, self.clock() - began)
-            spare = min(spare, self._bookings.spare(group[-1].lease, self.clock()))
+        return await self._pool.gather(min(RENEW, deadline - self.clock(), RENEW if wait is None else wait))
 
     async def _settle(self, group: Sequence[Returned]) -> None:
         settlements = [item for item in group if isinstance(item, Settlement)]
@@ -513,8 +426,7 @@ class Crawl:
         await self._keep_traps()
         await self._hand_back([item for item in group if isinstance(item, Unvisited)])
         await self._watch(settlements)
-        for item in group:
-            self._open_leases.pop(item.lease.id, None)
+        self._pool.remove(group)
 
     async def _hand_back(self, unvisited: Sequence[Unvisited]) -> None:
         """Releases unused leases: their URLs are leased again, in this crawl or when the run is resumed."""
@@ -565,17 +477,15 @@ class Crawl:
             self._ending = ending
             self.stats.stopping = why
             self.turn.end()
-            for waiting in (self._sleep, self._probe):
-                if waiting:
-                    waiting.cancel()
+            self._pool.interrupt()
+            if self._probe:
+                self._probe.cancel()
             if self._leased:
                 self._leased.set()
 
     # -- seeds --------------------------------------------------------------------------------------------
 
-    async def _seed(
-        self, give: MemoryObjectSendStream[Lease], done: MemoryObjectReceiveStream[Returned]
-    ) -> None:
+    async def _seed(self) -> None:
         """Reads seeds (sitemaps and --input) while pages are visited; with a depth limit, only those of the first level.
 
         All seeds are read when this returns, so that later decisions do not depend on the order.
@@ -586,7 +496,7 @@ class Crawl:
         self._is_seeding, self._seeded = True, anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._read_seeds, self.seeding)
-            await self._drain(give, done, depth=None if self.candidates.scope.max_depth is None else 0)
+            await self._drain(depth=None if self.candidates.scope.max_depth is None else 0)
             if self._is_seeding:  # when the crawl ends, the open sitemap is read completely, so that each session makes progress
                 with anyio.move_on_after(GRACE):
                     await self._seeded.wait()
@@ -599,10 +509,10 @@ class Crawl:
                 scope = self.candidates.scope
                 visits = [self.candidates.visit(scope.ours(url), 0, None) for url in urls]
                 self.stats.found(await self.frontier.add(visits, seed))
-                self._wake()
+                self._pool.wake()
         self._is_seeding = False
         self._seeded.set()
-        self._wake()
+        self._pool.wake()
 
     async def after_pages(self) -> None:
         """Waits until pages were leased or none are due; otherwise sitemaps would use all slots of a slow host.
@@ -611,7 +521,7 @@ class Crawl:
         """
         if not self._ending:
             self._leased = anyio.Event()
-            self._wake()
+            self._pool.wake()
             await self._leased.wait()
         if self._ending:
             self._seeded.set()
@@ -622,23 +532,9 @@ class Crawl:
         await self.aliases.ask(urls)
         return [url for url in urls if self.candidates.scope.on_site(url)]
 
-    def _wake(self) -> None:
-        """Wakes the main loop, as there may be something to lease."""
-        self._is_woken = True
-        if self._sleep:
-            self._sleep.cancel()
-
-
-def _slot(lease: Lease) -> float:
-    return lease.at
-
 
 def _log_lost_lead() -> None:
     log.warning("another member leads the run now; going on as a follower")
-
-
-def _weight(item: Returned) -> int:
-    return 0 if isinstance(item, Unvisited) else sum(len(visit.url) for visit in item.found)
 
 
 def _report(traps: Sequence[Trap]) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from crawler.__main__ import main
 from crawler.cli.demo.site import Site
-from crawler.engine.crawl import GROUP
+from crawler.engine.pool import GROUP
 from crawler.settings.sections import Pace
 
 pytestmark = pytest.mark.slow

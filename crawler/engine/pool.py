@@ -1,0 +1,150 @@
+"""The pool: tasks that visit leased pages at the same time, and the results that come back in groups.
+
+It knows which leases are in flight, and how long results may wait for each other so that few transactions are needed. It
+does not decide what is leased, nor when the crawl ends: the main loop in `crawl` does.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from crawler.engine.bookings import Bookings
+from crawler.model.lease import Lease
+from crawler.model.settlement import Settlement, Unvisited
+
+GROUP: Final = 128  # settlements in one transaction
+HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
+NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
+LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
+
+Returned: TypeAlias = Settlement | Unvisited
+
+
+class Pool:
+    """The tasks that visit pages. Use it inside `running`."""
+
+    def __init__(
+        self,
+        visit: Callable[[Lease], Awaitable[Returned]],
+        concurrency: int,
+        prefetch: int = 1,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`concurrency`: requests in flight. `prefetch`: tasks for each of them, if visits wait for a worker process."""
+        self._visit, self._concurrency, self._clock = visit, concurrency, clock
+        self._tasks = concurrency * prefetch
+        self._size = (NEXT + prefetch) * concurrency  # leases, at most
+        self._bookings = Bookings()
+        self._leases: dict[int, Lease] = {}
+        self._give: MemoryObjectSendStream[Lease]
+        self._done: MemoryObjectReceiveStream[Returned]
+        self._sleep: anyio.CancelScope | None = None
+        self._is_woken = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Starts the tasks, and cancels them at the end. What they have not finished stays in `leases`."""
+        self._give, todo = anyio.create_memory_object_stream[Lease](self._size)
+        back, self._done = anyio.create_memory_object_stream[Returned](self._size)
+        async with anyio.create_task_group() as tasks, self._give, self._done:
+            with todo, back:
+                for _ in range(self._tasks):
+                    tasks.start_soon(self._work, todo.clone(), back.clone())
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _work(
+        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
+    ) -> None:
+        async with todo, back:
+            while True:
+                try:
+                    lease = todo.receive_nowait()
+                except anyio.EndOfStream:  # the crawl ended before this task began
+                    return
+                except anyio.WouldBlock:
+                    lease = await todo.receive()  # takes several times as long
+                back.send_nowait(await self._visit(lease))  # the buffer holds as many as can be leased
+
+    @property
+    def leases(self) -> Sequence[Lease]:
+        """The leases that were added and not removed."""
+        return list(self._leases.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no lease is in flight."""
+        return not self._leases
+
+    def room(self, visits: int | None) -> int:
+        """How many more leases may be added; no more than `visits` including those in flight."""
+        return (self._size if visits is None else min(self._size, visits)) - len(self._leases)
+
+    def add(self, leases: Sequence[Lease]) -> None:
+        """Hands out leases, the earliest slot first, so that no task waits for a slot while an earlier one passes."""
+        leases = sorted(leases, key=_slot)
+        self._bookings.note(leases, self._clock())
+        for lease in leases:
+            self._leases[lease.id] = lease
+            self._give.send_nowait(lease)
+
+    def remove(self, returned: Sequence[Returned]) -> None:
+        """Forgets leases that are settled or released."""
+        for item in returned:
+            self._leases.pop(item.lease.id, None)
+
+    def clear(self) -> None:
+        """Forgets all leases."""
+        self._leases.clear()
+
+    async def gather(self, wait: float) -> list[Returned]:
+        """Results of visits: at least one, or none after `wait` seconds or a call of `wake`."""
+        group: list[Returned] = []
+        with anyio.move_on_after(0.0 if self._is_woken else max(0.0, wait)) as self._sleep:
+            group.append(await self._done.receive())
+            if self._give.statistics().current_buffer_used >= self._concurrency:
+                await anyio.sleep(LINGER)  # more results arrive meanwhile, and no task runs out of work
+            await self._linger(group)
+        self._sleep = None
+        weight = sum(map(_weight, group))
+        with suppress(anyio.WouldBlock):
+            while len(group) < GROUP and weight < HEAVY:
+                group.append(self._done.receive_nowait())
+                weight += _weight(group[-1])
+        return group
+
+    async def _linger(self, group: list[Returned]) -> None:
+        """Adds results to the group as long as all in it may wait."""
+        spare = self._bookings.spare(group[0].lease, self._clock())
+        while spare > 0 and len(group) < GROUP:
+            began = self._clock()
+            with anyio.move_on_after(spare):
+                group.append(await self._done.receive())
+            spare -= max(0.0, self._clock() - began)
+            spare = min(spare, self._bookings.spare(group[-1].lease, self._clock()))
+
+    def wake(self) -> None:
+        """Ends the wait in `gather`, also of the next call: there may be something to lease."""
+        self._is_woken = True
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Ends the wait in `gather`, if there is one now."""
+        if self._sleep:
+            self._sleep.cancel()
+
+    def rest(self) -> None:
+        """From here on `gather` waits until the next call of `wake`. Called before the frontier is asked for leases."""
+        self._is_woken = False
+
+
+def _slot(lease: Lease) -> float:
+    return lease.at
+
+
+def _weight(item: Returned) -> int:
+    return 0 if isinstance(item, Unvisited) else sum(len(visit.url) for visit in item.found)
