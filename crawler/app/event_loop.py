@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import TypeVar
 
-from crawler.workers.garbage import calm_collector
+from crawler.workers.garbage import tune_collector
 
 T = TypeVar("T")
 
@@ -16,5 +16,5 @@ def run(call: Callable[..., Awaitable[T]], *args: object) -> T:
     """Runs `call(*args)` in a new event loop and returns its result."""
     import anyio  # noqa: PLC0415 - slow to import, and not needed for --help or commands without a loop
 
-    calm_collector()
+    tune_collector()
     return anyio.run(call, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})

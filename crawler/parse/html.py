@@ -39,6 +39,7 @@ PLAIN_BYTES: Final = 65_536
 PLAIN_TAGS: Final = 5_000
 FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
 FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
+SMALL_BYTES: Final = 20_000  # attributes that are compared need no look: as many as fit take 65 ms
 PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
 PLAIN_COMPARED: Final = 5_000  # attributes that are compared pairwise with those of other elements
 FEW_COMPARED: Final = 100  # such elements; the attributes of more
@@ -119,16 +120,20 @@ class PageSource:
         if len(self.body) <= FEW_BYTES:
             return False
         tags = self.body.count(b"<")
-        if tags > PLAIN_TAGS or _compares_much(self.body):
+        if tags > PLAIN_TAGS:
             return True
-        return tags > FEW_TAGS and len(_FORMATTED.findall(self.body)) > PLAIN_FORMATTED
+        if len(self.body) > SMALL_BYTES and _places(self.body) > PLAIN_COMPARED:
+            tags_compared: list[bytes] = _COMPARED.findall(self.body)  # formatted ones are among them
+            formatted = len(tags_compared)
+            if _compares_much(tags_compared):
+                return True
+        else:
+            formatted = len(_FORMATTED.findall(self.body)) if tags > FEW_TAGS else 0
+        return tags > FEW_TAGS and formatted > PLAIN_FORMATTED
 
 
-def _compares_much(body: bytes) -> bool:
+def _compares_much(tags: list[bytes]) -> bool:
     """Whether the attributes that the parser compares pairwise may be many: its work is quadratic in them."""
-    if _places(body) <= PLAIN_COMPARED:
-        return False
-    tags: list[bytes] = _COMPARED.findall(body)
     most = PLAIN_COMPARED if len(tags) <= FEW_COMPARED else PLAIN_SPREAD
     return b"" in tags or _places(b"".join(tags)) > most
 
@@ -191,9 +196,11 @@ def _fingerprinted(
 
 
 def _title(tree: LexborHTMLParser) -> str | None:
-    """The title in the head; those of SVG stand in the body."""
-    found = tree.head.css_first("title") if tree.head else None
-    return shown_title(found.text()) if found else None
+    """The title in the head, which is its child; those of SVG stand in the body."""
+    node = tree.head.child if tree.head else None
+    while node is not None and node.tag != "title":
+        node = node.next
+    return shown_title(node.text()) if node else None
 
 
 def shown_title(title: str) -> str | None:

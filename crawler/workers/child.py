@@ -8,13 +8,13 @@ import socket
 from contextlib import suppress
 from importlib import import_module
 
-from crawler.workers.garbage import calm_collector
+from crawler.workers.garbage import tune_collector
 
 
 def main(entry: str, memory: str) -> None:
     """Calls `entry` (`module:function`) with the socket, limited to `memory` bytes of address space; 0: no limit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    calm_collector()
+    tune_collector()
     module, _, function = entry.partition(":")
     serve = getattr(import_module(module), function)
     if int(memory):

@@ -157,7 +157,7 @@ def test_the_number_of_links_is_limited_and_reported() -> None:
     assert (len(found.followed), found.truncated) == (10, True)
 
 
-PADDING = b"<p title='" + b"a " * html.PLAIN_COMPARED + b"'>"
+PADDING = b"<p title='" + b"a " * html.SMALL_BYTES + b"'>"
 
 
 @pytest.mark.parametrize(
@@ -176,6 +176,9 @@ PADDING = b"<p title='" + b"a " * html.PLAIN_COMPARED + b"'>"
         (PADDING + b"<b a b c d e f g h i j k l m n o p>" * 100, False),
         (PADDING + b"<b a b c d e f g h i j k l m n o p>" * 101, True),
         (PADDING + b"<b a=b'c>", True),
+        (PADDING + b"<i x>" * 801, False),
+        (PADDING + b"<i x>" * 801 + b"</p>" * 200, True),
+        (b"<b /a/b/c/d/e/f/g/h/i/j>" * 600, False),
         (b"x" * 65_537, True),
         (b"", False),
     ],
