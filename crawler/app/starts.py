@@ -18,6 +18,8 @@ from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 
 _WITH_LOGIN: Final = re.compile(r"[^/\\]*:[/\\]+[^/\\?#]*@|[^/\\:]*:[^/\\?#]*@")
+# A scheme that is misspelt: "https:/example.com" would be read as the host "https".
+_ONE_SLASH: Final = re.compile(r"[^/:?#]+:/(?!/)")
 
 
 def starts_of(settings: Settings) -> tuple[Url, ...]:
@@ -54,7 +56,7 @@ def start_url(text: str, normalise: Normaliser) -> Url:
             "A URL must not hold a user name or password: put user:password into an environment variable "
             "and name it with --auth-env."
         )
-    url = normalise(whole)
+    url = None if _ONE_SLASH.match(text) else normalise(whole)
     if url is None or not urls.host(url):
         raise ConfigError(f"{text!r} is not an http or https URL.")
     if urls.port(url) in BAD_PORTS:

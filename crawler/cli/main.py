@@ -97,7 +97,13 @@ def _say(sentence: str, code: Exit) -> Exit:
 def _usage(error: click.UsageError, words: Sequence[str]) -> str:
     command = f"{PROGRAM} {words[0]}" if words and words[0] in cli.commands else PROGRAM
     path = error.ctx.command_path if error.ctx else command
-    said = error.format_message()
+    match error:
+        case click.MissingParameter(param=click.Argument(type=click.Choice(choices=choices))):
+            said = f"Missing argument: one of {', '.join(choices)}."
+        case click.BadParameter(param=click.Argument(type=click.Choice())):
+            said = error.message
+        case _:
+            said = " ".join(error.format_message().split())
     for jargon, plain in RANGES.items():
         said = said.replace(jargon, plain)
     return f"{said} (See `{path} --help`.)"
