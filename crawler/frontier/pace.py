@@ -9,12 +9,12 @@ LEASE_SECONDS: Final = 900.0  # after this, a lease expires: its task is taken f
 HORIZON: Final = 2.0  # seconds ahead that leases book slots
 FAR: Final = 1_200.0  # seconds; by default, no slot or pause is farther ahead
 ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
-CALM: Final = 0.93  # factor by which one good response reduces the strain of a host
-STRAIN_LIMIT: Final = 8.0
+CALM: Final = 0.93  # factor by which one good response reduces the throttling (`strain`) of a host
+STRAIN_LIMIT: Final = 8.0  # the gap of a throttled host is multiplied by this at most
 STRAIN_PAUSE: Final = (
-    1.0  # seconds in which strain doubles at most once: responses in flight together are one signal
+    1.0  # seconds in which throttling doubles at most once: responses in flight together are one signal
 )
-STRAINED_GAP: Final = 0.1  # seconds: the gap to multiply by strain if the host has no crawl delay
+STRAINED_GAP: Final = 0.1  # seconds: the gap to multiply if a throttled host has no crawl delay
 
 
 def slowed(gap: float, strain: float) -> float:

@@ -15,19 +15,19 @@ from crawler.rules.trap_patterns import DEEPEST, SAME_PARAMETERS, SAME_SEGMENTS,
 
 BATCH: Final = 150  # pages of a pattern in its first batch; each further batch has twice as many
 FAMILY_BATCH: Final = 600  # the same, for all patterns of a family together that have brought nothing new yet
-PAGES_FOR_NEWS: Final = 75  # pages of a batch for each piece of news that it must bring
+PAGES_PER_NEW: Final = 75  # pages of a batch for each new page or content that it must bring
 GROWN: Final = 20  # consecutive rounds in which the longest URL of a pattern may grow
 ALIKE: Final = 10  # listed pages with the same content, from which on a soft 404 is suspected
 MAX_REPORTED: Final = 1_000  # traps that are reported
 
 
 def due(size: int) -> int:
-    """How many pieces of news a batch of `size` pages must bring for its pattern to stay open.
+    """How much that is new a batch of `size` pages must bring for its pattern to stay open.
 
-    News are contents that are new for the pattern, and newly discovered pages outside its family. The first page of any
+    Counted are contents that are new for the pattern, and newly discovered pages outside its family. The first page of any
     pattern is new, so one is not enough.
     """
-    return size // PAGES_FOR_NEWS + 1
+    return size // PAGES_PER_NEW + 1
 
 
 class Traps:

@@ -547,10 +547,10 @@ def test_explain_shows_pattern_and_duplicate_page(tmp_path: Path, capsys: pytest
                 ]
             )
         said = capsys.readouterr().out
-        told += said if "shows what" in said or "not fetched" in said else ""
-        if "shows what" in told and "not fetched" in told:
+        told += said if "same content as" in said or "not fetched" in said else ""
+        if "same content as" in told and "not fetched" in told:
             break
-    assert re.search(r"because +shows what http://\S+ shows", told)
+    assert re.search(r"because +same content as http://\S+", told)
     assert re.search(r"because +http://\S+/f\?n=…", told)
     assert re.search(
         r"pattern +http://\S+/f\?n=… \(\d+ pages fetched in its rounds; closed: too few new pages\)",

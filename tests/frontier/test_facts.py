@@ -11,9 +11,9 @@ from typing import Any, Final, get_type_hints
 
 import pytest
 
+from crawler.frontier.rows import FACT_COLUMNS
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.frontier.sqlite.rows import FACT_COLUMNS
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed

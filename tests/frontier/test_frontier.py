@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from crawler.errors import FrontierError, StateBusy
+from crawler.frontier.patterns import sample
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.frontier.sqlite.patterns import sample
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
@@ -437,6 +437,26 @@ async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> No
     assert (await bench.frontier.balance()).discovered == 2, (
         "a page that is no longer linked is not discovered"
     )
+
+
+@pytest.mark.parametrize("title", [None, "mapped"])
+async def test_facts_of_unchanged_page_stay_unless_they_are_given_anew(
+    bench: Bench, title: str | None
+) -> None:
+    await bench.ready()
+    facts = Facts(200, Validators('"e"'), title="first", type="text/html")
+    await finish(bench, facts)
+    for run in ("second", "third"):
+        await bench.frontier.begin(run)
+        await bench.frontier.add([Visit(ROOT)])
+        [lease] = await bench.leases()
+        assert lease.prior is not None, run
+        assert lease.prior.facts == facts, run
+        facts = facts._replace(title=title) if title else lease.prior.facts
+        given = facts if title else lease.prior.facts
+        await bench.frontier.settle([Settlement(lease, Verdict(Listed(), given, unchanged=True))])
+        await bench.frontier.finish()
+        await bench.frontier.conclude()
 
 
 async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench) -> None:

@@ -39,7 +39,7 @@ SELECT nextval('url_id'), md5(n::text)::uuid, (SELECT min(id) FROM host), 1, 1, 
     CASE WHEN n % 3 = 2 THEN (SELECT min(id) FROM trap) + 1 + n % 20 END, CASE WHEN n % 3 = 2 THEN n END
 FROM generate_series(1, {3 * ROWS}) AS n;
 INSERT INTO visit (id, host, depth, trap, sample, state)
-SELECT id, host, depth, trap, sample, CASE WHEN trap IS NULL THEN 0 ELSE -1 END FROM url WHERE id % 3 <> 0 AND depth > 0;
+SELECT id, host, depth, trap, sample, CASE WHEN trap IS NULL THEN 0 ELSE -1 END FROM url WHERE trap IS NOT NULL OR (id % 3 = 2 AND depth > 0);
 INSERT INTO page (id, settled, outcome, status, content, links)
 SELECT id, 1, 'listed', 200, md5(id::text), ARRAY[1, id - 1] FROM url WHERE NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = url.id);
 ANALYZE
@@ -60,10 +60,11 @@ class Plan(NamedTuple):
 
     sql: str
     nodes: Sequence[dict[str, Any]]
+    is_compiled: bool
 
     def excesses(self) -> list[str]:
-        """The nodes that read a large table as a whole, or many rows of it."""
-        return [
+        """The nodes that read a large table as a whole, or many rows of it; and that the statement was compiled (jit)."""
+        return [f"compiled: {self.sql[:600]}"] * self.is_compiled + [
             f"{node['Node Type']} of {node.get('Relation Name', '?')}: {_read(node)} rows in {self.sql[:600]}"
             for node in self.nodes
             if (node.get("Relation Name") in LARGE and node["Node Type"] == "Seq Scan") or _read(node) > MOST
@@ -106,7 +107,9 @@ class Watched:
         _, found, plan = message.partition("plan:\n")
         if found:
             told = json.loads(plan)
-            self.plans.append(Plan(" ".join(told["Query Text"].split()), list(_nodes(told["Plan"]))))
+            self.plans.append(
+                Plan(" ".join(told["Query Text"].split()), list(_nodes(told["Plan"])), "JIT" in told)
+            )
 
     def taken(self) -> list[Plan]:
         """The plans since the last call."""

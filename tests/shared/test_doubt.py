@@ -135,5 +135,5 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
     assert tries == 1
     how.decide = lambda: False  # type: ignore[method-assign]
     await member.balance()  # it is back, and the next absence is waited for again
-    assert member._away_since is None
+    assert member._session._away_since is None
     await member.close()

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from crawler.app.job import open_job
 from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
-from crawler.frontier.sqlite.rows import LinkIds, settled_row
+from crawler.frontier.rows import LinkIds, settled_row
+from crawler.frontier.sqlite.rows import array
 from crawler.model import serialise
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
@@ -334,7 +335,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         assert origin(link)
         assert host(link)
         assert not scope("http://x.example/").belongs(link) or host(link) == "x.example"
-    row = settled_row(Settlement(held, seen.verdict, ()), LinkIds(), 0.0)
+    row = settled_row(Settlement(held, seen.verdict, ()), LinkIds(), 0.0, array)
     with closing(sqlite3.connect(":memory:")) as db:
         stored = db.execute(
             "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]

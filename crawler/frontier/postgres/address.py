@@ -1,4 +1,4 @@
-"""The address of a crawl in a PostgreSQL database, as `--state` names it. What is shown of it has no password. Pure."""
+"""The address of a crawl in a PostgreSQL database, as given by `--state`. Shown without user, password and parameters. Pure."""
 
 import re
 from hashlib import blake2b
@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 from crawler.errors import ConfigError
 
 PREFIX: Final = "smc_"
-_LONGEST: Final = 50  # characters of a name in that of its schema: PostgreSQL cuts at 63
+_LONGEST: Final = 50  # characters of a name in the name of its schema, which PostgreSQL cuts at 63
 
 
 class Address(NamedTuple):
-    """Where a crawl is: `postgresql://USER@HOST:PORT/DATABASE?PARAMETERS#NAME`."""
+    """The address of a crawl: `postgresql://USER@HOST:PORT/DATABASE?PARAMETERS#NAME`."""
 
     conninfo: str  # without the name, as libpq reads it
     name: str

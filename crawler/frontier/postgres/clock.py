@@ -1,6 +1,6 @@
-"""The clock of the database, read by a member over the network: wall clocks of machines play no part.
+"""The clock of the database, read over the network, so that members agree on the time whatever their machines say.
 
-Not exact: it is off by at most half the shortest of the last round trips.
+It is off by at most half the shortest of the last round trips.
 """
 
 import time
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import psycopg
 
-SAMPLES: Final = 12  # round trips that are remembered: a minute of heartbeats
+SAMPLES: Final = 12  # round trips that count: a minute of heartbeats
 ASK: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
 class ServerClock:
-    """Seconds since the epoch, by the database; `measure` first."""
+    """Seconds since the epoch, by the clock of the database. Call `measure` first."""
 
     def __init__(self) -> None:
         self._trips: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
@@ -25,7 +25,7 @@ class ServerClock:
         return time.monotonic() + self._ahead
 
     def measure(self, connection: "psycopg.Connection[Any]") -> None:
-        """Ask once. Of the last round trips the shortest counts."""
+        """Ask the database for its time. The shortest of the last round trips counts."""
         sent = time.monotonic()
         row = connection.execute(ASK).fetchone()
         took = time.monotonic() - sent

@@ -1,7 +1,7 @@
-"""Opening a crawl in a PostgreSQL database: its schema, its version, and what to say of errors.
+"""Opens a crawl in a PostgreSQL database: its schema and its version, and the messages for errors.
 
-Nothing here outlives a transaction on the server (no `SET`, no prepared statements),
-so that a pooler of transactions may stand between.
+Nothing outlives a transaction on the server (no `SET`, no prepared statements), so that a transaction pooler may stand
+between.
 """
 
 from typing import Any, Final
@@ -19,21 +19,21 @@ _LOST: Final = ("08", "57P", "40001", "40P01")  # classes of errors after which 
 
 
 class _Text(StrBinaryDumper):
-    """PostgreSQL has no NUL in its text; what is from the network may have."""
+    """Text from the network may contain NUL, and text in PostgreSQL may not."""
 
     def dump(self, obj: str) -> Any:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
 class _PlainText(StrDumper):
-    """The same for elements of arrays that are sent as text."""
+    """The same for elements of arrays, which are sent as text."""
 
     def dump(self, obj: str) -> Any:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
 def connect(address: Address) -> "psycopg.Connection[Any]":
-    """A connection, with transactions by hand. Raises `psycopg.OperationalError`."""
+    """A connection with explicit transactions. Raises `psycopg.OperationalError`."""
     connection = psycopg.connect(
         address.conninfo,
         autocommit=True,
@@ -48,8 +48,10 @@ def connect(address: Address) -> "psycopg.Connection[Any]":
 
 def begin(connection: "psycopg.Connection[Any]", address: Address, how: str = "") -> None:
     """Open a transaction in the schema of the crawl."""
+    # Compiling a statement (jit) takes longer than any statement of a group of pages.
     connection.execute(
-        f'BEGIN {how}; SET LOCAL search_path TO "{address.schema}"; SET LOCAL idle_in_transaction_session_timeout = 60000'
+        f'BEGIN {how}; SET LOCAL search_path TO "{address.schema}"; SET LOCAL jit = off; '
+        "SET LOCAL idle_in_transaction_session_timeout = 60000"
     )
 
 

@@ -1,6 +1,6 @@
-"""The crawls of a database, for those who operate it: which there are, and how they are made, migrated and dropped.
+"""The crawls of a database, for its operators: lists, creates, migrates and drops them. Each is a schema.
 
-Each is a schema. Nothing here reads or changes what a crawl has found.
+Nothing here reads or changes what a crawl has found.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ WHERE n.nspname ~ '^{PREFIX}[a-z0-9_]+$'
 ORDER BY 1, 2
 """
 
-# Columns that the tables have had since their first version.
+# Only columns of the first version.
 NEWEST: Final = """
 SELECT (SELECT version FROM about),
     (SELECT count(*) FROM member WHERE NOT gone AND until > extract(epoch FROM clock_timestamp())), r.number, r.status, r.started
@@ -47,7 +47,7 @@ def crawls(address: Address) -> Sequence[StoredCrawl]:
 
 
 def create(address: Address, owner: str | None) -> bool:
-    """Make the tables of a crawl; False if they were there. `owner`: the role that they belong to, if it is another.
+    """Create the tables of a crawl; False if they exist. `owner`: the role that owns them, if it is another.
 
     Raises `FrontierError`.
     """

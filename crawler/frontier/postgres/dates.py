@@ -1,9 +1,9 @@
-"""The dates of pages in the PostgreSQL frontier: what headers, pages and history say over a whole run, and the choice among them.
+"""The dates of pages in the PostgreSQL frontier: counts over headers, pages and earlier runs, and the choice of each lastmod.
 
 The rules are those of `rules.lastmod` and `rules.builds`; the counts and the choice are statements over all pages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import given, table
@@ -19,7 +19,7 @@ FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
 """
 
-# Of each origin the window of time with the most dates.
+# For each origin, the window of time with the most dates.
 BUILDS = """
 WITH moment AS (
     SELECT host, header AS at, count(*) AS pages, count(stated) AS stating, count(*) FILTER (WHERE stated < header - :older::bigint) AS older
@@ -83,13 +83,3 @@ def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     wanted = {source.value: source in sources for source in Source}
     doubted = {"unreliable": list(doubts.unreliable), "changing": list(doubts.changing)}
     db.do(DATE, given(BUILD, doubts.builds) | {"run": db.run, **doubted, **wanted})
-
-
-def dated(db: Database) -> Mapping[str, int]:
-    """See `ports.Record.dated`."""
-    rows = db.all(
-        "SELECT source, count(*) FROM known WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') "
-        "AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC",
-        {"run": db.run},
-    )
-    return dict(rows)

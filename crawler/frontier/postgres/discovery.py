@@ -1,25 +1,26 @@
-"""URLs become known in the PostgreSQL frontier: each once, however many pages, seeds and members name it.
+"""Adds discovered URLs to the PostgreSQL frontier: the statements of `frontier.discovery`, and the rows of new URLs.
 
-Whether a URL is worth a visit was decided by then (`rules`); when it is asked for is for `leases` and `rounds`. New rows
-are numbered in the order in which they were found, and go in sorted by fingerprint, so that members which find the same URLs
-wait for each other, and never in a circle.
+New rows are numbered in the order in which they were found, and inserted sorted by fingerprint: members that find the same
+URLs wait for each other without a deadlock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from crawler.frontier.links import Found, once, tells
-from crawler.frontier.postgres import schema
-from crawler.frontier.postgres.database import CHUNK, Database
+from crawler.frontier import discovery
+from crawler.frontier.discovery import Statements
+from crawler.frontier.links import Found
+from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.patterns import PatternTable
-from crawler.frontier.postgres.rows import FOUND, FoundRow, fp, given
+from crawler.frontier.postgres.rows import FOUND, fp, given, given_found
 from crawler.frontier.postgres.seeds import SeedTable
-from crawler.model.reasons import Why
+from crawler.frontier.rows import FoundRow
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
-from crawler.parse.url import Url, origin
+from crawler.parse.url import Url
 
-# What follows a list of URLs, `moved`, that are in another state from now on.
+# The second half of a statement whose first half selects URLs, `moved`, with their new state: their rows in `visit` and `page`.
 MOVE = """,
 opened AS (
     INSERT INTO visit (id, host, depth, trap, sample, state)
@@ -104,7 +105,7 @@ WITH moved AS (
 ) {MOVE}
 """
 
-# A URL that was found to lie nearer than it was known to (by a redirect): nothing was asked of it yet.
+# A smaller depth, or fewer redirects, for URLs that were not fetched yet.
 NEARER = f"""
 WITH moved AS (
     UPDATE url SET depth = r.depth, hops = least(url.hops, r.hops), via = r.via, host = coalesce(url.host, r.host),
@@ -119,9 +120,8 @@ WITH moved AS (
 ) {MOVE}
 """
 
-# Ways to known URLs by fewer redirects, and so to where these redirect. A URL that failed as the end of too many is due again.
-# Not as joins: the planner does not know how few the ways are, and would read all pages.
-# A way is [URL, redirects, redirects by which the URL was known when it was asked for].
+# Paths to known URLs, and to their redirect targets, by fewer redirects. A URL that failed for too many redirects is due again.
+# Not as joins: the planner does not know how few the paths are, and would read all pages.
 FEWER = """
 WITH RECURSIVE fewer (id, hops) AS (
     SELECT u.id, least(w.hops, u.hops)
@@ -155,7 +155,7 @@ opened AS (
 UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
 """
 
-# A URL that another page names as canonical, or redirects to, and that was not asked for yet: it waits among its like.
+# A URL that a page names as canonical or redirects to, and that was not fetched yet, is moved to the pattern of such URLs.
 NAMED = f"""
 WITH moved AS (
     UPDATE url SET trap = r.trap, sample = r.sample
@@ -167,7 +167,7 @@ WITH moved AS (
 ) {MOVE}
 """
 
-# The site has grown, or a nearer way was found: what is to be asked for now.
+# URLs to fetch now, because the site has grown or a shorter path was found.
 LIST_FILTERED = """
 SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.url > :after AND u.run = :run AND u.state = 3 AND u.host IS NULL
@@ -183,14 +183,14 @@ WITH moved AS (
 ) {MOVE}
 """
 
-# The first page that links to what a seed named, itself apart.
+# The first other page that links to a URL found in a seed.
 LINKED = f"""
 UPDATE url SET via = r.via FROM {FOUND}
 WHERE url.fp = r.fp AND url.run = :run AND url.via IS NULL AND url.id <> r.via
 AND r.outcome IS DISTINCT FROM 'unlisted:nofollow'
 """
 
-# Whether another way to a URL would be news: it is known from nofollow links only, from a seed only, or by redirects only.
+# Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by redirects.
 MAY_CHANGE = "u.via IS NULL OR u.hops > 0 OR u.nofollow"
 KNOWN = f"""
 SELECT u.url, u.id, {MAY_CHANGE} FROM url AS u WHERE u.fp = ANY (:fps::uuid[]) AND u.run = :run
@@ -198,95 +198,36 @@ SELECT u.url, u.id, {MAY_CHANGE} FROM url AS u WHERE u.fp = ANY (:fps::uuid[]) A
 
 ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
 
+STATEMENTS = Statements(nearer=NEARER, named=NAMED, admit=ADMIT, list_filtered=LIST_FILTERED)
 
-class Discovery:
+
+class Discovery(discovery.Discovery):
     """Adds URLs."""
 
     def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
-        self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
+        super().__init__(db, hosts, patterns, seeds, STATEMENTS)
+        self._database = db
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
-        """How many visits were new; what is set aside or held is kept, but not counted here."""
-        if seed is None:
-            return self.found(visits, {}).new
-        number = self._seeds.id(seed)
-        rows = [self._row(visit, {}) for visit in once(visits)]
-        new = self._insert(rows, number).new + self._seeds.requeue(rows, seed, number)
-        self._fewer([(row.url, 0, 0) for row in rows])
-        return new
+        """See `ports.Queue.add`."""
+        self._database.by_index()
+        return super().add(visits, seed)
 
-    def found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Found:
-        """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
-        maybe = once(visits)
-        known = self._numbers([visit.url for visit in maybe])
-        rows = [self._row(visit, pages) for visit in maybe if tells(visit, known.get(visit.url, 0))]
-        new, numbers = self._insert(rows, None)
-        return Found(new, {**known, **numbers})
+    def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
+        return given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
 
-    def _nearer(self, visits: Sequence[Visit]) -> None:
-        """URLs that may be known already, but not that they lie so near."""
-        if visits:
-            self._db.do(NEARER, self._given([self._row(visit, {}) for visit in visits]))
-            self._fewer([(visit.url, visit.hops, 0) for visit in visits])
-
-    def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
-        """URLs that may be known already, but not by so few redirects. For `ways` see `FEWER`."""
-        if ways:
-            rows = [(fp(url), hops, was) for url, hops, was in ways]
+    def _fewer(self, paths: Sequence[tuple[str, int, int]]) -> None:
+        if paths:
+            rows = [(fp(url), hops, was) for url, hops, was in paths]
             self._db.do(FEWER, given(("fp", "hops", "was"), rows) | {"run": self._db.run})
 
-    def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
-        filtered, pattern = visit.filtered, visit.pattern
-        state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
-        place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
-        if place and pattern and visit.via is not None:
-            state = schema.HELD
-            if place.closed:
-                state, filtered, detail = schema.SETTLED, Why.TRAP, pattern.text
-        return FoundRow(
-            fp(visit.url),
-            visit.url,
-            state,
-            self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
-            visit.depth,
-            visit.hops,
-            None if visit.via is None else pages.get(visit.via) or self._id(visit.via),
-            None if filtered is None else f"unlisted:{filtered.value}",
-            None if filtered is None else self._db.now(),
-            detail,
-            place.trap if place else None,
-            place.sample if place else None,
-        )
-
-    def list_filtered(self, after: str) -> Sequence[Visit]:
-        """See `ports.Queue.list_filtered`."""
-        rows = self._db.all(LIST_FILTERED, {"run": self._db.run, "after": after, "limit": CHUNK})
-        return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
-
-    def requeue(self, visits: Iterable[Visit]) -> int:
-        """See `ports.Queue.requeue`."""
-        rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
-        self._db.do(ADMIT, self._given(rows))
-        return sum(row.state == schema.QUEUED for row in rows)
-
-    def _given(self, rows: list[FoundRow]) -> dict[str, object]:
-        return given(FoundRow._fields, rows) | {"run": self._db.run, "round": self._patterns.round}
-
     def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
-        """The record numbers of those URLs that are known in this run, as in `Settled.numbers`."""
         if not urls:
             return {}
         rows = self._db.all(KNOWN, {"fps": [fp(url) for url in urls], "run": self._db.run})
-        return {Url(url): -number if may_change else number for url, number, may_change in rows}
+        return _numbers(rows)
 
-    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
-        """Insert the rows of URLs, those to be fetched last."""
-        due = [row for row in rows if row.state == schema.QUEUED]
-        _, others = self._insert_all([row for row in rows if row.state != schema.QUEUED], seed)
-        new, numbers = self._insert_all(due, seed)
-        return Found(new, {**others, **numbers})
-
-    def _insert_all(self, rows: list[FoundRow], seed: int | None) -> Found:
+    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
         if not rows:
             return Found(0, {})
         asked = self._given(rows)
@@ -294,29 +235,20 @@ class Discovery:
         new = len(added)
         self._db.do(
             "UPDATE member SET discovered = discovered + :new WHERE id = :id",
-            {"new": new, "id": self._db.member},
+            {"new": new, "id": self._database.member},
         )
         if new == len(rows):
-            return Found(
-                new, {Url(url): -number if may_change else number for url, number, may_change in added}
-            )
+            return Found(new, _numbers(added))
         self._db.do(LINKED, asked)
         self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
         if self._db.one(ANY_NOFOLLOW)[0]:
-            new += self._db.one(UPGRADE, asked)[0]
+            new += self._db.count(UPGRADE, asked)
         return Found(new, self._numbers([Url(row.url) for row in rows]))
 
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none("SELECT id FROM url WHERE fp = :fp::uuid", {"fp": fp(url)})
         return row[0] if row else None
 
-    def lead_elsewhere(self, found: Sequence[Visit]) -> None:
-        """A redirect may make its target nearer; what a page names instead of itself waits among its like."""
-        self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
-        named = [visit for visit in found if visit.pattern and visit.pattern.named]
-        if named:
-            self._db.do(NAMED, self._given([self._row(visit, {}) for visit in named]))
 
-    def settled(self, visits: Sequence[Visit]) -> None:
-        """Visits were settled; fewer redirects may have been found while they were asked for."""
-        self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
+def _numbers(rows: Iterable[tuple[str, int, bool]]) -> dict[Url, int]:
+    return {Url(url): -number if may_change else number for url, number, may_change in rows}

@@ -1,14 +1,14 @@
-"""How far URLs are from the start by the shortest way, told from the links of all pages at a barrier of the crawl.
+"""The shortest distance of URLs from the start, computed from the links of all pages while no request is in flight.
 
-While it goes on, a URL has the depth of the way that was found first. That decides nothing but where URLs were set aside for
-being too deep; only then this is asked, as it looks at all pages. With `--max-depth` levels are exact as they come.
+During a crawl, a URL has the depth of the path that was found first. That matters only for URLs that were filtered as too
+deep, so this is computed only if there are any, as it reads all pages. With `--max-depth`, depths are exact from the start.
 """
 
 from typing import Final
 
 from crawler.frontier.postgres.database import Database
 
-# Set aside for their depth. The index `page_barred` finds them.
+# URLs that were filtered as too deep. The index `page_barred` finds them.
 TOO_DEEP: Final = (
     "u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = 3 AND u.host IS NULL AND u.depth > :deepest"
 )
@@ -44,7 +44,7 @@ UPDATE visit SET depth = lower.depth FROM lower WHERE visit.id = lower.id
 
 
 class Distances:
-    """Distances in the run of a database."""
+    """Distances in the current run."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -1,13 +1,14 @@
-"""Pages of the PostgreSQL frontier that show the same: error pages under many names, and one page under several.
+"""Duplicates in the PostgreSQL frontier: error pages (soft 404) at many URLs, and one page at several URLs.
 
-The rules are those of `rules.duplicates`; names are worked out here, a chunk at a time, and looked up by their fingerprint.
+The rules are in `rules.duplicates`; URLs are computed here, a chunk at a time, and looked up by their fingerprint.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from crawler.frontier.postgres.database import CHUNK, Database
+from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp, given, table
+from crawler.frontier.tables import CHUNK
 from crawler.model.reasons import Why
 from crawler.model.survey import Alike
 from crawler.parse.url import Url
@@ -36,7 +37,7 @@ QUERIES = (
     f"SELECT id, url FROM known WHERE {_LISTED} AND url LIKE '%?%' AND id > :after ORDER BY id LIMIT :limit"
 )
 
-# Of the pages with the same `unordered`, those whose names make them sort orders of another.
+# Of the pages with the same `unordered`, those whose URLs may be sort orders of another.
 _ORDER = ("id", "fp", "base", "place", "sorting")
 PAIRS = f"""
 SELECT q.id, q.host, r.base, r.place, r.sorting, q.content <> b.content
@@ -50,9 +51,9 @@ WHERE {_LISTED} AND (variant IS NOT NULL OR url ILIKE '%/index.%' OR url ILIKE '
 AND id > :after ORDER BY id LIMIT :limit
 """
 
-TWINS = f"""
+SAME_RESOURCE = f"""
 WITH named AS MATERIALIZED (SELECT fp, id FROM {table(("id", "fp"))}),
-twin AS (
+resource_page AS (
     SELECT fp, id FROM named
     UNION
     SELECT u.fp, u.id FROM (SELECT DISTINCT fp FROM named) AS n JOIN known AS u ON u.fp = n.fp
@@ -64,7 +65,7 @@ choice AS (
         ORDER BY u.url IN (SELECT detail FROM known WHERE run = :run AND outcome = 'unlisted:canonical' AND detail IS NOT NULL) DESC,
             length(u.url), u.url
     ) AS best
-    FROM twin AS t JOIN known AS u ON u.id = t.id
+    FROM resource_page AS t JOIN known AS u ON u.id = t.id
 )
 SELECT id, min(best) FROM choice WHERE best <> url GROUP BY id
 """
@@ -75,7 +76,7 @@ UPDATE page SET outcome = 'unlisted:duplicate', detail = r.base FROM {table(("id
 
 
 class _Pair(NamedTuple):
-    """A page, and one that it may be a sort order of."""
+    """A page, and another of which it may be a sort order."""
 
     id: int
     host: int
@@ -120,7 +121,7 @@ def _sort_orders(db: Database) -> list[tuple[int, str]]:
             for place, (base, sorting) in enumerate(duplicates.unsorted(url))
         ]
         pairs += map(_Pair._make, db.all(PAIRS, given(_ORDER, maybe) | {"run": db.run}))
-    # That parameters sort is known of some, and shows of others where the order differs.
+    # Some parameters are known to sort; others prove it on pages whose order differs.
     sorts = {(pair.host, pair.sorting) for pair in pairs if pair.is_reordered}
     found = [pair for pair in pairs if not pair.sorting or (pair.host, pair.sorting) in sorts]
     found.sort(key=lambda pair: pair.place, reverse=True)
@@ -133,7 +134,7 @@ def _twins(db: Database) -> list[tuple[int, str]]:
         for chunk in _chunks(db, NAMED)
         for number, url, variant in chunk
     ]
-    return db.all(TWINS, given(("id", "fp"), named) | {"run": db.run}) if named else []
+    return db.all(SAME_RESOURCE, given(("id", "fp"), named) | {"run": db.run}) if named else []
 
 
 def _chunks(db: Database, sql: str) -> Iterator[list[tuple[Any, ...]]]:

@@ -1,29 +1,26 @@
-"""The frontier on PostgreSQL, shared by all members of a crawl. The one class that plays its six roles.
+"""The shared frontier: a schema of a PostgreSQL database, used by all members of a crawl. One class implements its six roles.
 
-Every verb is one transaction on one connection, run in a worker thread so that the event loop never waits for the
-database, and tried again while the database is away. What a verb does is in the module of its noun; longer than most, as
-this is the list of all verbs and nothing else.
+Every method is one transaction (`session`). The work of each method is in another module of this package; this one is long
+because it lists all of them.
 """
 
 import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
-import psycopg
 
-from crawler.errors import Exit, FrontierError
+from crawler.errors import Exit
+from crawler.frontier import publications as stored_publications
+from crawler.frontier import records
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres import dates, duplicates, ledger, overview, pages, publications, streams
 from crawler.frontier.postgres.address import parsed
-from crawler.frontier.postgres.clock import ServerClock
-from crawler.frontier.postgres.connection import begin, connect, failure, is_passing, prepare
-from crawler.frontier.postgres.database import CHUNK, Database, statement
+from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.discovery import Discovery
 from crawler.frontier.postgres.distances import Distances
 from crawler.frontier.postgres.heartbeat import Heartbeat
@@ -35,9 +32,9 @@ from crawler.frontier.postgres.retention import Retention
 from crawler.frontier.postgres.rounds import Rounds
 from crawler.frontier.postgres.runs import RunTable
 from crawler.frontier.postgres.seeds import SeedTable
+from crawler.frontier.postgres.session import Session
 from crawler.frontier.postgres.settlements import Settlements
 from crawler.model.facts import Entry, Version
-from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
@@ -47,7 +44,6 @@ from crawler.model.robots import RobotsFile
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
-from crawler.model.serialise import moment
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
 from crawler.model.trap import Trap
@@ -61,10 +57,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ANY_DEPTH: Final = (1 << 31) - 1
-ABOVE_ALL: Final = "\x7f"  # in order behind every text that begins as a URL
+ABOVE_ALL: Final = "\x7f"  # sorts after every URL
 KEEP_FAILING: Final = 604_800.0  # seconds
 AWAY: Final = 120.0  # seconds for which the database may be away
-LEAVING: Final = 0.2  # seconds until it is looked again whether the members of the last run have left
+LEAVING: Final = 0.2  # seconds between two looks whether the members of the last run have left
 
 log = logging.getLogger("crawler.frontier")
 
@@ -72,8 +68,8 @@ log = logging.getLogger("crawler.frontier")
 class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     """A `Frontier` in a schema of a database.
 
-    `gap` is the pace of a host not met yet, in seconds from slot to slot; `keep_failing`, for how many seconds a
-    published page that fails stays listed; `clock`, seconds since the epoch, the database's own unless a test has one.
+    `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
+    published page that fails stays listed. `clock`: seconds since the epoch; the database's own unless a test has another.
     """
 
     def __init__(
@@ -95,16 +91,12 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
         Raises `FrontierError` when it cannot be used, `ConfigError` when `state` is no address.
         """
-        self._address, self._read_only, self._away = parsed(state), read_only, away
-        self._keep_failing = float(keep_failing)
-        self._away_since: float | None = None  # tick of the first failure since the last answer
-        self._turn = anyio.CapacityLimiter(1)
+        self._address, self._keep_failing = parsed(state), float(keep_failing)
         self._heart: Heartbeat | None = None
         self._ticks, self._leads = ticks, False
-        self._server_clock = ServerClock()
-        connection = self._connected(create=not read_only)
-        self.clock = clock or self._server_clock
-        db = self._db = Database(connection, self.clock)
+        session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
+        db = self._db = session.db
+        self.clock = db.now
         hosts = self._hosts = HostTable(db, float(gap))
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
@@ -117,20 +109,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
             db, self._discovery, hosts, patterns, self._leases, self._keep_failing
         )
         self._rounds = Rounds(db, patterns)
-        self._transact(_newest, db)
-
-    def _connected(self, *, create: bool) -> "psycopg.Connection[Any]":
-        try:
-            connection = connect(self._address)
-            try:
-                prepare(connection, self._address, create=create)
-                self._server_clock.measure(connection)
-            except BaseException:
-                connection.close()
-                raise
-        except psycopg.Error as error:
-            raise FrontierError(failure(self._address, error)) from error
-        return connection
+        session.transact(_read_newest, db)
 
     # -- Queue: the open work --------------------------------------------------------------------------------
 
@@ -148,7 +127,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         return batch
 
     def _note_rejoined(self, member: int, started: float) -> None:
-        """Our process was taken for dead, and is another member now. `started`: when it began to join."""
+        """Note that this process was taken for dead, if it has joined as another member since `started`."""
         if self._heart and member != self._db.member:
             self._heart.renew(started)
             self._leads = False
@@ -208,7 +187,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Queue.pages_of_failing_seeds`."""
         return await self._call(self._seeds.pages_of_failing_seeds)
 
-    # -- Hosts: what is known of an origin -------------------------------------------------------------------
+    # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
     async def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
         """See `ports.Hosts.store_robots`."""
@@ -235,12 +214,12 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         while (run := await self._call(self._runs.begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110 - others end it
             await anyio.sleep(LEAVING)
         if run.over is None:
-            self._heart = Heartbeat(self._address, self._db, self._server_clock.measure, self._ticks)
+            self._heart = Heartbeat(self._address, self._db, self._session.server_clock.measure, self._ticks)
         return run
 
     async def run(self) -> Run | None:
         """See `ports.Runs.run`."""
-        return await self._call(overview.run, self._db)
+        return await self._call(records.run, self._db)
 
     async def lead(self) -> bool:
         """See `ports.Runs.lead`."""
@@ -299,11 +278,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def mark_delivered(self, delivered: str) -> None:
         """See `ports.Runs.mark_delivered`."""
-        await self._call(publications.mark_delivered, self._db, delivered)
+        await self._call(stored_publications.mark_delivered, self._db, delivered)
 
     async def last_publication(self) -> PublicationRow | None:
         """See `ports.Runs.last_publication`."""
-        return await self._call(publications.newest, self._db)
+        return await self._call(stored_publications.newest, self._db)
 
     async def end_session(self, end: SessionEnd) -> None:
         """See `ports.Runs.end_session`."""
@@ -341,7 +320,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def dated(self) -> Mapping[str, int]:
         """See `ports.Record.dated`."""
-        return await self._call(dates.dated, self._db)
+        return await self._call(records.dated, self._db)
 
     async def alike(self, least: int) -> Sequence[Alike]:
         """See `ports.Record.alike`."""
@@ -365,22 +344,22 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def changed(self) -> Mapping[str, int]:
         """See `ports.Record.changed`."""
-        return await self._call(publications.changed, self._db)
+        return await self._call(stored_publications.changed, self._db)
 
     async def answered(self, origin: str) -> Url | None:
         """See `ports.Record.answered`."""
-        return await self._call(pages.answered, self._db, origin)
+        return await self._call(records.answered, self._db, origin)
 
     async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Record.entries`."""
         given = {"first": first, "below": below, "run": self._db.run}
-        async for rows in self._stream(pages.ENTRIES, given):
-            yield [Entry(Url(url), moment(at)) for url, at in rows]
+        async for rows in self._session.stream(pages.ENTRIES, given):
+            yield [records.entry(row) for row in rows]
 
     async def known(self) -> AsyncIterator[Sequence[Url]]:
         """See `ports.Record.known`."""
-        async for rows in self._stream(pages.KNOWN_HERE, {"run": self._db.run}):
-            yield [Url(row[0]) for row in rows]
+        async for rows in self._session.stream(pages.KNOWN_HERE, {"run": self._db.run}):
+            yield records.urls(rows)
 
     async def balance(self) -> Balance:
         """See `ports.Record.balance`."""
@@ -388,11 +367,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def filtered(self) -> int:
         """See `ports.Record.filtered`."""
-        return await self._call(pages.filtered, self._db)
+        return await self._call(records.filtered, self._db)
 
     async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
         """See `ports.Record.examples`."""
-        return await self._call(pages.examples, self._db, outcome_code, limit)
+        return await self._call(records.examples, self._db, outcome_code, limit)
 
     async def traps(self) -> Sequence[Trap]:
         """See `ports.Record.traps`."""
@@ -422,27 +401,27 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         """See `ports.Record.linking`."""
         return await self._call(pages.linking, self._db, url)
 
-    # -- Rows: all of it, streamed --------------------------------------------------------------------------
+    # -- Rows: the whole state, streamed ---------------------------------------------------------------------
 
     async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """See `ports.Rows.page_rows`."""
-        async for rows in self._stream(streams.PAGE_ROWS, {}):
-            yield [streams.page(row) for row in rows]
+        async for rows in self._session.stream(streams.PAGE_ROWS, {}):
+            yield [records.page(row) for row in rows]
 
     async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
         """See `ports.Rows.edge_rows`."""
-        async for rows in self._stream(streams.EDGE_ROWS, {"run": self._db.run}):
+        async for rows in self._session.stream(streams.EDGE_ROWS, {"run": self._db.run}):
             yield await self._call(streams.edges, self._db, rows)
 
     async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """See `ports.Rows.suspect_rows`."""
-        async for rows in self._stream(streams.SUSPECT_ROWS, {"run": self._db.run}):
-            yield [streams.suspect(self._db.run, row) for row in rows]
+        async for rows in self._session.stream(streams.SUSPECT_ROWS, {"run": self._db.run}):
+            yield [records.suspect(row, self._db.run) for row in rows]
 
     async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
         """See `ports.Rows.version_rows`."""
-        async for rows in self._stream(streams.VERSION_ROWS, {"run": self._db.run}):
-            yield [streams.version(row) for row in rows]
+        async for rows in self._session.stream(streams.VERSION_ROWS, {"run": self._db.run}):
+            yield [records.version(row) for row in rows]
 
     async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
         """See `ports.Rows.versions`."""
@@ -450,11 +429,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""
-        return await self._call(streams.tallies, self._db)
+        return await self._call(records.tallies, self._db)
 
     async def host_rows(self) -> Sequence[HostRow]:
         """See `ports.Rows.host_rows`."""
-        return await self._call(streams.host_rows, self._db)
+        return await self._call(records.host_rows, self._db)
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """See `ports.Rows.rows_of`."""
@@ -470,7 +449,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def ledger(self) -> LedgerHead | None:
         """See `ports.Ledger.ledger`."""
-        return await self._call(ledger.ledger, self._db)
+        return await self._call(records.ledger, self._db)
 
     async def open_ledger(self, base: str, *, noted: bool) -> int:
         """See `ports.Ledger.open_ledger`."""
@@ -478,8 +457,8 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
         """See `ports.Ledger.ledger_rows`."""
-        async for rows in self._stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
-            yield [ledger.row(values) for values in rows]
+        async for rows in self._session.stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
+            yield [records.ledger_row(row) for row in rows]
 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
@@ -488,21 +467,17 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def close(self) -> None:
         """See `ports.Frontier.close`."""
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._close, limiter=self._turn)
+            await self._session.thread(self._close)
 
     def _close(self) -> None:
         if self._heart:
             self._heart.stop()
-        with suppress(psycopg.Error):
-            begin(self._db.connection, self._address)
-            self._members.leave()
-            self._db.connection.execute("COMMIT")
-        self._db.connection.close()
+        self._session.close(self._members.leave)
 
-    # -- a transaction ------------------------------------------------------------------------------------
+    # -- calls ------------------------------------------------------------------------------------------------
 
     def _leading(self, verb: Callable[P, T]) -> Callable[P, T]:
-        """A verb that raises `LeadLost` if this member does not lead, in its transaction."""
+        """A method that raises `LeadLost`, in its transaction, if this member does not lead."""
 
         @wraps(verb)
         def fenced(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -512,80 +487,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         return fenced
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """One verb, one transaction, in a worker thread."""
-        return await anyio.to_thread.run_sync(
-            lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
-        )
-
-    def _transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Tried again while the database is away; the wait is shared by all verbs, so that a process leaves after one."""
-        pause = 0.05
-        self._db.is_retry = False
-        while True:
-            try:
-                answer = self._once(verb, *args, **kwargs)
-            except psycopg.Error as error:
-                self._db.forget()
-                self._away_since = self._away_since or time.monotonic()
-                if not is_passing(error) or time.monotonic() + pause > self._away_since + self._away:
-                    raise FrontierError(failure(self._address, error)) from error
-            except (
-                ValueError,
-                TypeError,
-                OverflowError,
-            ) as error:  # words in the database that none of us wrote
-                self._db.forget()
-                raise FrontierError(failure(self._address, error)) from error
-            else:
-                self._away_since = None
-                return answer
-            time.sleep(pause)
-            pause, self._db.is_retry = min(2 * pause, 5.0), True
-
-    def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._db.connection.closed:
-            self._db.connection = connect(self._address)
-        try:
-            begin(self._db.connection, self._address, "READ ONLY" if self._read_only else "")
-            answer = verb(*args, **kwargs)
-            with failpoint(f"commit of {verb.__name__}"):
-                self._db.connection.execute("COMMIT")
-        except BaseException:
-            with suppress(psycopg.Error):
-                self._db.connection.execute("ROLLBACK")
-            raise
-        return answer
-
-    async def _stream(self, sql: str, given: dict[str, Any]) -> AsyncIterator[list[tuple[Any, ...]]]:
-        """Many rows on a connection of their own, as one moment of the database."""
-        rows = await self._thread(self._open_stream, sql, given)
-        try:
-            while chunk := await self._thread(rows.fetchmany, CHUNK):
-                yield chunk
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._thread(_close_stream, rows)
-
-    async def _thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await anyio.to_thread.run_sync(lambda: work(*args, **kwargs), abandon_on_cancel=False)
-        except psycopg.Error as error:
-            raise FrontierError(failure(self._address, error)) from error
-
-    def _open_stream(self, sql: str, given: dict[str, Any]) -> "psycopg.ServerCursor[Any]":
-        connection = connect(self._address)
-        begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        return connection.cursor("stream").execute(statement(sql), given)
+        return await self._session.call(verb, *args, **kwargs)
 
 
-def _close_stream(rows: "psycopg.ServerCursor[Any]") -> None:
-    with suppress(psycopg.Error):
-        rows.close()
-    rows.connection.close()
-
-
-def _newest(db: Database) -> None:
-    """What a reader looks at."""
+def _read_newest(db: Database) -> None:
+    """Set the run that is read, until `begin`."""
     db.run = db.since = _newest_run(db)
 
 

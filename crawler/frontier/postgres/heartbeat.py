@@ -1,6 +1,6 @@
-"""The heartbeat of a member: a thread of its own, on a connection of its own.
+"""The heartbeat of a member: in its own thread and on its own connection.
 
-So a long statement, or a busy event loop, does not make a living member look dead. A frozen process does not beat.
+So a long statement or a busy event loop does not make a living member look dead. A frozen process has no heartbeat.
 """
 
 import threading
@@ -18,7 +18,7 @@ from crawler.frontier.postgres.members import HEARTBEAT, LIFE, Members
 
 
 class Heartbeat:
-    """Beats from construction until `stop`. While the database is away, it tries again.
+    """Sends heartbeats from construction until `stop`. While the database is away, it tries again.
 
     `ticks`: seconds of a clock that runs on while this process is frozen. `beaten`: called on each connection, to measure
     the clock.
@@ -32,22 +32,22 @@ class Heartbeat:
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._address, self._db, self._beaten, self._ticks = address, db, beaten, ticks
-        self._started = ticks()  # of the last good beat
-        self.is_shared = True  # unless it turns out that no other member is at work
+        self._started = ticks()  # the tick at which the last successful heartbeat began
+        self.is_shared = True  # until the first heartbeat finds that no other member is at work
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
     def is_alive(self) -> bool:
-        """Whether other members still count on this one."""
+        """Whether the other members still take this one for alive."""
         return self._ticks() - self._started < LIFE
 
     def renew(self, started: float) -> None:
-        """The process joined anew. `started`: the tick at which it began to."""
+        """The process has joined again. `started`: the tick at which it began to."""
         self._started = started
 
     def stop(self) -> None:
-        """No further beat."""
+        """Send no further heartbeat."""
         self._ended.set()
         self._thread.join()
 
@@ -61,7 +61,7 @@ class Heartbeat:
             self._ended.wait(1.0)
 
     def beat(self, connection: "psycopg.Connection[Any]") -> None:
-        """One beat. If this member was buried, it is not alive until it joins anew."""
+        """Send one heartbeat. A member that was taken for dead is not alive until it joins again."""
         started = self._ticks()
         db = Database(connection, self._db.now)
         db.run, db.member = self._db.run, self._db.member

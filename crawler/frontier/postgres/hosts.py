@@ -1,6 +1,6 @@
-"""The hosts of the PostgreSQL frontier: robots.txt, pace and strain of each origin.
+"""The hosts of the PostgreSQL frontier: robots.txt, crawl delay and throttling of each origin.
 
-The arithmetic is in `frontier.pace`; which visits take the slots is for `leases`. A row is locked by whoever books a slot.
+The arithmetic is in `frontier.pace`; `leases` assigns the slots to visits. A member that books a slot locks the row.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ UPDATE host SET next = greatest(next, :until),
 WHERE id = :id
 """
 
-# Sorted, so that two members that ease the same hosts wait for each other, and not in a circle.
+# Sorted, so that two members that ease the same hosts do not deadlock.
 EASE = f"""
 UPDATE host SET strain = greatest(1, strain * e.ease)
 FROM (
@@ -38,7 +38,7 @@ FROM (
 
 
 class HostTable:
-    """The rows of hosts. `gap`: seconds from slot to slot of a host that is not met yet."""
+    """The rows of hosts. `gap`: seconds between the slots of a host whose robots.txt was not read yet."""
 
     def __init__(self, db: Database, gap: float) -> None:
         self._db, self._gap = db, gap
@@ -46,7 +46,7 @@ class HostTable:
         db.on_forget(self._ids.clear)
 
     def id(self, origin: str) -> int:
-        """The number of a host, which is known from now on."""
+        """The number of a host, which is added if it is new."""
         number = self._ids.get(origin)
         if number is None:
             row = self._db.one_or_none("SELECT id FROM host WHERE origin = :origin", {"origin": origin})
@@ -98,7 +98,7 @@ class HostTable:
         )  # fmt: skip
 
     def ease(self, good: Mapping[str, int]) -> None:
-        """A host is eased by its own good answers: how many, by origin."""
+        """Reduce the strain of hosts. `good`: number of good responses, by origin."""
         if good:
             rows = [(origin, pace.CALM**count) for origin, count in good.items()]
             self._db.do(EASE, given(("origin", "ease"), rows))

@@ -1,7 +1,7 @@
-"""The leases of the PostgreSQL frontier: which due visit goes out next, and in which slot of its host.
+"""The leases of the PostgreSQL frontier: which due visit is leased next, and in which slot of its host.
 
-What comes back is for `settlements`; a lease that nobody settles is offered again when its time is over, or when its
-member is buried (`members`). Two members take two hosts: the row of a paced one is locked, and a locked one is passed by.
+Results are handled by `settlements`; a lease that is not settled in time expires, or is returned when its member is taken
+for dead (`members`). A member locks the row of a paced host and skips locked ones, so two members lease from two hosts.
 """
 
 import json
@@ -9,21 +9,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from crawler.frontier import pace
+from crawler.frontier import pace, records
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.members import Members
-from crawler.frontier.postgres.rows import FACT_COLUMNS, DueRow, fp, given, of, table
-from crawler.frontier.postgres.schema import QUEUED, WAITING
-from crawler.model.lease import Lease, Prior
-from crawler.model.outcome import Failed, Kept
+from crawler.frontier.postgres.rows import DueRow, fp, given, table
+from crawler.frontier.records import QUEUED, WAITING
+from crawler.frontier.rows import FACT_COLUMNS, of
+from crawler.model.lease import Lease
 from crawler.model.run import Interruption
-from crawler.model.serialise import facts_of, outcome_of
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
 
-_DUE: Final = 1 + len(DueRow._fields)  # where the facts begin in a row of `TAKE`, behind the host
-SOON: Final = 0.05  # seconds until a member with nothing to do asks again; doubled each time, up to
+_DUE: Final = 1 + len(
+    DueRow._fields
+)  # index of the first fact in a row of `TAKE`, which begins with the host
+SOON: Final = 0.05  # seconds until a member without work asks again; doubled each time, up to
 PATIENCE: Final = 1.0  # seconds
 
 EXPIRE = """
@@ -32,10 +33,10 @@ UPDATE visit SET state = 0, token = NULL, due = NULL WHERE id IN (
 )
 """
 
-# Nothing is booked so far ahead: the clock went back.
+# No slot is booked so far ahead: the clock was set back.
 UNBOOK = "UPDATE host SET next = :now WHERE next > :far"
 
-# Ordered as the index is: without an order, the table itself would be read, with all that is held or leased.
+# In the order of the index: without it, the planner would read the table, with all rows that are held or leased.
 HOSTS = """
 SELECT h.id, h.gap, h.strain, h.next, h.asked, h.met, d.visits FROM host AS h CROSS JOIN LATERAL (
     SELECT count(*) AS visits FROM (
@@ -92,7 +93,7 @@ FROM taken AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id 
 ORDER BY t.tail, u.depth, u.id
 """
 
-# A commit whose answer was lost may have leased them already: they go back, and are leased anew.
+# If the answer to a commit was lost, it may have leased visits already: they are returned, and leased again.
 UNTAKE = "UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1 WHERE token = :token AND state = 2"
 
 RETURN = f"""
@@ -124,7 +125,7 @@ class _Booking(NamedTuple):
 
 
 class Leases:
-    """Hands visits out. `far`: seconds; what is booked farther ahead was booked by another clock."""
+    """Leases visits. `far`: seconds; a slot farther ahead means that the clock was set back."""
 
     def __init__(self, db: Database, members: Members, far: float) -> None:
         self._db, self._members, self._far = db, members, far
@@ -135,7 +136,7 @@ class Leases:
         self._members.stay()
         leader, reach, budget, deadline, interruption, is_open = self._db.one(TERMS, {"run": self._db.run})
         leads = leader == self._db.member
-        if not is_open:  # this member was away, and the open work is of another run
+        if not is_open:  # this member was frozen, and the open visits belong to another run
             return Batch(wait=PATIENCE, leads=False)
         token |= self._db.member << 32
         if self._db.is_retry:
@@ -258,10 +259,7 @@ class Leases:
         due, facts = DueRow._make(row[1:_DUE]), row[_DUE:]
         prior = None
         if due.learned is not None and self._db.since <= due.learned < self._db.run:
-            known = facts_of(facts)
-            ended = outcome_of(due.outcome, due.detail, known.lastmod if known else None)
-            # A page that failed has nothing to be asked "changed since?" with.
-            prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
+            prior = records.prior(due.outcome, due.detail, facts)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts, at, robots_first, due.deaths, prior)
 

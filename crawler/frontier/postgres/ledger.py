@@ -1,22 +1,14 @@
 """The ledger of submissions in the PostgreSQL frontier: a mark for each URL that engines were told, and the submissions."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp
-from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.parse.url import Url
+from crawler.model.ledger import LedgerRow
 
 _LISTED: Final = "(run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')) IS TRUE"
 _MARK: Final = "coalesce(content, '') || '@' || coalesce(lastmod::text, '')"
-
-HEAD = """
-SELECT s.base, s.reading = r.reading,
-    r.fingerprint = (SELECT p.fingerprint FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
-FROM submission AS s LEFT JOIN run AS r ON r.number = :run
-ORDER BY s.number DESC LIMIT 1
-"""
 
 RECORD = """
 INSERT INTO submission (at, run, base, reading, urls)
@@ -44,23 +36,11 @@ WHERE u.fp = r.fp AND page.id = u.id
 """
 
 
-def ledger(db: Database) -> LedgerHead | None:
-    """See `ports.Ledger.ledger`."""
-    row = db.one_or_none(HEAD, {"run": db.run})
-    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
-
-
 def open_ledger(db: Database, base: str, noted: bool) -> int:
     """See `ports.Ledger.open_ledger`."""
     db.do(OPEN, {"run": db.run, "noted": noted})
     db.do(RECORD, {"run": db.run, "now": db.now(), "base": base, "urls": 0})
     return db.count("SELECT count(*) FROM page WHERE told IS NOT NULL")
-
-
-def row(values: tuple[Any, ...]) -> LedgerRow:
-    """A row of `ROWS`."""
-    url, told, now, outcome = values
-    return LedgerRow(Url(url), told, now, outcome or "")
 
 
 def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:

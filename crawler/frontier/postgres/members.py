@@ -1,4 +1,4 @@
-"""The members of a crawl on PostgreSQL: who is at work, who leads, who is dead, and whose leases are returned.
+"""The members of a crawl on PostgreSQL: which are at work, which one leads, and which are taken for dead.
 
 The id of a member is never used again: a process that was taken for dead and wakes up becomes another member, and what it
 held is void. A dead member is buried in the transaction that returns its leases and its lead.

@@ -1,17 +1,10 @@
-"""The publications of the PostgreSQL frontier: what was published last, and which failing pages stay listed since."""
-
-from collections.abc import Mapping
+"""The publications of the PostgreSQL frontier: the note of a new one, and the failing pages that stay listed since."""
 
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import given, table
+from crawler.frontier.publications import last_publication
 from crawler.model.rows import PublicationRow
 from crawler.rules import keep_failing as keeping
-
-# The last publication under the settings of this run; or of any settings, if there is none yet.
-LAST = """
-SELECT number, urls FROM publication
-ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC NULLS LAST, number DESC LIMIT 1
-"""
 
 PATIENCE = ("failed", "kept", "seconds")
 
@@ -38,7 +31,7 @@ FROM run WHERE number = :run RETURNING number
 
 MARKED = "SELECT 1 FROM publication WHERE run = :run AND at = :at"
 
-# Added, removed and dated anew since the last publication.
+# URLs added, removed, or listed with another date since the last publication.
 SINCE = """
 SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
     count(*) FILTER (WHERE before AND now AND lastmod IS DISTINCT FROM was_lastmod)
@@ -54,16 +47,6 @@ UPDATE page SET published = :number FROM url AS u
 WHERE u.id = page.id AND u.run = :run AND (outcome = 'listed' OR outcome LIKE 'kept:%')
 """
 
-CHANGED = """
-SELECT CASE WHEN run = :run AND state = 3 THEN outcome ELSE '' END, count(*) FROM known WHERE published >= :last GROUP BY 1
-"""
-
-
-def last_publication(db: Database) -> int | None:
-    """The number of the publication that this run is compared with."""
-    row = db.one_or_none(LAST, {"run": db.run})
-    return row[0] if row else None
-
 
 def mark_published(db: Database, published: PublicationRow, at: float) -> None:
     """See `ports.Runs.mark_published`. `at`: seconds since the epoch, the same when the call is tried again."""
@@ -77,31 +60,9 @@ def mark_published(db: Database, published: PublicationRow, at: float) -> None:
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
 
 
-def mark_delivered(db: Database, delivered: str) -> None:
-    """See `ports.Runs.mark_delivered`."""
-    db.do(
-        "UPDATE publication SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN :delivered::text END",
-        {"delivered": delivered},
-    )
-
-
-def newest(db: Database) -> PublicationRow | None:
-    """See `ports.Runs.last_publication`."""
-    row = db.one_or_none(
-        f"SELECT {', '.join(PublicationRow._fields)} FROM publication ORDER BY number DESC LIMIT 1"
-    )
-    return PublicationRow(*row) if row else None
-
-
 def keep(db: Database, keep_failing: float) -> None:
     """See `ports.Record.keep`. `keep_failing`: seconds."""
     last = last_publication(db)
     if last is not None:
         rows = [(*codes, float(seconds)) for codes, seconds in keeping.by_code(keep_failing).items()]
         db.do(KEEP, given(PATIENCE, rows) | {"run": db.run, "last": last, "now": db.now()})
-
-
-def changed(db: Database) -> Mapping[str, int]:
-    """See `ports.Record.changed`."""
-    last = last_publication(db)
-    return {} if last is None else dict(db.all(CHANGED, {"run": db.run, "last": last}))

@@ -1,4 +1,4 @@
-"""What the PostgreSQL frontier forgets: runs, and the URLs that none of the last runs found.
+"""Retention in the PostgreSQL frontier: deletes old runs, and the URLs that none of the last runs found.
 
 The leader does this after its run, in transactions of a few thousand URLs, so that no lock and no rollback segment lasts
 long. It stops if another run begins meanwhile, whose conclusion goes on with it.
@@ -30,16 +30,14 @@ SMALL: Final = (
 
 
 class Retention:
-    """Forgets what is older than `keep_runs` runs."""
+    """Deletes what is older than `keep_runs` runs."""
 
     def __init__(self, db: Database, keep_runs: int) -> None:
         self._db, self._keep_runs = db, keep_runs
 
     def prune(self, after: int) -> int | None:
-        """Look at the next URLs after the id `after`; 0 begins. The last of them; None when none is left."""
-        self._db.do(
-            "LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"
-        )  # none begins while URLs are being forgotten
+        """Delete what is old among the next URLs after the id `after`, 0 at first. The last id; None when none is left."""
+        self._db.do("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE")  # no run begins while URLs are deleted
         last = self._db.run - self._keep_runs
         if last <= 0 or self._db.one(NEWEST)[0] != self._db.run:
             return None

@@ -1,6 +1,6 @@
-"""The runs of the PostgreSQL frontier: how they begin, are joined, resumed and ended, and the notes that are kept with them.
+"""The runs of the PostgreSQL frontier: how they begin, are joined, resumed and ended, and their notes.
 
-Who begins while others are at work joins them; who begins alone finds what the dead left, and takes it up.
+A process that begins while members are at work joins them; one that begins alone resumes an unfinished run, if it can.
 """
 
 import json
@@ -36,7 +36,7 @@ UPDATE member SET seconds = greatest(seconds, :seconds), requests = greatest(req
 WHERE id = :me
 """
 
-# Over all sessions: each had a member of its own.
+# The sum over all sessions: each had a member of its own.
 COUNT_WORK = """
 UPDATE run SET seconds = m.seconds, requests = m.requests, bytes = m.bytes
 FROM (SELECT sum(seconds) AS seconds, sum(requests) AS requests, sum(bytes) AS bytes FROM member WHERE run = :run) AS m
@@ -117,7 +117,9 @@ class RunTable:
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
         """See `ports.Runs.begin`. None while members whose run has just ended are leaving: to be tried again."""
         self._db.forget()
-        self._db.do("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE")  # two that begin at once begin one run
+        self._db.do(
+            "LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"
+        )  # two members that begin at once begin one run
         self._members.leave()
         self._members.bury(self._db.now())
         if terms.key and (over := self._over(terms.key)):
@@ -134,7 +136,7 @@ class RunTable:
         return self._open(last.number + 1, fingerprint, reading, terms, last.succeeded)
 
     def _over(self, key: str) -> Run | None:
-        """The run with that key, if nothing is left to be done."""
+        """The run with that key, if it is over."""
         row = self._db.one_or_none(BY_KEY, {"key": key})
         if row is None:
             return None
@@ -193,7 +195,7 @@ class RunTable:
         return Run(number, started, succeeded=succeeded)
 
     def _sit(self, terms: Terms) -> None:
-        """The limits count from here on, until no member is at work."""
+        """Begin a sitting: the limits count until no member is at work."""
         deadline = None if terms.max_time is None else self._db.now() + terms.max_time
         sitting = {"terms": json.dumps(dict(terms.settings)), "budget": terms.max_pages, "deadline": deadline}
         self._db.do(SITTING, sitting | {"run": self._db.run})
@@ -203,11 +205,11 @@ class RunTable:
             self._db.do(ADD_KEY, {"run": self._db.run, "key": terms.key})
 
     def _wake(self) -> None:
-        """Nobody else is at work: what hosts are waiting for is over."""
+        """Clear what hosts were waiting for: no other member is at work."""
         self._db.do(
             "UPDATE host SET asked = 0, next = least(next, :latest)", {"latest": self._db.now() + 3600.0}
         )
-        # A failure is remembered while these members work, and tried again by the next.
+        # A failure is kept while these members work; the next ones try again.
         self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
 
     def conclude(self, *, refused: bool) -> None:
@@ -268,7 +270,7 @@ class RunTable:
         return note.read(row[0]) if row else note.absent
 
     def _trusted_since(self, reading: str) -> int:
-        """The first run after the last one that read pages in another way."""
+        """The first run after the last one with another `reading`."""
         other = self._db.one("SELECT max(number) FROM run WHERE reading <> :reading", {"reading": reading})[0]
         return (other or 0) + 1
 
@@ -279,7 +281,7 @@ class RunTable:
 
 
 def _differing(theirs: str | None, ours: Terms) -> list[str]:
-    """The settings that members at work have otherwise."""
+    """The settings in which this member differs from those at work."""
     known = json.loads(theirs or "{}")
     return [name for name, digest in ours.settings.items() if known.get(name, digest) != digest]
 

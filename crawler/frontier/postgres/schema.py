@@ -13,10 +13,6 @@ from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
 VERSION: Final = 8
 
-# `known.state`
-HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
-STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
-
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
 
@@ -24,7 +20,7 @@ _FACTS: Final = "".join(f"    {name} {kind},\n" for name, kind in FACT_TYPES.ite
 
 _KNOWN: Final = f"""
 CREATE VIEW known AS
-SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
+SELECT u.*, coalesce(v.state, 3) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
        p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
        {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;

@@ -1,33 +1,31 @@
-"""Settlements in the PostgreSQL frontier: leases closed, with the facts of each page and the links that it has.
+"""Settlements in the PostgreSQL frontier: the statements of `frontier.settlements`.
 
-The fence is here: a visit that its lease does not hold any more, by id and token, is dropped.
+Results of a lease that was lost to another member are dropped here: their visits do not have its token any more.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from crawler.frontier.links import led_to, numbers_of
+from crawler.frontier import settlements
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.leases import Leases
 from crawler.frontier.postgres.patterns import PatternTable
-from crawler.frontier.postgres.rows import FACT_COLUMNS, SETTLED, LinkIds, given, settled_row, table
+from crawler.frontier.postgres.rows import array, given, table
+from crawler.frontier.rows import FACT_COLUMNS, SETTLED_COLUMNS, settled_row
+from crawler.frontier.settlements import ANSWER, good_responses
 from crawler.model.lease import Lease
-from crawler.model.outcome import Failed, Kept, Later
+from crawler.model.outcome import Failed, Kept
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.visit import Link
-from crawler.parse.url import Url, origin
-from crawler.rules import keep_failing as keeping
+from crawler.parse.url import Url
 
 VALID = f"""
 SELECT v.id FROM visit AS v JOIN {table(("id", "token"))} ON v.id = r.id AND v.token = r.token
 WHERE v.state = 2 ORDER BY v.id FOR UPDATE OF v
 """
 
-# A failure that may pass leaves what the page said when it was answered last, but not the answer itself.
-ANSWER: Final = ("status", "etag", "modified")
 _FACTS: Final = ",\n    ".join(
     f"s.{fact}" if fact in ANSWER else f"CASE WHEN s.stays THEN p.{fact} ELSE s.{fact} END"
     for fact in FACT_COLUMNS
@@ -48,7 +46,7 @@ _WRITTEN: Final = (
 SETTLE = f"""
 WITH s AS (
     SELECT r.*, v.attempts, r.patience > 0 AND :now - coalesce(p.failing, :now) < r.patience AS stays
-    FROM {table(SETTLED)} JOIN visit AS v ON v.id = r.id LEFT JOIN page AS p ON p.id = r.id
+    FROM {table(SETTLED_COLUMNS)} JOIN visit AS v ON v.id = r.id LEFT JOIN page AS p ON p.id = r.id
 ),
 done AS (DELETE FROM visit USING s WHERE visit.id = s.id)
 INSERT INTO page (id, {", ".join(_WRITTEN)})
@@ -76,8 +74,8 @@ ORDER BY p.id, j.place
 """
 
 
-class Settlements:
-    """Takes in what visits brought. `keep_failing`: seconds for which a published page that fails stays listed."""
+class Settlements(settlements.Settlements):
+    """Stores the results of visits."""
 
     def __init__(
         self,
@@ -88,38 +86,14 @@ class Settlements:
         leases: Leases,
         keep_failing: float,
     ) -> None:
-        self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
-        self._leases = leases
-        self._keep_failing = keep_failing
+        super().__init__(discovery, keep_failing)
+        self._db, self._hosts, self._patterns, self._leases = db, hosts, patterns, leases
 
     def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
+        self._db.by_index()
         self._patterns.refresh()
-        valid = self._valid([s.lease for s in settlements])
-        live = [s for s in settlements if s.lease.id in valid]
-        pages = {s.lease.visit.url: s.lease.id for s in live}
-        found = [visit for s in live for visit in s.found]
-        new, numbers = self._discovery.found(found, pages)
-        self._discovery.lead_elsewhere(found)
-        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
-        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
-        if done:
-            self._settle(done, numbers)
-        if late:
-            self._db.do(POSTPONE, given(("id", "until"), late))
-        return Settled(new, numbers_of(settlements, valid, numbers))
-
-    def _settle(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
-        rows = [settled_row(s, self._link_ids(s, numbers), self._keep_for(s)) for s in done]
-        self._db.do(SETTLE, given(SETTLED, rows) | {"run": self._db.run, "now": self._db.now()})
-        self._discovery.settled([s.lease.visit for s in done])
-        self._patterns.count([s.lease.id for s in done])
-        self._hosts.ease(_good(done))
-        self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))
-        self._db.do(
-            "UPDATE member SET settled = settled + :done WHERE id = :id",
-            {"done": len(done), "id": self._db.member},
-        )
+        return super().settle(settlements)
 
     def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
@@ -129,29 +103,26 @@ class Settlements:
             found[number].append(Link(Url(url), nofollow))
         return [found[lease.id] for lease in leases]
 
-    def _keep_for(self, settlement: Settlement) -> float:
-        return float(keeping.keep_for(settlement.verdict.outcome, self._keep_failing))
-
-    def _valid(self, leases: Sequence[Lease]) -> set[int]:
+    def _valid(self, leases: Sequence[Lease]) -> Collection[int]:
         pairs = [(lease.id, lease.token) for lease in leases]
         return {row[0] for row in self._db.all(VALID, given(("id", "token"), pairs))}
 
-    def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
-        if settlement.verdict.unchanged or self._keep_for(settlement):
-            return LinkIds()
-        ids, named = led_to(settlement, numbers)
-        return LinkIds(ids, named) if ids else LinkIds()
+    def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
+        rows = [settled_row(s, self._link_ids(s, numbers), self._keep_for(s), array) for s in done]
+        self._db.do(SETTLE, given(SETTLED_COLUMNS, rows) | {"run": self._db.run, "now": self._db.now()})
+        self._discovery.settled([s.lease.visit for s in done])
+        self._patterns.count([s.lease.id for s in done])
+        self._hosts.ease(good_responses(done))
+        self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))
+        self._db.do(
+            "UPDATE member SET settled = settled + :done WHERE id = :id",
+            {"done": len(done), "id": self._db.member},
+        )
+
+    def _postpone(self, late: Sequence[tuple[int, float]]) -> None:
+        self._db.do(POSTPONE, given(("id", "until"), late))
 
 
 def _was_requested(settlement: Settlement) -> bool:
     verdict = settlement.verdict
     return verdict.facts is not None or isinstance(verdict.outcome, Failed | Kept)
-
-
-def _good(done: Sequence[Settlement]) -> Mapping[str, int]:
-    """Good answers by origin; what was not asked for says nothing of a host."""
-    return Counter(
-        origin(s.lease.visit.url)
-        for s in done
-        if s.verdict.facts and not isinstance(s.verdict.outcome, Failed | Kept)
-    )

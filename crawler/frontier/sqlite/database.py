@@ -3,15 +3,17 @@
 Synchronous and blocking; each call belongs to a transaction, which `frontier` opens and closes.
 """
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
-
-CHUNK: Final = 5_000  # URLs to read at a time
 
 
 class Database:
     """A connection with short methods. `clock`: seconds since the epoch."""
+
+    urls: Final = "url"
+    """The table with one row per URL."""
 
     def __init__(self, connection: sqlite3.Connection, clock: Callable[[], float]) -> None:
         self._connection, self.now = connection, clock
@@ -29,6 +31,10 @@ class Database:
         """Clear all caches, after a transaction was rolled back."""
         for cache in self._caches:
             cache()
+
+    def ids(self, numbers: Sequence[int]) -> str:
+        """The parameter of a statement that takes record numbers."""
+        return json.dumps(list(numbers))
 
     def do(self, sql: str, given: Any = ()) -> int:
         """Execute a statement without a result; the number of rows that it changed."""

@@ -4,7 +4,7 @@ The rules are in `rules.lastmod` and `rules.builds`; the counts and the choice a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from crawler.frontier.sqlite.database import Database
@@ -83,13 +83,3 @@ def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     wanted = {source.value: source in sources for source in Source}
     doubted = {name: json.dumps(some) for name, some in asdict(doubts).items()}
     db.do(DATE, {"run": db.run, **doubted, **wanted})
-
-
-def dated(db: Database) -> Mapping[str, int]:
-    """See `ports.Record.dated`."""
-    rows = db.all(
-        "SELECT source, count(*) FROM url WHERE run = ? AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%') "
-        "AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC",
-        (db.run,),
-    )
-    return dict(rows)

@@ -1,22 +1,19 @@
-"""Adds discovered URLs to the SQLite frontier: each once, however many pages and seeds contain it.
-
-`rules` have already decided whether a URL is to be visited; `leases` and `rounds` decide when.
-"""
+"""Adds discovered URLs to the SQLite frontier: the statements of `frontier.discovery`, and the rows of new URLs."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from crawler.frontier.links import Found, once, tells
-from crawler.frontier.sqlite import schema
-from crawler.frontier.sqlite.database import CHUNK, Database
+from crawler.frontier import discovery
+from crawler.frontier.discovery import Statements
+from crawler.frontier.links import Found
+from crawler.frontier.rows import FoundRow
+from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.patterns import PatternTable
-from crawler.frontier.sqlite.rows import FOUND, FoundRow
+from crawler.frontier.sqlite.rows import FOUND
 from crawler.frontier.sqlite.seeds import SeedTable
-from crawler.model.reasons import Why
-from crawler.model.seed import Seed
-from crawler.model.visit import Visit
-from crawler.parse.url import Url, origin
+from crawler.parse.url import Url
 
 ADD = f"""
 INSERT INTO url ({", ".join(FoundRow._fields)}, run, seed, found)
@@ -133,98 +130,34 @@ FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
 
 ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofollow')"
 
+STATEMENTS = Statements(nearer=NEARER, named=NAMED, admit=ADMIT, list_filtered=LIST_FILTERED)
 
-class Discovery:
+
+class Discovery(discovery.Discovery):
     """Adds URLs."""
 
     def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
-        self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
+        super().__init__(db, hosts, patterns, seeds, STATEMENTS)
 
-    def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
-        """Add visits. The number of new ones, without those that are filtered or held, which are stored too."""
-        if seed is None:
-            return self.found(visits, {}).new
-        number = self._seeds.id(seed)
-        rows = [self._row(visit, {}) for visit in once(visits)]
-        new = self._insert(rows, number).new + self._seeds.requeue(rows, seed, number)
-        self._fewer([(row.url, 0, 0) for row in rows])
-        return new
+    def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
+        return {"rows": json.dumps(rows), "run": self._db.run, "round": self._patterns.round}
 
-    def found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Found:
-        """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
-        maybe = once(visits)
-        known = self._numbers([visit.url for visit in maybe])
-        rows = [self._row(visit, pages) for visit in maybe if tells(visit, known.get(visit.url, 0))]
-        new, numbers = self._insert(rows, None)
-        return Found(new, {**known, **numbers})
-
-    def _nearer(self, visits: Sequence[Visit]) -> None:
-        """Record a smaller depth for URLs that may be known already."""
-        if not visits:
-            return
-        given = {"rows": json.dumps([self._row(visit, {}) for visit in visits]), "run": self._db.run}
-        self._db.do(NEARER, given)
-        self._fewer([(visit.url, visit.hops, 0) for visit in visits])
-
-    def _fewer(self, ways: Sequence[tuple[str, int, int]]) -> None:
-        """Record fewer redirects for URLs that may be known already. For `ways` see `FEWER`."""
-        if ways:
-            self._db.do(FEWER, {"ways": json.dumps(ways), "run": self._db.run})
-
-    def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
-        filtered, pattern = visit.filtered, visit.pattern
-        state, detail = schema.QUEUED if filtered is None else schema.SETTLED, None
-        place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
-        if place and pattern and visit.via is not None:
-            state = schema.HELD
-            if place.closed:
-                state, filtered, detail = schema.SETTLED, Why.TRAP, pattern.text
-        return FoundRow(
-            visit.url,
-            state,
-            self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
-            visit.depth,
-            visit.hops,
-            None if visit.via is None else pages.get(visit.via) or self._id(visit.via),
-            None if filtered is None else f"unlisted:{filtered.value}",
-            None if filtered is None else self._db.now(),
-            detail,
-            place.trap if place else None,
-            place.sample if place else None,
-        )
-
-    def list_filtered(self, after: str) -> Sequence[Visit]:
-        """See `ports.Queue.list_filtered`."""
-        rows = self._db.all(LIST_FILTERED, {"run": self._db.run, "after": after, "limit": CHUNK})
-        return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
-
-    def requeue(self, visits: Iterable[Visit]) -> int:
-        """See `ports.Queue.requeue`."""
-        rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
-        given = {"rows": json.dumps(rows), "run": self._db.run, "round": self._patterns.round}
-        self._db.do(ADMIT, given)
-        return sum(row.state == schema.QUEUED for row in rows)
+    def _fewer(self, paths: Sequence[tuple[str, int, int]]) -> None:
+        if paths:
+            self._db.do(FEWER, {"ways": json.dumps(paths), "run": self._db.run})
 
     def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
-        """The record numbers of those URLs that are known in this run, as in `Settled.numbers`."""
         if not urls:
             return {}
         given = {"urls": json.dumps(urls), "run": self._db.run}
         rows = json.loads(self._db.one(KNOWN, given)[0])
         return {url: -number if may_change else number for url, number, may_change in rows}
 
-    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
-        """Insert the rows of URLs, those to be fetched last."""
-        due = [row for row in rows if row.state == schema.QUEUED]
-        _, others = self._insert_all([row for row in rows if row.state != schema.QUEUED], seed)
-        new, numbers = self._insert_all(due, seed)
-        return Found(new, {**others, **numbers})
-
     def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
         if not rows:
             return Found(0, {})
-        given = {"rows": json.dumps(rows), "run": self._db.run, "seed": seed, "round": self._patterns.round}
-        ids = {url: number for number, url in self._db.all(ADD, given)}
+        given = self._given(rows)
+        ids = {url: number for number, url in self._db.all(ADD, given | {"seed": seed})}
         new = len(ids)
         self._db.do("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self._db.run))
         if new == len(rows):
@@ -240,18 +173,6 @@ class Discovery:
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none("SELECT id FROM url WHERE url = ?", (url,))
         return row[0] if row else None
-
-    def lead_elsewhere(self, found: Sequence[Visit]) -> None:
-        """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
-        self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
-        named = [visit for visit in found if visit.pattern and visit.pattern.named]
-        if named:
-            given = {"rows": json.dumps([self._row(visit, {}) for visit in named]), "run": self._db.run}
-            self._db.do(NAMED, given)
-
-    def settled(self, visits: Sequence[Visit]) -> None:
-        """Update settled visits: a path with fewer redirects may have been found while they were fetched."""
-        self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
 
 def _may_change(row: FoundRow) -> bool:

@@ -51,13 +51,13 @@ FROM (
 WHERE url.id = d.id
 """
 
-TWINS = """
+SAME_RESOURCE = """
 WITH named AS MATERIALIZED (
     SELECT id, resource(url, variant) AS name FROM url
     WHERE run = :run AND state = 3 AND outcome = 'listed' AND unordered IS NOT NULL
     AND (variant IS NOT NULL OR url LIKE '%/index.%' OR url LIKE '%/default.%')
 ),
-twin AS (
+resource_page AS (
     SELECT name, id FROM named
     UNION
     SELECT name, u.id FROM (SELECT DISTINCT name FROM named) JOIN url AS u ON u.url = name
@@ -68,7 +68,7 @@ choice AS (
         PARTITION BY t.name, u.unordered
         ORDER BY u.url NOT IN (SELECT detail FROM url WHERE run = :run AND outcome = 'unlisted:canonical' AND detail IS NOT NULL), length(u.url), u.url
     ) AS best
-    FROM twin AS t JOIN url AS u ON u.id = t.id
+    FROM resource_page AS t JOIN url AS u ON u.id = t.id
 )
 UPDATE url SET outcome = 'unlisted:duplicate', detail = c.best
 FROM (SELECT id, min(best) AS best FROM choice WHERE best <> url GROUP BY id) AS c
@@ -101,5 +101,5 @@ def withdraw(db: Database, pages: Sequence[Url] | Alike, why: Why, detail: str) 
 
 def unlist_duplicates(db: Database) -> None:
     """See `ports.Record.unlist_duplicates`."""
-    for rule in (SORT_ORDERS, TWINS):
+    for rule in (SORT_ORDERS, SAME_RESOURCE):
         db.do(rule, {"run": db.run})

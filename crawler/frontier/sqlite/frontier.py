@@ -16,8 +16,20 @@ import anyio
 import anyio.to_thread
 
 from crawler.errors import Exit, FrontierError
+from crawler.frontier import publications as stored_publications
+from crawler.frontier import records
 from crawler.frontier.pace import FAR
-from crawler.frontier.sqlite import dates, duplicates, ledger, overview, pages, publications, streams
+from crawler.frontier.rounds import Rounds
+from crawler.frontier.sqlite import (
+    dates,
+    duplicates,
+    ledger,
+    overview,
+    pages,
+    publications,
+    rounds,
+    streams,
+)
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import Discovery
 from crawler.frontier.sqlite.distances import Distances
@@ -25,7 +37,6 @@ from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.leases import Leases
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.patterns import PatternTable
-from crawler.frontier.sqlite.rounds import Rounds
 from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
@@ -108,7 +119,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         self._discovery = Discovery(db, hosts, patterns, seeds)
         self._leases = Leases(db, far)
         self._settlements = Settlements(db, self._discovery, hosts, patterns, keep_failing)
-        self._rounds = Rounds(db, patterns)
+        self._rounds = Rounds(db, patterns, rounds.STATEMENTS)
 
     # -- Queue: the open work --------------------------------------------------------------------------------
 
@@ -199,7 +210,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def run(self) -> Run | None:
         """See `ports.Runs.run`."""
-        return await self._call(overview.run, self._db)
+        return await self._call(records.run, self._db)
 
     async def lead(self) -> bool:
         """See `ports.Runs.lead`: the lock of the file keeps others out."""
@@ -242,11 +253,11 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def mark_delivered(self, delivered: str) -> None:
         """See `ports.Runs.mark_delivered`."""
-        await self._call(publications.mark_delivered, self._db, delivered)
+        await self._call(stored_publications.mark_delivered, self._db, delivered)
 
     async def last_publication(self) -> PublicationRow | None:
         """See `ports.Runs.last_publication`."""
-        return await self._call(publications.newest, self._db)
+        return await self._call(stored_publications.newest, self._db)
 
     async def end_session(self, end: SessionEnd) -> None:
         """See `ports.Runs.end_session`."""
@@ -284,7 +295,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def dated(self) -> Mapping[str, int]:
         """See `ports.Record.dated`."""
-        return await self._call(dates.dated, self._db)
+        return await self._call(records.dated, self._db)
 
     async def alike(self, least: int) -> Sequence[Alike]:
         """See `ports.Record.alike`."""
@@ -308,11 +319,11 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def changed(self) -> Mapping[str, int]:
         """See `ports.Record.changed`."""
-        return await self._call(publications.changed, self._db)
+        return await self._call(stored_publications.changed, self._db)
 
     async def answered(self, origin: str) -> Url | None:
         """See `ports.Record.answered`."""
-        return await self._call(pages.answered, self._db, origin)
+        return await self._call(records.answered, self._db, origin)
 
     async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Record.entries`."""
@@ -334,11 +345,11 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def filtered(self) -> int:
         """See `ports.Record.filtered`."""
-        return await self._call(pages.filtered, self._db)
+        return await self._call(records.filtered, self._db)
 
     async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
         """See `ports.Record.examples`."""
-        return await self._call(pages.examples, self._db, outcome_code, limit)
+        return await self._call(records.examples, self._db, outcome_code, limit)
 
     async def traps(self) -> Sequence[Trap]:
         """See `ports.Record.traps`."""
@@ -404,11 +415,11 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""
-        return await self._call(streams.tallies, self._db)
+        return await self._call(records.tallies, self._db)
 
     async def host_rows(self) -> Sequence[HostRow]:
         """See `ports.Rows.host_rows`."""
-        return await self._call(streams.host_rows, self._db)
+        return await self._call(records.host_rows, self._db)
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """See `ports.Rows.rows_of`."""
@@ -422,7 +433,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
     async def ledger(self) -> LedgerHead | None:
         """See `ports.Ledger.ledger`."""
-        return await self._call(ledger.ledger, self._db)
+        return await self._call(records.ledger, self._db)
 
     async def open_ledger(self, base: str, *, noted: bool) -> int:
         """See `ports.Ledger.open_ledger`."""

@@ -70,7 +70,7 @@ class HostTable:
         )
 
     def ease(self, good: Mapping[str, int]) -> None:
-        """Reduce the strain of hosts. `good`: number of good responses, by origin."""
+        """Reduce the throttling of hosts. `good`: number of good responses, by origin."""
         self._db.many(
             "UPDATE host SET strain = max(1, strain * ?) WHERE origin = ? AND strain > 1",
             [(pace.CALM**count, origin) for origin, count in good.items()],

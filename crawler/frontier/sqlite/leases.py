@@ -8,12 +8,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from crawler.frontier import pace
+from crawler.frontier import pace, records
+from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.sqlite.database import Database
-from crawler.frontier.sqlite.rows import FACT_COLUMNS, DueRow, of
-from crawler.model.lease import Lease, Prior
-from crawler.model.outcome import Failed, Kept
-from crawler.model.serialise import facts_of, outcome_of
+from crawler.frontier.sqlite.rows import DueRow
+from crawler.model.lease import Lease
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
@@ -109,10 +108,7 @@ class Leases:
         due, facts = DueRow._make(row[:_DUE]), row[_DUE:]
         prior = None
         if due.learned is not None and self._db.since <= due.learned < self._db.run:
-            known = facts_of(facts)
-            ended = outcome_of(due.outcome, due.detail, known.lastmod if known else None)
-            # A page that failed has no validators for a conditional request.
-            prior = Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
+            prior = records.prior(due.outcome, due.detail, facts)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts + 1, at, robots_first, prior=prior)
 

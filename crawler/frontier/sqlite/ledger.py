@@ -4,19 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.frontier.sqlite.database import CHUNK, Database
-from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.parse.url import Url
+from crawler.frontier import records
+from crawler.frontier.sqlite.database import Database
+from crawler.frontier.tables import CHUNK
+from crawler.model.ledger import LedgerRow
 
 _LISTED: Final = "run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')"
 _MARK: Final = "coalesce(content, '') || '@' || coalesce(lastmod, '')"
-
-HEAD = """
-SELECT s.base, s.reading = r.reading,
-    r.fingerprint = (SELECT p.fingerprint FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
-FROM submission AS s LEFT JOIN run AS r ON r.number = :run
-ORDER BY s.number DESC LIMIT 1
-"""
 
 RECORD = """
 INSERT INTO submission (at, run, base, reading, urls)
@@ -38,12 +32,6 @@ UPDATE url SET told = r.value ->> 1 FROM json_each(:rows) AS r WHERE url.url = r
 """
 
 
-def ledger(db: Database) -> LedgerHead | None:
-    """See `ports.Ledger.ledger`."""
-    row = db.one_or_none(HEAD, {"run": db.run})
-    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
-
-
 def open_ledger(db: Database, base: str, noted: bool) -> int:
     """See `ports.Ledger.open_ledger`."""
     db.do(OPEN, {"run": db.run, "noted": noted})
@@ -54,7 +42,7 @@ def open_ledger(db: Database, base: str, noted: bool) -> int:
 def rows(db: Database, after: str, unchanged: bool) -> Sequence[LedgerRow]:
     """The next chunk of `ports.Ledger.ledger_rows`, after the URL `after`."""
     given = {"run": db.run, "after": after, "unchanged": unchanged, "limit": CHUNK}
-    return [LedgerRow(Url(url), told, now, outcome or "") for url, told, now, outcome in db.all(ROWS, given)]
+    return [records.ledger_row(row) for row in db.all(ROWS, given)]
 
 
 def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:

@@ -8,11 +8,11 @@ import time
 from contextlib import closing
 
 from crawler.errors import FrontierError
+from crawler.frontier import records
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import failure, open_state
 from crawler.model.run import Run
-from crawler.model.serialise import outcome_of
 from crawler.model.survey import Balance
 
 
@@ -23,26 +23,14 @@ def read_overview(path: str) -> tuple[Run, Balance] | None:
         with closing(open_state(path, read_only=True)) as connection:
             connection.execute("BEGIN")
             db = Database(connection, time.time)
-            newest = run(db)
+            newest = records.run(db)
             return (newest, balance(db)) if newest else None
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: values in the file that this program never writes.
         raise FrontierError(failure(path, error)) from error
 
 
-def run(db: Database) -> Run | None:
-    """See `ports.Runs.run`."""
-    row = db.one_or_none("SELECT number, started, status FROM run WHERE number = ?", (db.run,))
-    return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
-
-
 def balance(db: Database) -> Balance:
     """See `ports.Record.balance`."""
     row = db.one_or_none("SELECT discovered FROM run WHERE number = ?", (db.run,))
-    counts = db.all(
-        "SELECT state < 3, outcome, count(*) FROM url WHERE run = ? GROUP BY 1, 2 ORDER BY 2", (db.run,)
-    )
-    outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
-    for outcome in outcomes:
-        outcome_of(outcome, "", None)  # raises for an unknown code
-    return Balance(row[0] if row else 0, outcomes, sum(count for is_open, _, count in counts if is_open))
+    return records.balance(db, row[0] if row else 0)

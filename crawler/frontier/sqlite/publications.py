@@ -1,24 +1,20 @@
-"""The publications of the SQLite frontier: the last one, and the failing pages that stay listed since."""
+"""The publications of the SQLite frontier: the note of a new one, and the failing pages that stay listed since."""
 
 import json
-from collections.abc import Mapping
 
+from crawler.frontier.publications import last_publication
 from crawler.frontier.sqlite.database import Database
 from crawler.model.rows import PublicationRow
 from crawler.rules import keep_failing as keeping
-
-# The last publication with the settings of this run; with any settings if there is none.
-LAST = """
-SELECT number, urls FROM publication
-ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC, number DESC LIMIT 1
-"""
 
 KEEP = """
 UPDATE url SET outcome = CASE WHEN published >= :last AND :now - failing < k.seconds THEN k.kept ELSE k.failed END
 FROM (
     SELECT value ->> 0 AS failed, value ->> 1 AS kept, value ->> 2 AS seconds FROM json_each(:patience)
 ) AS k
-WHERE url.run = :run AND url.state = 3 AND url.outcome IN (k.failed, k.kept)
+WHERE url.run = :run AND url.state = 3
+AND url.outcome IN (SELECT code.value FROM json_each(:patience) AS row, json_each(row.value) AS code)
+AND url.outcome IN (k.failed, k.kept)
 """
 
 _VALUES = PublicationRow._fields
@@ -43,16 +39,6 @@ UPDATE url SET published = :number
 WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')
 """
 
-CHANGED = """
-SELECT CASE WHEN run = :run AND state = 3 THEN outcome ELSE '' END, count(*) FROM url WHERE published >= :last GROUP BY 1
-"""
-
-
-def last_publication(db: Database) -> int | None:
-    """The number of the publication that this run is compared with."""
-    row = db.one_or_none(LAST, {"run": db.run})
-    return row[0] if row else None
-
 
 def mark_published(db: Database, published: PublicationRow) -> None:
     """See `ports.Runs.mark_published`."""
@@ -64,22 +50,6 @@ def mark_published(db: Database, published: PublicationRow) -> None:
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
 
 
-def mark_delivered(db: Database, delivered: str) -> None:
-    """See `ports.Runs.mark_delivered`."""
-    db.do(
-        "UPDATE publication SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN ? END",
-        (delivered,),
-    )
-
-
-def newest(db: Database) -> PublicationRow | None:
-    """See `ports.Runs.last_publication`."""
-    row = db.one_or_none(
-        f"SELECT {', '.join(PublicationRow._fields)} FROM publication ORDER BY number DESC LIMIT 1"
-    )
-    return PublicationRow(*row) if row else None
-
-
 def keep(db: Database, keep_failing: float) -> None:
     """See `ports.Record.keep`. `keep_failing`: seconds."""
     last = last_publication(db)
@@ -87,9 +57,3 @@ def keep(db: Database, keep_failing: float) -> None:
         seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(keep_failing).items()]
         given = {"run": db.run, "last": last, "now": db.now(), "patience": json.dumps(seconds)}
         db.do(KEEP, given)
-
-
-def changed(db: Database) -> Mapping[str, int]:
-    """See `ports.Record.changed`."""
-    last = last_publication(db)
-    return {} if last is None else dict(db.all(CHANGED, {"run": db.run, "last": last}))

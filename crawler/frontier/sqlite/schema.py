@@ -83,8 +83,6 @@ CREATE TABLE submission (                  -- what an engine accepted; the first
 """
 
 # url.state
-HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
-STATES = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
 TABLES = (
     """

@@ -1,19 +1,18 @@
-"""The seeds of the SQLite frontier: which ones to read, the outcome of each, and their URLs.
-
-`app/seeding` reads sitemaps; `discovery` adds their URLs.
-"""
+"""The seeds of the SQLite frontier: the statements of `frontier.seeds`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
+from crawler.frontier import seeds
+from crawler.frontier.rows import FoundRow
+from crawler.frontier.seeds import Statements
 from crawler.frontier.sqlite.database import Database
-from crawler.frontier.sqlite.publications import last_publication
-from crawler.frontier.sqlite.rows import FOUND, FoundRow
-from crawler.model.reasons import SeedKind, SeedOutcome
-from crawler.model.seed import Seed, SeedSettlement
+from crawler.frontier.sqlite.rows import FOUND
+from crawler.model.seed import Seed
 from crawler.parse.url import Url
 
-NAME = """
+ADD = """
 INSERT INTO seed (kind, name, run, parent, depth)
 SELECT value ->> 0, value ->> 1, :run, :parent, value ->> 2 FROM json_each(:seeds) AS j
 WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
@@ -23,25 +22,9 @@ ON CONFLICT (kind, name) DO UPDATE SET
     settled = NULL, outcome = NULL, detail = NULL, entries = 0, passed = 0
 """
 
-PAGES_OF_FAILING_SEEDS = """
+LEFT_OUT = """
 SELECT count(DISTINCT json_array(value ->> 0, value ->> 1)) FROM json_each(:seeds) AS j
 WHERE NOT EXISTS (SELECT 1 FROM seed WHERE kind = j.value ->> 0 AND name = j.value ->> 1 AND run = :run)
-"""
-
-NEXT_SEED = """
-SELECT kind, name, depth FROM seed WHERE run = :run AND kind > 0 AND settled IS NULL ORDER BY kind, depth, id LIMIT 1
-"""
-
-SETTLE_SEED = """
-UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed,
-    failing = CASE WHEN :may_pass THEN coalesce(min(failing, :now), :now) WHEN NOT :read THEN failing END,
-    may_pass = :may_pass
-WHERE id = :id
-"""
-
-BELOW = """
-SELECT kind, name, depth FROM seed WHERE parent = :id AND run < :run
-AND :keep > coalesce((SELECT :now - failing FROM seed WHERE id = :id), 0) ORDER BY id
 """
 
 NAMED_BEFORE = """
@@ -72,12 +55,8 @@ WHERE url.url = r.url AND url.run = :run AND r.outcome IS NULL AND (
 )
 """
 
-RAISE = f"""
+LIFT = f"""
 UPDATE url SET depth = 0 WHERE url IN (SELECT url FROM {FOUND}) AND run = :run AND depth > 0
-"""
-
-SITEMAPS = """
-SELECT coalesce(outcome, 'open'), count(*), total(passed) FROM seed WHERE run = :run AND kind = 2 GROUP BY 1
 """
 
 ORPHANS = """
@@ -86,95 +65,25 @@ WHERE u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.outcome LIKE '
 GROUP BY s.id ORDER BY 2 DESC, 1
 """
 
+STATEMENTS = Statements(
+    add=ADD, left_out=LEFT_OUT, named_before=NAMED_BEFORE, seeded=SEEDED, lift=LIFT, orphans=ORPHANS
+)
 
-class SeedTable:
-    """The rows of seeds. `keep_failing`: seconds for which the URLs of a failing seed are kept."""
+
+class SeedTable(seeds.SeedTable):
+    """The rows of seeds."""
 
     def __init__(self, db: Database, keep_failing: float) -> None:
-        self._db, self._keep_failing = db, keep_failing
+        super().__init__(db, keep_failing, STATEMENTS)
 
-    def add_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
-        """See `ports.Queue.add_seeds`."""
-        if not seeds:
-            return 0
-        rows = json.dumps([[seed.kind.value, seed.name, seed.depth] for seed in seeds])
-        given = {"seeds": rows, "run": self._db.run, "parent": parent}
-        used = self._db.count(
-            "SELECT count(*) FROM seed WHERE run = :run AND kind = :kind AND depth = :depth",
-            {"run": self._db.run, "kind": seeds[0].kind.value, "depth": seeds[0].depth},
-        )
-        self._db.do(NAME, given | {"room": max(0, room - used)})
-        return self._db.count(PAGES_OF_FAILING_SEEDS, given)
+    def _given_seeds(self, seeds: Sequence[Seed]) -> dict[str, Any]:
+        return {"seeds": json.dumps([[seed.kind.value, seed.name, seed.depth] for seed in seeds])}
 
-    def next_seed(self) -> Seed | None:
-        """See `ports.Queue.next_seed`."""
-        row = self._db.one_or_none(NEXT_SEED, {"run": self._db.run})
-        return Seed(SeedKind(row[0]), row[1], row[2]) if row else None
+    def _given_rows(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
+        return {"rows": json.dumps(rows)}
 
-    def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """See `ports.Queue.settle_seed`."""
-        number = self.id(read.seed)
-        passed = self.add_seeds([*read.below, *self._below(number, read)], room, number)
-        self._db.do(
-            SETTLE_SEED,
-            {
-                "id": number, "now": self._db.now(), "outcome": read.outcome.value, "detail": read.detail,
-                "entries": read.entries, "passed": passed, "may_pass": read.may_pass,
-                "read": read.outcome is SeedOutcome.READ,
-            },
-        )  # fmt: skip
-        return passed
-
-    def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
-        """The sitemaps that an index listed in earlier runs, which are still read while it fails temporarily."""
-        if not read.may_pass:
-            return []
-        given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
-        return [Seed(SeedKind(kind), name, depth) for kind, name, depth in self._db.all(BELOW, given)]
-
-    def pages_of_failing_seeds(self) -> list[tuple[Seed, list[Url]]]:
-        """See `ports.Queue.pages_of_failing_seeds`."""
-        last = last_publication(self._db)
-        given = {
-            "run": self._db.run,
-            "now": self._db.now(),
-            "keep": self._keep_failing,
-            "last": last or 0,
-        }
-        rows = self._db.all(NAMED_BEFORE, given) if last else []
-        return [
-            (Seed(SeedKind(kind), name, depth), [Url(url) for url in json.loads(urls)])
-            for kind, name, depth, urls in rows
-        ]
-
-    def reopen(self) -> None:
-        """Reopen sitemaps that were not read because a robots.txt was unreachable."""
-        self._db.do(
-            "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = ? AND outcome = ?",
-            (self._db.run, SeedOutcome.ROBOTS_DOWN.value),
-        )
-
-    def sitemaps(self) -> Mapping[str, int]:
-        """See `ports.Record.sitemaps`."""
-        rows = self._db.all(SITEMAPS, {"run": self._db.run})
-        passed = int(sum(row[2] for row in rows))
-        return {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
-
-    def id(self, seed: Seed) -> int:
-        """The number of a seed, which is added to this run if it is new."""
-        given = {"kind": seed.kind.value, "name": seed.name, "run": self._db.run}
-        self._db.do(
-            NAME, given | {"seeds": json.dumps([[seed.kind.value, seed.name, seed.depth]]), "room": 1, "parent": None}
-        )  # fmt: skip
-        return self._db.count("SELECT id FROM seed WHERE kind = :kind AND name = :name", given)
-
-    def requeue(self, rows: list[FoundRow], seed: Seed, number: int) -> int:
-        """Record known URLs that are also in a seed. Returns how many of them became visits."""
-        given = {"rows": json.dumps(rows), "run": self._db.run, "seed": number}
-        self._db.do(SEEDED, given | {"kind": seed.kind.value})
-        self._db.do(RAISE, given)
+    def _requeued(self, given: dict[str, Any]) -> int:
         return self._db.do(REQUEUE, given)
 
-    def orphans(self) -> Mapping[str, int]:
-        """See `ports.Record.orphans`."""
-        return dict(self._db.all(ORPHANS, {"run": self._db.run}))
+    def _urls(self, value: Any) -> list[Url]:
+        return [Url(url) for url in json.loads(value)]

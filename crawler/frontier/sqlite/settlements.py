@@ -1,61 +1,66 @@
-"""Settlements in the SQLite frontier: closes leases, and stores the facts and links of each page."""
+"""Settlements in the SQLite frontier: the statements of `frontier.settlements`."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any
 
-from crawler.frontier.links import led_to, numbers_of
+from crawler.frontier import settlements
+from crawler.frontier.rows import FACT_COLUMNS, SETTLED_COLUMNS, LinkIds, SettledRow, outcome_row, settled_row
+from crawler.frontier.settlements import ANSWER, good_responses, is_as_it_was
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.patterns import PatternTable
-from crawler.frontier.sqlite.rows import (
-    FACT_COLUMNS,
-    MOST_ROWS,
-    LinkIds,
-    SettledRow,
-    bound,
-    padded,
-    settled_row,
-)
+from crawler.frontier.sqlite.rows import MOST_ROWS, array, bound, padded
 from crawler.model.lease import Lease
-from crawler.model.outcome import Failed, Kept, Later
-from crawler.model.settlement import Settled, Settlement
+from crawler.model.settlement import Settlement
 from crawler.model.visit import Link
-from crawler.parse.url import Url, origin
-from crawler.rules import keep_failing as keeping
+from crawler.parse.url import Url
 
 VALID = """
 SELECT json_group_array(u.id) FROM json_each(:leases) AS j
 JOIN url AS u ON u.id = j.value ->> 0 AND u.token = j.value ->> 1 AND u.state = 2
 """
 
-# After a transient failure, the facts of the last successful response are kept, but not its status and validators.
-ANSWER: Final = ("status", "etag", "modified")
 _KEPT = ",\n    ".join(
     f"{fact} = CASE WHEN s.stays THEN url.{fact} ELSE s.{fact} END"
     for fact in FACT_COLUMNS
     if fact not in ANSWER
 )
+_ALWAYS = """
+    state = 3, token = NULL, due = NULL, settled = ?1, outcome = s.outcome, detail = s.detail,
+    published = CASE WHEN s.listable THEN published END"""
 
-# ?1: the time, ?2: the run. ROWS: of `SettledRow` and its facts.
-SETTLE = f"""
-WITH r ({", ".join((*SettledRow._fields, *FACT_COLUMNS))}) AS MATERIALIZED (VALUES ROWS)
-UPDATE url SET
-    state = 3, token = NULL, due = NULL, settled = ?1,
-    outcome = s.outcome, detail = s.detail,
+# For each, ?1: the time, ?2: the run. ROWS: of `settled_row`, or its first columns.
+
+# A page that is as it was (304): its facts and links stay.
+UNCHANGED = f"""
+WITH s ({", ".join(SettledRow._fields)}) AS MATERIALIZED (VALUES ROWS)
+UPDATE url SET {_ALWAYS}, learned = ?2, failing = NULL
+FROM s WHERE url.id = s.id
+"""
+
+ANSWERED = f"""
+WITH s ({", ".join(SETTLED_COLUMNS)}) AS MATERIALIZED (VALUES ROWS)
+UPDATE url SET {_ALWAYS}, learned = ?2, {", ".join(f"{fact} = s.{fact}" for fact in FACT_COLUMNS)},
+    links = coalesce(s.links, CASE WHEN s.unchanged THEN url.links END),
+    named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged THEN url.named END,
+    failing = CASE WHEN s.answered THEN NULL ELSE failing END
+FROM s WHERE url.id = s.id
+"""
+
+# A page that failed for a reason that may pass, and may stay listed with what is known of it.
+FAILED = f"""
+WITH r ({", ".join(SETTLED_COLUMNS)}) AS MATERIALIZED (VALUES ROWS)
+UPDATE url SET {_ALWAYS}, {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)}, {_KEPT},
     links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
     named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN url.named END,
     learned = CASE WHEN s.stays THEN learned ELSE ?2 END,
-    {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)},
-    {_KEPT},
-    failing = CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(min(failing, ?1), ?1) ELSE failing END,
-    published = CASE WHEN s.listable THEN published END
+    failing = CASE WHEN s.answered THEN NULL ELSE coalesce(min(failing, ?1), ?1) END
 FROM (
-    SELECT r.*, r.patience > 0 AND ?1 - coalesce(u.failing, ?1) < r.patience AS stays
-    FROM r JOIN url AS u ON u.id = r.id
+    SELECT r.*, ?1 - coalesce(u.failing, ?1) < r.patience AS stays FROM r JOIN url AS u ON u.id = r.id
 ) AS s
 WHERE url.id = s.id
 """
@@ -75,8 +80,8 @@ AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved'
 """
 
 
-class Settlements:
-    """Stores the results of visits. `keep_failing`: seconds for which a published page that fails stays listed."""
+class Settlements(settlements.Settlements):
+    """Stores the results of visits."""
 
     def __init__(
         self,
@@ -86,35 +91,8 @@ class Settlements:
         patterns: PatternTable,
         keep_failing: float,
     ) -> None:
-        self._db, self._discovery, self._hosts, self._patterns = db, discovery, hosts, patterns
-        self._keep_failing = keep_failing
-
-    def settle(self, settlements: Sequence[Settlement]) -> Settled:
-        """See `ports.Queue.settle`."""
-        valid = self._valid([s.lease for s in settlements])
-        live = [s for s in settlements if s.lease.id in valid]
-        pages = {s.lease.visit.url: s.lease.id for s in live}
-        found = [visit for s in live for visit in s.found]
-        new, numbers = self._discovery.found(found, pages)
-        self._discovery.lead_elsewhere(found)
-        done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
-        late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
-        if done:
-            self._store(done, numbers)
-            self._discovery.settled([s.lease.visit for s in done])
-            self._patterns.count([s.lease.id for s in done])
-            self._hosts.ease(_good(done))
-        if late:
-            self._db.do(POSTPONE, {"rows": json.dumps(late)})
-        return Settled(new, numbers_of(settlements, valid, numbers))
-
-    def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
-        """Store outcomes, facts and links."""
-        for at in range(0, len(done), MOST_ROWS):
-            group = done[at : at + MOST_ROWS]
-            rows = [settled_row(s, self._link_ids(s, numbers), self._keep_for(s)) for s in group]
-            count, values = padded(rows)
-            self._db.do(_settle(count), (self._db.now(), self._db.run, *values))
+        super().__init__(discovery, keep_failing)
+        self._db, self._hosts, self._patterns = db, hosts, patterns
 
     def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
@@ -125,30 +103,33 @@ class Settlements:
             found[number].append(Link(Url(url), bool(nofollow)))
         return [found[lease.id] for lease in leases]
 
-    def _keep_for(self, settlement: Settlement) -> float:
-        return keeping.keep_for(settlement.verdict.outcome, self._keep_failing)
-
-    def _valid(self, leases: Sequence[Lease]) -> set[int]:
+    def _valid(self, leases: Sequence[Lease]) -> Collection[int]:
         pairs = json.dumps([[lease.id, lease.token] for lease in leases])
         return set(json.loads(self._db.one(VALID, {"leases": pairs})[0]))
 
-    def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
-        if settlement.verdict.unchanged or self._keep_for(settlement):
-            return LinkIds()
-        ids, named = led_to(settlement, numbers)
-        return LinkIds(ids, named) if ids else LinkIds()
+    def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
+        rows = defaultdict[str, list[Sequence[Any]]](list)
+        for s in done:
+            patience = self._keep_for(s)
+            if is_as_it_was(s):
+                rows[UNCHANGED].append(outcome_row(s, LinkIds(), patience, array))
+            else:
+                row = settled_row(s, self._link_ids(s, numbers), patience, array)
+                rows[FAILED if patience > 0 else ANSWERED].append(row)
+        for statement, all_rows in rows.items():
+            for at in range(0, len(all_rows), MOST_ROWS):
+                count, values = padded(all_rows[at : at + MOST_ROWS])
+                self._db.do(_of(statement, count), (self._db.now(), self._db.run, *values))
+        self._discovery.settled([s.lease.visit for s in done])
+        self._patterns.count([s.lease.id for s in done])
+        self._hosts.ease(good_responses(done))
+
+    def _postpone(self, late: Sequence[tuple[int, float]]) -> None:
+        self._db.do(POSTPONE, {"rows": json.dumps(late)})
 
 
 @cache
-def _settle(count: int) -> str:
-    """`SETTLE` for that many rows."""
-    return SETTLE.replace("ROWS", bound(len(SettledRow._fields) + len(FACT_COLUMNS), count, first=3))
-
-
-def _good(done: Sequence[Settlement]) -> Mapping[str, int]:
-    """The number of good responses by origin, without visits that sent no request."""
-    return Counter(
-        origin(s.lease.visit.url)
-        for s in done
-        if s.verdict.facts and not isinstance(s.verdict.outcome, Failed | Kept)
-    )
+def _of(statement: str, count: int) -> str:
+    """The statement for that many rows."""
+    width = len(SettledRow._fields) if statement == UNCHANGED else len(SETTLED_COLUMNS)
+    return statement.replace("ROWS", bound(width, count, first=3))

@@ -1,0 +1,154 @@
+"""The patterns of URLs that may be crawler traps: which URLs they have, counts, and reported traps. For all backends.
+
+`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns. A backend has the statements on the
+rows of URLs, and adds the row of a new pattern.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from crawler.frontier.tables import Tables
+from crawler.model.outcome import Pattern
+from crawler.model.trap import Trap
+from crawler.parse.url import Url, target
+from crawler.rules.traps import BATCH, FAMILY_BATCH
+
+CACHED: Final = 20_000  # most patterns whose rows are cached
+
+# Pages that were read and count towards a batch; errors do not. SHOWN: pages that count as content.
+SHOWN: Final = "'listed', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
+# HTML pages are read for their links even if only other content types are listed.
+READ: Final = f"""(
+    outcome IN ({SHOWN}, 'unlisted:canonical', 'unlisted:noindex')
+    OR (outcome = 'unlisted:type' AND detail IN ('text/html', 'application/xhtml+xml'))
+)"""
+
+_TRAPS: Final = """
+SELECT t.kind, t.pattern, coalesce(t.example, (SELECT min(u.url) FROM url AS u WHERE u.trap = t.id AND u.run = t.run),
+    (SELECT min(u.url) FROM trap AS m JOIN url AS u ON u.trap = m.id WHERE m.family = t.id AND u.run = t.run), '')
+FROM trap AS t LEFT JOIN trap AS f ON f.id = t.family
+WHERE t.run = :run AND t.closed AND NOT coalesce(f.closed, false) ORDER BY t.pattern, t.named LIMIT :most
+"""
+
+_STORE: Final = """
+INSERT INTO trap (run, kind, pattern, example, closed) VALUES (:run, :kind, :pattern, :example, true) ON CONFLICT DO NOTHING
+"""
+
+
+class Position(NamedTuple):
+    """The pattern of a URL, the position of the URL in it, and whether the pattern is closed."""
+
+    trap: int
+    sample: int
+    closed: bool
+
+
+class NewPattern(NamedTuple):
+    """A pattern that may be new."""
+
+    family: int | None  # None: a family itself
+    kind: str
+    pattern: str
+    named: bool
+    batch: int
+    closed: bool
+
+
+class Statements(NamedTuple):
+    """The statements of a backend."""
+
+    count_pages: str  # pages of `ids` that were read, towards the batches of their patterns
+    count_families: str  # the same for families
+    repeats: str  # unlists pages of closed patterns that repeat others
+
+
+class PatternTable(ABC):
+    """The rows of patterns in the current run."""
+
+    def __init__(self, db: Tables, statements: Statements) -> None:
+        self._db, self._statements = db, statements
+        self._places: dict[Pattern, tuple[int, bool]] = {}
+        self._reach: dict[int, int] = {}  # by pattern: its longest URL
+        self._round: int | None = None
+        db.on_forget(self.forget)
+
+    def forget(self) -> None:
+        """Clear the caches."""
+        self._places.clear()
+        self._reach.clear()
+        self._round = None
+
+    def note_closing(self) -> None:
+        """Patterns were closed."""
+        self.forget()
+
+    @property
+    def round(self) -> int:
+        """The number of the current round, in which URLs found now are recorded."""
+        if self._round is None:
+            self._round = self._db.count("SELECT round FROM run WHERE number = :run", {"run": self._db.run})
+        return self._round
+
+    def next_round(self) -> None:
+        """Start another round."""
+        self._db.do("UPDATE run SET round = round + 1 WHERE number = :run", {"run": self._db.run})
+        self._round = None
+
+    def place(self, url: Url, pattern: Pattern) -> Position:
+        """Position a URL that was found; its pattern is added if it is new."""
+        known = self._places.get(pattern)
+        if known is None:
+            if len(self._places) >= CACHED:
+                self._places.clear()
+                self._reach.clear()
+            known = self._places[pattern] = self._row(pattern)
+        if len(url) > self._reach.get(known[0], 0):
+            self._reach[known[0]] = len(url)
+            self._db.do(
+                "UPDATE trap SET reach = :reach WHERE id = :id AND reach < :reach",
+                {"reach": len(url), "id": known[0]},
+            )
+        return Position(known[0], sample(url), known[1])
+
+    def _row(self, pattern: Pattern) -> tuple[int, bool]:
+        kind, text, family, named = pattern
+        parent, closed = self._added(NewPattern(None, kind, family, named, FAMILY_BATCH, closed=False))
+        return self._added(NewPattern(parent, kind, text, named, BATCH, closed=closed))
+
+    @abstractmethod
+    def _added(self, new: NewPattern) -> tuple[int, bool]:
+        """The number of a pattern, which is added unless it is known, and whether it is closed."""
+
+    def count(self, settled: Sequence[int]) -> None:
+        """Count settled pages, given by record number, towards the batches of their patterns."""
+        given = {"ids": self._db.ids(settled)}
+        self._db.do(self._statements.count_pages, given)
+        self._db.do(self._statements.count_families, given)
+
+    def unlist_repeats(self) -> int:
+        """Unlist pages of closed patterns with the same content as another page of their family. Returns how many."""
+        run = {"run": self._db.run}
+        if not self._db.one("SELECT EXISTS (SELECT 1 FROM trap WHERE run = :run AND closed)", run)[0]:
+            return 0
+        return self._db.do(self._statements.repeats, run)
+
+    def store_traps(self, traps: Sequence[Trap]) -> None:
+        """Store traps that are recognised by the text of a URL."""
+        for trap in traps:
+            row = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
+            self._db.do(_STORE, row | {"run": self._db.run})
+
+    def stored_traps(self, most: int) -> list[Trap]:
+        """The traps of this run."""
+        return [Trap(*row) for row in self._db.all(_TRAPS, {"run": self._db.run, "most": most})]
+
+
+def sample(url: str) -> int:
+    """The position of a URL in its pattern, by a hash: a batch is a sample of the held URLs.
+
+    If URLs were sorted by text, spam links could all be sorted before the site's own. The origin is not part of the hash,
+    so a copy of a site is crawled like the site.
+    """
+    return int.from_bytes(blake2b(target(url).encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1

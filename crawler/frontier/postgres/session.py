@@ -1,0 +1,147 @@
+"""The session of a process with the database: each call is one transaction, tried again while the database is away.
+
+Blocking work runs in a worker thread, so that the event loop never waits for the database. What a call does is in other
+modules; a statement that returns very many rows is streamed on a connection of its own.
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, Final, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+import psycopg
+
+from crawler.errors import FrontierError
+from crawler.frontier.postgres.address import Address
+from crawler.frontier.postgres.clock import ServerClock
+from crawler.frontier.postgres.connection import (
+    begin,
+    connect,
+    failure,
+    is_passing,
+    prepare,
+)
+from crawler.frontier.postgres.database import Database, statement
+from crawler.frontier.tables import CHUNK
+from crawler.model.failpoints import failpoint
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PAUSE: Final = 0.05  # seconds until a call is tried again; doubled each time, up to
+LONGEST_PAUSE: Final = 5.0  # seconds
+
+
+class Session:
+    """A connection to a crawl. `away`: seconds for which the database may be away.
+
+    `clock`: seconds since the epoch; the clock of the database unless a test has another.
+    """
+
+    def __init__(
+        self, address: Address, *, read_only: bool, away: float, clock: Callable[[], float] | None
+    ) -> None:
+        """Connect, and create or migrate the tables. Raises `FrontierError`."""
+        self._address, self._read_only, self._away = address, read_only, away
+        self._away_since: float | None = None  # time of the first failure since the last answer
+        self._turn = anyio.CapacityLimiter(1)
+        self.server_clock = ServerClock()
+        connection = self._connected()
+        self.db = Database(connection, clock or self.server_clock)
+
+    def _connected(self) -> "psycopg.Connection[Any]":
+        try:
+            connection = connect(self._address)
+        except psycopg.Error as error:
+            raise FrontierError(failure(self._address, error)) from error
+        try:
+            prepare(connection, self._address, create=not self._read_only)
+            self.server_clock.measure(connection)
+        except psycopg.Error as error:
+            connection.close()
+            raise FrontierError(failure(self._address, error)) from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run one method as one transaction, in a worker thread. Raises `FrontierError`."""
+        return await self.thread(lambda: self.transact(verb, *args, **kwargs))
+
+    async def thread(self, work: Callable[[], T]) -> T:
+        """Run what uses the connection in a worker thread, one after the other."""
+        return await anyio.to_thread.run_sync(work, limiter=self._turn, abandon_on_cancel=False)
+
+    def transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same, in this thread. All calls share the wait for the database, so that a process waits for it only once."""
+        pause = PAUSE
+        self.db.is_retry = False
+        while True:
+            try:
+                answer = self._once(verb, *args, **kwargs)
+            except psycopg.Error as error:
+                self.db.forget()
+                self._away_since = self._away_since or time.monotonic()
+                if not is_passing(error) or time.monotonic() + pause > self._away_since + self._away:
+                    raise FrontierError(failure(self._address, error)) from error
+            except (ValueError, TypeError, OverflowError) as error:
+                # Values in the database that this program never writes.
+                self.db.forget()
+                raise FrontierError(failure(self._address, error)) from error
+            else:
+                self._away_since = None
+                return answer
+            time.sleep(pause)
+            pause, self.db.is_retry = min(2 * pause, LONGEST_PAUSE), True
+
+    def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self.db.connection.closed:
+            self.db.connection = connect(self._address)
+        try:
+            begin(self.db.connection, self._address, "READ ONLY" if self._read_only else "")
+            answer = verb(*args, **kwargs)
+            with failpoint(f"commit of {verb.__name__}"):
+                self.db.connection.execute("COMMIT")
+        except BaseException:
+            with suppress(psycopg.Error):
+                self.db.connection.execute("ROLLBACK")
+            raise
+        return answer
+
+    def close(self, last: Callable[[], None]) -> None:
+        """Close the connection, after one more transaction, which is not tried again."""
+        with suppress(psycopg.Error):
+            begin(self.db.connection, self._address)
+            last()
+            self.db.connection.execute("COMMIT")
+        self.db.connection.close()
+
+    async def stream(self, sql: str, given: dict[str, Any]) -> AsyncIterator[list[tuple[Any, ...]]]:
+        """The rows of a statement in chunks, all of one moment. Raises `FrontierError`."""
+        rows = await self._streaming(self._open_stream, sql, given)
+        try:
+            while chunk := await self._streaming(rows.fetchmany, CHUNK):
+                yield chunk
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._streaming(_close_stream, rows)
+
+    async def _streaming(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await anyio.to_thread.run_sync(lambda: work(*args, **kwargs), abandon_on_cancel=False)
+        except psycopg.Error as error:
+            raise FrontierError(failure(self._address, error)) from error
+
+    def _open_stream(self, sql: str, given: dict[str, Any]) -> "psycopg.ServerCursor[Any]":
+        connection = connect(self._address)
+        begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return connection.cursor("stream").execute(statement(sql), given)
+
+
+def _close_stream(rows: "psycopg.ServerCursor[Any]") -> None:
+    with suppress(psycopg.Error):
+        rows.close()
+    rows.connection.close()

@@ -1,0 +1,273 @@
+"""What is read from the state, for all backends: columns, and the values of `model` that their rows become.
+
+The statements read one row per URL: the table `url` of SQLite, the view `known` of PostgreSQL; `{urls}` stands for its name.
+Conditions, order and chunks are up to the backend. Nothing here writes.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from crawler.frontier.rows import FACT_COLUMNS, of
+from crawler.frontier.tables import Tables
+from crawler.model.facts import Entry, Version
+from crawler.model.lease import Prior
+from crawler.model.ledger import LedgerHead, LedgerRow
+from crawler.model.outcome import Failed, Kept
+from crawler.model.reasons import SeedKind
+from crawler.model.rows import HostRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.run import Run
+from crawler.model.seed import Seed
+from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of
+from crawler.model.survey import Balance, Survey
+from crawler.model.url_record import InPattern, UrlRecord
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from crawler.ports.rows import HOSTS
+
+# The states of a URL.
+HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
+_STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
+
+_SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
+
+RECORD: Final = f"""
+SELECT u.depth, v.url AS via, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled, {of("u", FACT_COLUMNS)},
+       s.kind, s.name, s.depth AS nested, u.was, u.was_lastmod, u.failing, t.pattern, t.asked, t.closed
+FROM {{urls}} AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
+LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
+"""
+
+PAGES: Final = """
+SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
+       CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
+       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took
+FROM {urls} AS u LEFT JOIN seed AS s ON s.id = u.seed
+"""
+
+SUSPECTS: Final = """
+SELECT u.id, u.outcome, u.was, s.kind
+FROM {urls} AS u LEFT JOIN seed AS s ON s.id = u.seed
+WHERE u.run = :run AND u.state = 3 AND u.outcome <> 'unlisted:offsite'
+AND (u.outcome <> 'listed' OR s.kind > 0)
+"""
+
+VERSIONS: Final = "SELECT id, url, outcome, was, alternates FROM {urls} WHERE run = :run AND state = 3"
+
+SURVEY: Final = """
+SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(look, '') END, url >= :first AND url < :below, count(*)
+FROM {urls} WHERE run = :run AND state = 3 GROUP BY 1, 2, 3
+"""
+
+_UNDATED: Final = """
+SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
+FROM {urls} WHERE run = :run AND state = 3 AND outcome = 'listed' AND lastmod IS NULL
+"""
+_REPEATED: Final = """
+SELECT count(*), coalesce(sum(pages), 0) FROM (
+    SELECT count(*) AS pages FROM {urls}
+    WHERE run = :run AND state = 3 AND outcome = 'listed' AND {text} <> '' GROUP BY host, {text} HAVING count(*) > 1
+) AS repeated
+"""
+
+_ANSWERED: Final = """
+SELECT url FROM {urls} WHERE run = :run AND state = 3 AND outcome = 'listed' AND status IS NOT NULL
+AND host = (SELECT id FROM host WHERE origin = :origin) ORDER BY settled DESC, id DESC LIMIT 1
+"""
+
+_EXAMPLES: Final = """
+SELECT url FROM {urls} WHERE run = :run AND state = 3 AND outcome = :outcome ORDER BY url LIMIT :limit
+"""
+
+_BALANCE: Final = "SELECT state < 3, outcome, count(*) FROM {urls} WHERE run = :run GROUP BY 1, 2 ORDER BY 2"
+
+_DATED: Final = """
+SELECT source, count(*) FROM {urls} WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')
+AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC
+"""
+
+_HOSTS: Final = """
+SELECT h.origin, u.urls, h.gap, h.robots, coalesce(h.robots_detail, '') FROM host AS h
+JOIN (SELECT host, count(*) AS urls FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
+ORDER BY u.urls DESC, h.origin LIMIT :most
+"""
+
+_RUNS: Final = f"""
+SELECT r.number, r.started, r.status, {{discovered}},
+    coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
+    r.seconds, r.requests, r.bytes, r.outcomes, r.refused, r.succeeded,
+    {of("p", PublicationRow._fields)}
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number)
+ORDER BY r.number
+"""
+
+_LEDGER: Final = """
+SELECT s.base, s.reading = r.reading,
+    r.fingerprint = (SELECT p.fingerprint FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
+FROM submission AS s LEFT JOIN run AS r ON r.number = :run
+ORDER BY s.number DESC LIMIT 1
+"""
+
+
+def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
+    """A row of `RECORD`, by column."""
+    visit = Visit(url, row["depth"], Url(row["via"]) if row["via"] else None, row["hops"])
+    return UrlRecord(
+        visit,
+        row["run"],
+        _STATES[row["state"]],
+        outcome_of(row["outcome"], row["detail"], lastmod_of(row["lastmod"], row["source"])),
+        facts_of([row[fact] for fact in FACT_COLUMNS]),
+        row["attempts"],
+        row["settled"],
+        row["was"],
+        moment(row["was_lastmod"]),
+        row["failing"],
+        None if row["kind"] is None else Seed(SeedKind(row["kind"]), row["name"], row["nested"]),
+        None if row["pattern"] is None else InPattern(row["pattern"], row["asked"], bool(row["closed"])),
+    )
+
+
+def page(row: tuple[Any, ...]) -> PageRow:
+    """A row of `PAGES`."""
+    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took = row
+    seed = None if kind is None else Seed(SeedKind(kind), name, nested)
+    return PageRow._make(
+        (
+            number,
+            Url(url),
+            run,
+            outcome or "",
+            detail or "",
+            *known,
+            seed,
+            title,
+            essence,
+            size,
+            took,
+        )
+    )
+
+
+def suspect(row: tuple[Any, ...], run: int) -> PageRow:
+    """A row of `SUSPECTS`."""
+    number, outcome, was, kind = row
+    seed = None if kind is None else _SEEDS[kind]
+    return PageRow(number, Url(""), run, outcome, was=was, seed=seed)
+
+
+def version(row: tuple[Any, ...]) -> Version:
+    """A row of `VERSIONS`."""
+    number, url, outcome, was, alternates = row
+    return Version(Url(url), outcome, alternates, number, was)
+
+
+def entry(row: tuple[Any, ...]) -> Entry:
+    """A row of a URL and its date."""
+    url, at = row
+    return Entry(Url(url), moment(at))
+
+
+def ledger_row(row: tuple[Any, ...]) -> LedgerRow:
+    """A row of the ledger: the URL, its mark, the mark that it should have, and its outcome."""
+    url, told, now, outcome = row
+    return LedgerRow(Url(url), told, now, outcome or "")
+
+
+def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prior | None:
+    """What an earlier run stored of a page, for a conditional request. `facts`: in the order of `FACT_COLUMNS`."""
+    known = facts_of(facts)
+    ended = outcome_of(outcome, detail, known.lastmod if known else None)
+    # A page that failed has no validators.
+    return Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
+
+
+def tallies(db: Tables) -> Tallies:
+    """See `ports.Rows.tallies`."""
+    statements = (_UNDATED, *(_REPEATED.replace("{text}", text) for text in ("content", "title")))
+    counts = [db.all(statement.format(urls=db.urls), {"run": db.run})[0] for statement in statements]
+    return Tallies._make(int(number) for row in counts for number in row)
+
+
+def host_rows(db: Tables) -> Sequence[HostRow]:
+    """See `ports.Rows.host_rows`."""
+    return [HostRow._make(row) for row in db.all(_HOSTS, {"run": db.run, "most": HOSTS})]
+
+
+def run_rows(db: Tables, discovered: str, *, is_at_work: bool) -> Sequence[RunRow]:
+    """See `ports.Rows.run_rows`. `discovered`: SQL. `is_at_work`: a session is working on the newest run."""
+    rows = db.all(_RUNS.format(discovered=discovered))
+    return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in rows]
+
+
+def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
+    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, *told = row[:12]
+    publication = PublicationRow(*row[12:])
+    if ended is None and not is_at_work and status in {"crawling", "abandoned"}:
+        status = "interrupted"
+    counts = json.loads(outcomes) if outcomes else None
+    known = None if publication.urls is None else publication
+    return RunRow(
+        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, *told
+    )
+
+
+def survey(db: Tables, site: str, canonical_origins: str) -> Survey:
+    """See `ports.Record.survey`. `canonical_origins`: SQL for the origin most canonicals name, and how many."""
+    given = {"run": db.run, "first": f"{site}/", "below": f"{site}0"}
+    outcomes, obstacles = Counter[str](), Counter[str]()
+    for outcome, obstacle, is_own, count in db.all(SURVEY.format(urls=db.urls), given):
+        outcomes[outcome] += count if is_own else 0
+        obstacles[obstacle or ""] += count if obstacle is not None else 0
+    named = db.one_or_none(canonical_origins, given)
+    return Survey(+outcomes, +obstacles, named and (named[0], named[1]))
+
+
+def answered(db: Tables, origin: str) -> Url | None:
+    """See `ports.Record.answered`."""
+    row = db.one_or_none(_ANSWERED.format(urls=db.urls), {"run": db.run, "origin": origin})
+    return Url(row[0]) if row else None
+
+
+def examples(db: Tables, outcome_code: str, limit: int) -> Sequence[Url]:
+    """See `ports.Record.examples`."""
+    given = {"run": db.run, "outcome": outcome_code, "limit": limit}
+    return urls(db.all(_EXAMPLES.format(urls=db.urls), given))
+
+
+def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
+    """Rows of a URL each."""
+    return [Url(row[0]) for row in rows]
+
+
+def filtered(db: Tables) -> int:
+    """See `ports.Record.filtered`."""
+    rows = db.all("SELECT count(*) FROM url WHERE run = :run AND host IS NULL", {"run": db.run})
+    return int(rows[0][0])
+
+
+def dated(db: Tables) -> Mapping[str, int]:
+    """See `ports.Record.dated`."""
+    return dict(db.all(_DATED.format(urls=db.urls), {"run": db.run}))
+
+
+def run(db: Tables) -> Run | None:
+    """See `ports.Runs.run`."""
+    row = db.one_or_none("SELECT number, started, status FROM run WHERE number = :run", {"run": db.run})
+    return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
+
+
+def balance(db: Tables, discovered: int) -> Balance:
+    """See `ports.Record.balance`."""
+    counts = db.all(_BALANCE.format(urls=db.urls), {"run": db.run})
+    outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
+    for outcome in outcomes:
+        outcome_of(outcome, "", None)  # raises for an unknown code
+    return Balance(discovered, outcomes, sum(count for is_open, _, count in counts if is_open))
+
+
+def ledger(db: Tables) -> LedgerHead | None:
+    """See `ports.Ledger.ledger`."""
+    row = db.one_or_none(_LEDGER, {"run": db.run})
+    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
