@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawler.model.settlement import Settlement
     from crawler.settings.load import resolve
     from crawler.settings.sections import Settings
-    from crawler.sitemap.publish.publish import Published
+    from crawler.sitemap.publish.published import Published
 
 __all__ = [
     "ConfigError",
@@ -60,7 +60,7 @@ _MODULES = {
     "model.outcome": "Failed Kept Later Listed Moved Unlisted code",
     "model.settlement": "Settlement",
     "settings": "Settings resolve",
-    "sitemap.publish.publish": "Published",
+    "sitemap.publish.published": "Published",
 }
 
 

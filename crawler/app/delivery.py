@@ -17,7 +17,8 @@ from crawler.ports import Runs
 from crawler.settings.sections import Output
 from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.manifest import MANIFEST
-from crawler.sitemap.publish.publish import STDOUT, Published
+from crawler.sitemap.publish.publish import STDOUT
+from crawler.sitemap.publish.published import Published
 
 log = logging.getLogger("crawler")
 

@@ -51,7 +51,8 @@ from crawler.settings.load import checked
 from crawler.settings.sections import Settings
 from crawler.settings.shown import changed
 from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.publish import STDOUT, Published, publish
+from crawler.sitemap.publish.publish import STDOUT, publish
+from crawler.sitemap.publish.published import Published
 from crawler.workers.pool import Coordinator, WorkerPool
 
 OF_THE_RUN: Final = frozenset(

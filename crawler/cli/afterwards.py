@@ -14,7 +14,7 @@ from crawler.cli.signals import received
 from crawler.cli.submission_words import due_words, result_words
 from crawler.errors import CrawlerError
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.publish import Published
+from crawler.sitemap.publish.published import Published
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,8 @@ from crawler.settings.sections import Log, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.guard import asked_for
-from crawler.sitemap.publish.publish import Published, check_folder
+from crawler.sitemap.publish.publish import check_folder
+from crawler.sitemap.publish.published import Published
 
 log = logging.getLogger("crawler")
 

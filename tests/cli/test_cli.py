@@ -515,7 +515,7 @@ def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(
         assert "The sitemap cannot be written to sitemaps: a file is in the way" in sentence(err)
         assert site.log == [], "told before the crawl"
         (tmp_path / "sitemaps").unlink()
-        monkeypatch.setattr("crawler.sitemap.publish.publish._sync", full)
+        monkeypatch.setattr("crawler.sitemap.publish.swap._sync", full)
         code, _, err = run("crawl", origin + "/", *QUICK)
         assert code == 3
         assert "the disk is full; the old files are kept" in err
@@ -701,12 +701,12 @@ LATE = """
 import sys, time
 from crawler.sitemap.publish import publish
 from crawler.__main__ import main
-swap = publish._swap
+swap = publish.swap
 def slow(*args):
     print("publishing", flush=True)
     time.sleep(1)
     return swap(*args)
-publish._swap = slow
+publish.swap = slow
 main(sys.argv[1:])
 """
 

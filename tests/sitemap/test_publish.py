@@ -27,7 +27,8 @@ from crawler.model.facts import Entry
 from crawler.parse.url import Url
 from crawler.settings.sections import Dates, Guard, Output
 from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.publish import Published, check_folder, publish
+from crawler.sitemap.publish.publish import check_folder, publish
+from crawler.sitemap.publish.published import Published
 
 pytestmark = pytest.mark.anyio
 SITE = "https://example.com"

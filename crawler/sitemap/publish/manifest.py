@@ -131,8 +131,8 @@ def files_of(old: Manifest | None) -> list[dict[str, Any]]:
     return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
 
 
-def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
-    """The files of the last publication that are not in `kept`, entry points first.
+def left_over(last: Last, kept: Collection[str]) -> list[str]:
+    """The files of the last publication that are not in `kept`, entry points first. Some may be removed already.
 
     Only files in the manifest: others with such a name may not be ours. Includes files that an earlier publication was
     about to remove when it was killed.
@@ -141,8 +141,7 @@ def left_over(folder: Path, last: Last, kept: Collection[str]) -> list[str]:
     named = {str(file.get("name")) for file in files_of(last.manifest)}
     named |= set(map(str, left)) if isinstance(left, list) else set()
     ours = {name for name in named if name in _ENTRY_POINTS or _NUMBERED.fullmatch(name)}
-    gone = [name for name in ours.difference(kept) if (folder / name).is_file()]
-    return sorted(gone, key=lambda name: (name not in _ENTRY_POINTS, name))
+    return sorted(ours.difference(kept), key=lambda name: (name not in _ENTRY_POINTS, name))
 
 
 def publications_before(last: Last, run_id: str, parts: Sequence[Part]) -> tuple[int, ...]:

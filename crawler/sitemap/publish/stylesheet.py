@@ -22,9 +22,7 @@ def check(output: Output) -> None:
         )
 
 
-def stage(place: Path, folder: Path) -> str | None:
-    """Writes the file into the staging folder, unless `folder` has one already; its name. Raises `OSError`."""
-    if (folder / NAME).exists():
-        return None
+def stage(place: Path) -> str:
+    """Writes the file into the staging folder; its name. Raises `OSError`."""
     (place / NAME).write_bytes(SOURCE.read_bytes())
     return NAME
