@@ -6,9 +6,11 @@ to do) and the exit code of the command line::
     CrawlerError
     ├── ConfigError        a setting, a flag or a start URL is wrong                     exit 2
     ├── OutputError        the sitemap cannot be written                                 exit 3
+    │   └── OutputBusy     another run is publishing to the same place                   exit 9
     ├── FrontierError      the state cannot be opened, read or written                   exit 3
     │   ├── StateBusy      another run is using the state                                exit 9
-    │   └── LeadLost       another member leads the run; caught, it goes on as a follower
+    │   ├── StateAway      the database of the state does not answer                     exit 3
+    │   └── LeadLost       another member leads the run; caught, the crawl continues as a follower
     ├── StartUnreachable   no start URL answered with a page                             exit 4
     ├── StartForbidden     robots.txt disallows every start URL                          exit 5
     ├── PublishRefused     the guard refused to replace the published sitemap            exit 6
@@ -58,6 +60,12 @@ class OutputError(CrawlerError):
     exit = Exit.STORAGE
 
 
+class OutputBusy(OutputError):  # noqa: N818 - its base class has the suffix
+    """Another run is publishing to the same place."""
+
+    exit = Exit.BUSY
+
+
 class FrontierError(CrawlerError):
     """The state cannot be opened, read or written."""
 
@@ -68,6 +76,10 @@ class StateBusy(FrontierError):  # noqa: N818 - its base class has the suffix
     """Another run is using the state."""
 
     exit = Exit.BUSY
+
+
+class StateAway(FrontierError):  # noqa: N818 - as above
+    """The database of the state does not answer, but may do so a little later."""
 
 
 class LeadLost(FrontierError):  # noqa: N818 - as above

@@ -89,6 +89,20 @@ class Server:
         """As if its machine lost power: sessions end at once, and the next start recovers."""
         self._call("pg_ctl", "-m", "immediate", "stop")
 
+    def copy(self) -> Path:
+        """A copy of its data, as of an asynchronous replica. It must be stopped."""
+        copied = self.folder / "replica"
+        subprocess.run(["cp", "-a", self.folder / "data", copied], check=True)
+        return copied
+
+    def fail_over(self, replica: Path) -> None:
+        """Promote a copy of its data in its place. It must be stopped."""
+        shutil.rmtree(self.folder / "data")
+        replica.rename(self.folder / "data")
+        (self.folder / "data" / "standby.signal").touch()
+        self.start()
+        self._call("pg_ctl", "-w", "promote")
+
     def remove(self) -> None:
         atexit.unregister(self.remove)
         self._call("pg_ctl", "-m", "immediate", "stop", check=False)

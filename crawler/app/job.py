@@ -22,7 +22,7 @@ from crawler.app.resume import avoids_logout, fingerprint, reading, terms
 from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
-from crawler.app.state import far_of, is_database, is_file, open_frontier, state_path
+from crawler.app.state import AWAY, far_of, is_database, is_file, opened, state_path
 from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending, Limits
 from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
@@ -50,6 +50,7 @@ from crawler.rules.traps import Traps
 from crawler.settings.load import checked
 from crawler.settings.sections import Settings
 from crawler.settings.shown import changed
+from crawler.sitemap.publish import staging
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import STDOUT, publish
 from crawler.sitemap.publish.published import Published
@@ -197,6 +198,7 @@ class Job:
                 ),
                 run_id=str(self.run.number),
                 last_check=self.frontier.check_lead,
+                waits=self._waits_for_folder,
             )
         except PublishRefused as refusal:
             self._refused = str(refusal)
@@ -223,6 +225,11 @@ class Job:
         if over:
             await self.frontier.conclude()
         return published
+
+    def _waits_for_folder(self, waited: float) -> bool:
+        """A member that is frozen while it publishes keeps the folder locked: others wait for it as for the database."""
+        is_patient = is_database(self.settings) and not self._stopped
+        return waited < AWAY if is_patient else staging.is_patient(waited)
 
     async def deliver(self, published: Published) -> bool:
         """Runs `publish_command`, if files changed since it last succeeded; whether it was run. Raises `OutputError`."""
@@ -370,7 +377,7 @@ async def open_job(
         _check_cookies(settings, starts)
         # Open before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(settings, transport))
-        frontier = open_frontier(settings, starts[0])
+        frontier = await opened(settings, starts[0])
         stack.push_async_callback(frontier.close)
         run = await frontier.begin(fingerprint(settings, starts), reading(settings), terms(settings))
         turn = politeness.Politeness(

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from crawler.errors import ConfigError
+from crawler.errors import ConfigError, StateAway
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.overview import read_overview
@@ -28,6 +28,7 @@ log = logging.getLogger("crawler.app.state")
 MEMORY: Final = ":memory:"
 DATABASES: Final = ("postgresql://", "postgres://")
 FOLDER: Final = Path(".sitemap-crawler")
+AWAY: Final = 120.0  # seconds for which a crawl waits for the database of its state
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
@@ -111,6 +112,26 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         clock=time.time,
         read_only=read_only,
     )
+
+
+async def opened(settings: Settings, start: Url | None) -> "Frontier":
+    """As `open_frontier`, but waits for a database that does not answer yet, for `AWAY` seconds."""
+    import anyio  # noqa: PLC0415 - see above
+
+    deadline, pause = anyio.current_time() + AWAY, 0.2
+    while True:
+        try:
+            return open_frontier(settings, start)
+        except StateAway as error:
+            if anyio.current_time() + pause > deadline:
+                raise
+            if pause == 0.2:
+                log.warning(
+                    "database does not answer; trying again",
+                    extra={"fields": {"seconds": AWAY, "error": str(error)}},
+                )
+        await anyio.sleep(pause)
+        pause = min(2 * pause, 5.0)
 
 
 def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "Frontier":

@@ -294,7 +294,7 @@ def _hints(closing: Closing) -> Iterator[Hint]:
     if closing.refused:
         yield Hint(printable(closing.refused, 1_000))
     if closing.published_by not in ("", closing.member):
-        yield Hint(f"Published by {printable(closing.published_by, 200)}.")
+        yield Hint(f"The sitemap was published by {printable(closing.published_by, 200)}.")
     if closing.stalled:
         yield Hint(stalled_words(closing))
     if closing.robots_line and closing.robots_named is False and closing.robots_others:

@@ -387,6 +387,8 @@ class Crawl:
                 self._leased.set()
             return Batch()
         batch = await self.frontier.lease(room, depth)
+        if batch.forgets:
+            self.candidates.forget()
         if batch.interruption:
             self._be_interrupted(batch.interruption)
         if batch.leases:

@@ -35,6 +35,9 @@ class Batch:
     wait: float | None = None  # seconds until something may be due; None: once something is settled
     leads: bool = True  # False: another member leads this run
     interruption: Interruption | None = None  # all members stop
+    forgets: bool = (
+        False  # the state may lack its last commits: record numbers known to this process are void
+    )
 
 
 @dataclass(frozen=True, slots=True)

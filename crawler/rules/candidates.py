@@ -60,6 +60,10 @@ class Candidates:
         listable = self.scope.unlisted(visit.url) is None
         return Settlement(lease, judged, tuple(found), listable, numbers)
 
+    def forget(self) -> None:
+        """Forgets all record numbers."""
+        self.known = KnownUrls()
+
     def learn(self, visits: Iterable[Visit], numbers: Iterable[int]) -> None:
         """Remembers the record numbers of visits that were found and are settled."""
         for visit, number in zip(visits, numbers, strict=True):

@@ -82,6 +82,33 @@ async def test_old_slot_keeps_interval_to_last_request() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("late", "others", "sent"),
+    [
+        (0.4, [1_010.0], 1_005.4),  # less than half the delay: it is used
+        (0.6, [1_010.0], 1_010.0),
+        (0.6, [None, None, None], 1_005.6),  # no other member is at work
+        (0.6, [1_004.0, 1_004.5, 1_009.0], 1_009.0),  # a slot that is missed by the time it is booked
+        (0.6, [1_004.0, 1_004.1, 1_004.2, 1_009.0], 1_005.6),  # a machine that is always late gets on
+    ],
+)
+async def test_missed_slot_is_given_up_for_another_if_other_members_have_the_next(
+    late: float, others: list[float | None], sent: float
+) -> None:
+    world = World([])
+    booked = iter(others)
+
+    async def rebook(_: str) -> float | None:
+        return next(booked)
+
+    turns = Politeness(lambda: world.now, world.sleep, rebook=rebook)
+    turns.pace("https://a.example", 1.0)
+    world.now = 1_005.0 + late
+    await turns("https://a.example", 1_005.0)
+    assert world.now == pytest.approx(sent)
+
+
+@pytest.mark.anyio
 async def test_paused_host_gets_no_request() -> None:
     world = World([])
     turns = Politeness(lambda: world.now, world.sleep)

@@ -17,13 +17,15 @@ FORKING = """
 import json, os, signal, sys
 import crawler.cli.crawl, crawler.cli.main, crawler.frontier.postgres.frontier, crawler.sitemap.read
 from crawler.__main__ import main
+from crawler.app import job, state
 from crawler.frontier.postgres import heartbeat, members
 from crawler.model import failpoints
 
 members.LIFE = heartbeat.LIFE = float(sys.argv[1])
+state.AWAY = job.AWAY = 4 * members.LIFE
 heartbeat.HEARTBEAT = members.LIFE / 8
 
-def crawl(words, out, moment, turn):
+def crawl(words, out, moment, turn, sign):
     null, said = os.open(os.devnull, os.O_RDWR), os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(null, 0), os.dup2(said, 1), os.dup2(said, 2)
     seen = 0
@@ -32,7 +34,7 @@ def crawl(words, out, moment, turn):
         if name == moment:
             seen += 1
             if seen == turn:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), sign)
     failpoints.hook = hook
     main(words)
 
@@ -89,10 +91,12 @@ class Crew:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
         )  # fmt: skip
 
-    def start(self, words: Sequence[str], moment: str = "", turn: int = 1) -> Member:
-        """A member with this command line. It is killed at the `turn`-th time of the fail point `moment`."""
+    def start(
+        self, words: Sequence[str], moment: str = "", turn: int = 1, sign: int = signal.SIGKILL
+    ) -> Member:
+        """A member with this command line. It is killed, or gets `sign`, at the `turn`-th time of the fail point `moment`."""
         out = self._folder / f"member-{len(self._started) + 1}"
-        pid = int(self._ask(["start", list(words), str(out), moment, turn]))
+        pid = int(self._ask(["start", list(words), str(out), moment, turn, int(sign)]))
         self._started.append(Member(pid, out, self._ask))
         return self._started[-1]
 

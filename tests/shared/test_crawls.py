@@ -5,85 +5,19 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.server import Origin, http, moved, page, serving
+from tests.hostile.server import Origin, http, page, serving
 from tests.postgres import Server, named, new_state
-from tests.shared.members import LIFE, Crew, Member, crew
+from tests.shared.members import LIFE, Crew, crew
+from tests.shared.sites import PAGES, asked, files, words
 
 pytestmark = pytest.mark.slow
 
-PAGES = 40
 
-
-def put(here: Origin, there: Origin) -> None:
-    """Pages with dates, a query trap, redirects, a copy, and a page that fails, on two hosts that link to each other."""
-    home = [*(f"/{n}" for n in range(PAGES)), "/shop?n=0", "/gone", "/moved", there.url("/")]
-    here.put("/", http(page(*home, text="home")))
-    for number in range(PAGES):
-        below = [f"/{number}/{n}" for n in range(3)]
-        here.put(f"/{number}", http(page(*below, "/", f"/{number + 1}", text=f"page {number}")))
-        for path in below:
-            dated = http(page("/", text=f"page {path}"), Last_Modified="Sat, 01 Nov 2025 00:00:00 GMT")
-            here.put(path, dated)
-    for number in range(320):
-        more = [f"/shop?n={number + 1}", f"/shop?n={number + 2}"]
-        here.put(f"/shop?n={number}", http(page(*more, text=f"item {number % 7}")))
-    here.put("/gone", http("", "404 Not Found"))
-    here.put("/moved", moved("/1"))
-    there.put("/", http(page(*(f"/{n}" for n in range(10)), here.url("/0"), text="there")))
-    for number in range(10):
-        there.put(f"/{number}", http(page("/", text=f"there {number // 2}")))
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Origin]:
-    here, there = Origin("here", "127.0.77.1"), Origin("there", "127.0.77.2")
-    with serving(here, there):
-        put(here, there)
-        yield here
-
-
-@pytest.fixture
-def members(tmp_path: Path) -> Iterator[Crew]:
-    with crew(tmp_path / "members") as found:
-        yield found
-
-
-def words(here: Origin, state: str, folder: Path, *more: str) -> list[str]:
-    return [
-        "crawl", here.url(), "--state", state, "-o", str(folder), "-q", "--rate", "0", "--max-urls", "50", "--retries", "0",
-        "--allow-host", "127.0.77.2", *more,
-    ]  # fmt: skip
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.xml*"))}
-
-
-@pytest.fixture(scope="module")
-def alone(site: Origin, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What one process with a file publishes, twice."""
-    folder = tmp_path_factory.mktemp("alone")
-    with crew(folder / "members") as found:
-        for turn in range(2):
-            member = found.start(words(site, str(folder / "state.db"), folder / str(turn)))
-            assert member.wait() == 0, member.said
-    assert files(folder / "0")
-    return folder
-
-
-def asked(site: Origin, more: int, members: Sequence[Member]) -> None:
-    """Waits until that many requests more came, or a member left."""
-    enough = len(site.log) + more
-    while len(site.log) < enough and any(member.poll() is None for member in members):
-        time.sleep(0.01)
-
-
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", [1, 3, 8])
 def test_members_publish_the_bytes_of_one_process_and_again_in_the_next_run(
     site: Origin, alone: Path, members: Crew, tmp_path: Path, count: int
 ) -> None:
@@ -98,25 +32,12 @@ def test_members_publish_the_bytes_of_one_process_and_again_in_the_next_run(
 
 
 MOMENTS = [
-    "before commit of begin", "after commit of begin", "after commit of add", "after commit of settle_seed",
+    "before commit of begin", "after commit of begin", "after commit of lead", "after commit of add", "after commit of settle_seed",
     "after commit of lease", "before commit of settle", "after commit of settle", "after commit of advance",
     "after commit of unlist_duplicates", "after commit of date", "before commit of finish", "after commit of finish",
     "before rename of manifest.json", "after rename of sitemap.xml.gz", "before commit of mark_published",
     "after commit of mark_published", "after commit of conclude", "after commit of end_session",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def small() -> Iterator[Origin]:
-    here = Origin("small", "127.0.77.5")
-    here.put("/", http(page("/a", "/b", text="home")))
-    for path in "/a", "/b":
-        here.put(path, http(page("/", text=path), Last_Modified="Sat, 01 Nov 2025 00:00:00 GMT"))
-    with serving(here):
-        listed = f"<urlset><url><loc>{here.url('/c')}</loc></url></urlset>"
-        here.put("/sitemap.xml", http(listed, Content_Type="application/xml"))
-        here.put("/c", http(page("/", text="c")))
-        yield here
 
 
 @pytest.mark.parametrize("part", range(3))

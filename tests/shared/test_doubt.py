@@ -137,3 +137,58 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
     await member.balance()  # it is back, and the next absence is waited for again
     assert member._session._away_since is None
     await member.close()
+
+
+@pytest.mark.parametrize(
+    "state", ["40001", "40P01", "57P03"], ids=["serialization", "deadlock", "starting up"]
+)
+async def test_what_the_server_wants_to_be_tried_again_is(proxied: tuple[Open, Cutting], state: str) -> None:
+    opened, _ = proxied
+    member = opened()
+    await member.begin("settings")
+    assert member._heart
+    member._heart.stop()
+    tries = 0
+
+    def verb() -> None:
+        nonlocal tries
+        tries += 1
+        member._db.do("UPDATE run SET round = round + 1")
+        if tries < 3:
+            member._db.do(f"DO $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '{state}'; END $$")
+
+    await member._call(verb)
+    assert tries == 3
+    assert (await member._call(lambda: member._db.one("SELECT round FROM run"))) == (1,)
+    await member.close()
+
+
+async def test_a_member_joins_again_after_a_failover_that_lost_commits(
+    proxied: tuple[Open, Cutting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crawler.frontier.postgres import connection, database  # noqa: PLC0415 - the driver is an extra
+
+    opened, _ = proxied
+    member = opened()
+    await member.begin("settings")
+    assert member._heart
+    member._heart.stop()
+    await member.lead()
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    await member.add([Visit(ROOT), Visit(Url(f"{SITE}/a"))])
+    before = await member.lease(9)
+    assert (len(before.leases), before.forgets) == (2, False)
+    for module in (connection, database):
+        monkeypatch.setattr(module, "TIMELINE", "SELECT '00000002'")
+    done = [Settlement(lease, Verdict(Listed(), Facts(200))) for lease in before.leases]
+    settled = await member.settle(done)
+    assert settled.new == 0
+    assert not any(member.holds(lease) for lease in before.leases)
+    assert not (await member.balance()).outcomes, "its pages are visited again"
+    after = await member.lease(9)
+    assert (len(after.leases), after.forgets) == (2, True)
+    assert all(member.holds(lease) for lease in after.leases)
+    assert not (await member.lease(9)).forgets
+    await member.settle([Settlement(lease, Verdict(Listed(), Facts(200))) for lease in after.leases])
+    assert (await member.balance()).outcomes == {"listed": 2}
+    await member.close()

@@ -8,14 +8,17 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
-from crawler.errors import FrontierError, StateBusy
+from crawler.errors import FrontierError, StateAway, StateBusy
 from crawler.frontier.postgres import schema
 from crawler.frontier.postgres.address import Address
 
+CONNECT_TIMEOUT: Final = 10  # seconds
 RACES: Final = 5  # attempts to create tables that other members create at the same time
-_LOST: Final = ("08", "57P", "40001", "40P01")  # classes of errors after which the same may succeed
+# Classes of errors after which the same may succeed; 25006: a replica that is not promoted yet.
+_LOST: Final = ("08", "57P", "40001", "40P01", "25006")
 
 
 class _Text(StrBinaryDumper):
@@ -32,13 +35,32 @@ class _PlainText(StrDumper):
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
+# A server that is promoted begins another timeline.
+TIMELINE: Final = """
+SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
+"""
+
+
+class FailedOver(psycopg.OperationalError):
+    """The database is on another server, which may lack the last commits."""
+
+
+def timeline(connection: "psycopg.Connection[Any]") -> str:
+    """The timeline of the server; empty on a replica, and where the server does not tell."""
+    try:
+        row = connection.execute(TIMELINE).fetchone()
+    except psycopg.errors.Error:
+        return ""
+    return str(row[0]) if row else ""
+
+
 def connect(address: Address) -> "psycopg.Connection[Any]":
     """A connection with explicit transactions. Raises `psycopg.OperationalError`."""
     connection = psycopg.connect(
         address.conninfo,
         autocommit=True,
         prepare_threshold=None,
-        connect_timeout=10,
+        connect_timeout=CONNECT_TIMEOUT,
         application_name="sitemap-crawler",
     )
     connection.adapters.register_dumper(str, _PlainText)
@@ -126,7 +148,7 @@ def remove(address: Address, key: str = "") -> None:
                 return
         except psycopg.Error as error:
             if not is_passing(error) or attempt == RACES - 1:
-                raise FrontierError(failure(address, error)) from error
+                raise unusable(address, error) from error
 
 
 def _remove(connection: "psycopg.Connection[Any]", address: Address, key: str) -> None:
@@ -150,12 +172,19 @@ def _is_to_be_joined(connection: "psycopg.Connection[Any]", address: Address, ke
     raise StateBusy(f"--fresh: members are at work on the state {address}. Wait for them, or stop them.")
 
 
+def unusable(address: Address, error: psycopg.Error) -> FrontierError:
+    """The exception for an error of `connect`: `StateAway` if the server does not answer, or accepts no connections yet."""
+    # If it accepts them, an error such as a wrong password will be the same a minute later.
+    whole = make_conninfo(address.conninfo, connect_timeout=CONNECT_TIMEOUT)
+    is_up = psycopg.pq.PGconn.ping(whole.encode()) == psycopg.pq.Ping.OK
+    return (FrontierError if is_up else StateAway)(failure(address, error))
+
+
 def is_passing(error: psycopg.Error) -> bool:
     """Whether the same may succeed a little later: a lost connection, a restart, a deadlock."""
-    state = error.sqlstate
-    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        state is None or state.startswith(_LOST)
-    )
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return error.sqlstate.startswith(_LOST)
 
 
 def failure(address: Address, error: Exception) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from crawler.frontier.postgres.connection import TIMELINE, FailedOver
+
 if TYPE_CHECKING:
     import psycopg
 
@@ -36,6 +38,8 @@ class Database:
         """Facts from this run or a later one may be used for conditional requests."""
         self.member = 0
         """The number of this member; 0 while it only reads."""
+        self.timeline = ""
+        """Of the server when this process connected; empty where the server does not tell."""
         self.is_retry = False
         """The transaction is tried again, and may have been committed before."""
 
@@ -47,6 +51,14 @@ class Database:
         """Clear all caches, after a transaction was rolled back."""
         for cache in self._caches:
             cache()
+
+    def check_timeline(self) -> None:
+        """Raises `FailedOver` if the server was replaced since this process connected, or joined the crawl again.
+
+        Then record numbers that this process knows may be those of other URLs, and its pages must be visited again.
+        """
+        if self.timeline and self.one(TIMELINE)[0] != self.timeline:
+            raise FailedOver("the database failed over")
 
     def by_index(self) -> None:
         """Have the transaction read large tables by index only.

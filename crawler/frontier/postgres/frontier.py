@@ -8,6 +8,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
@@ -89,11 +90,13 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
 
         `ticks`: seconds of a clock that runs on while this process is frozen.
 
-        Raises `FrontierError` when it cannot be used, `ConfigError` when `state` is no address.
+        Raises `FrontierError` if it cannot be used, `StateAway` if the database does not answer, and `ConfigError` if
+        `state` is not an address.
         """
         self._address, self._keep_failing = parsed(state), float(keep_failing)
         self._heart: Heartbeat | None = None
         self._ticks, self._leads = ticks, False
+        self._has_failed_over = False  # since the last lease
         session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
         db = self._db = session.db
         self.clock = db.now
@@ -109,6 +112,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
             db, self._discovery, hosts, patterns, self._leases, self._keep_failing
         )
         self._rounds = Rounds(db, patterns)
+        session.on_failover = self._fail_over
         session.transact(_read_newest, db)
 
     # -- Queue: the open work --------------------------------------------------------------------------------
@@ -124,11 +128,21 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
         member, started = self._db.member, self._ticks()
         batch = await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
         self._note_rejoined(member, started)
-        return batch
+        if has_failed_over := self._has_failed_over:
+            self._has_failed_over = False
+            log.warning("the database failed over; joined the crawl again")
+        return replace(batch, forgets=True) if has_failed_over else batch
+
+    def _fail_over(self) -> None:
+        started = self._ticks()
+        self._members.rejoin()
+        self._has_failed_over, self._leads = True, False
+        if self._heart:
+            self._heart.renew(started)
 
     def _note_rejoined(self, member: int, started: float) -> None:
         """Note that this process was taken for dead, if it has joined as another member since `started`."""
-        if self._heart and member != self._db.member:
+        if self._heart and member != self._db.member and not self._has_failed_over:
             self._heart.renew(started)
             self._leads = False
             log.warning("this process was silent for too long, and joined the crawl again")

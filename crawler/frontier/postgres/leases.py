@@ -133,6 +133,7 @@ class Leases:
 
     def lease(self, limit: int, depth: int, token: int) -> Batch:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
+        self._db.check_timeline()
         self._members.stay()
         leader, reach, budget, deadline, interruption, is_open = self._db.one(TERMS, {"run": self._db.run})
         leads = leader == self._db.member

@@ -74,6 +74,12 @@ class Members:
         if self._db.one_or_none(IS_ALIVE, {"id": self._db.member}) is None:
             self.join()
 
+    def rejoin(self) -> None:
+        """Return what this member holds, and its lead, and join as another one."""
+        if self._db.member:
+            self.leave()
+            self.join()
+
     def beat(self) -> bool:
         """Extend the life of this member, and bury the dead. False if it was buried itself."""
         now = self._db.now()

@@ -17,11 +17,14 @@ from crawler.errors import FrontierError
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
 from crawler.frontier.postgres.connection import (
+    FailedOver,
     begin,
     connect,
     failure,
     is_passing,
     prepare,
+    timeline,
+    unusable,
 )
 from crawler.frontier.postgres.database import Database, statement
 from crawler.frontier.tables import CHUNK
@@ -37,7 +40,8 @@ LONGEST_PAUSE: Final = 5.0  # seconds
 class Session:
     """A connection to a crawl. `away`: seconds for which the database may be away.
 
-    `clock`: seconds since the epoch; the clock of the database unless a test has another.
+    `clock`: seconds since the epoch; the clock of the database unless a test has another. `on_failover` is called, in a
+    transaction, when a call has raised `FailedOver`, before it is tried again.
     """
 
     def __init__(
@@ -48,14 +52,16 @@ class Session:
         self._away_since: float | None = None  # time of the first failure since the last answer
         self._turn = anyio.CapacityLimiter(1)
         self.server_clock = ServerClock()
+        self.on_failover: Callable[[], None] = lambda: None
         connection = self._connected()
         self.db = Database(connection, clock or self.server_clock)
+        self.db.timeline = timeline(connection)
 
     def _connected(self) -> "psycopg.Connection[Any]":
         try:
             connection = connect(self._address)
         except psycopg.Error as error:
-            raise FrontierError(failure(self._address, error)) from error
+            raise unusable(self._address, error) from error
         try:
             prepare(connection, self._address, create=not self._read_only)
             self.server_clock.measure(connection)
@@ -87,6 +93,8 @@ class Session:
                 self._away_since = self._away_since or time.monotonic()
                 if not is_passing(error) or time.monotonic() + pause > self._away_since + self._away:
                     raise FrontierError(failure(self._address, error)) from error
+                if isinstance(error, FailedOver):
+                    self._fail_over()
             except (ValueError, TypeError, OverflowError) as error:
                 # Values in the database that this program never writes.
                 self.db.forget()
@@ -110,6 +118,15 @@ class Session:
                 self.db.connection.execute("ROLLBACK")
             raise
         return answer
+
+    def _fail_over(self) -> None:
+        member = self.db.member
+        try:
+            self._once(self.on_failover)
+        except psycopg.Error:
+            self.db.member = member  # the next attempt raises `FailedOver`, too
+        else:
+            self.db.timeline = timeline(self.db.connection)
 
     def close(self, last: Callable[[], None]) -> None:
         """Close the connection, after one more transaction, which is not tried again."""

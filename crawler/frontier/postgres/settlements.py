@@ -91,6 +91,7 @@ class Settlements(settlements.Settlements):
 
     def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
+        self._db.check_timeline()
         self._db.by_index()
         self._patterns.refresh()
         return super().settle(settlements)

@@ -63,13 +63,15 @@ async def publish(
     crawled: CrawlResult,
     run_id: str,
     last_check: LastCheck | None = None,
+    waits: Callable[[float], bool] = staging.is_patient,
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
 
     `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is checked by the
     guard, and its outcomes go into the manifest. `last_check` is called just before files
-    are replaced, and may raise. Raises `PublishRefused` if the guard refuses, `OutputError`
-    if files cannot be written.
+    are replaced, and may raise. `waits`: whether to wait on
+    for a run that has locked the folder, after so many seconds. Raises `PublishRefused` if the guard refuses, `OutputError`
+    if files cannot be written, `OutputBusy` if another run is publishing there.
     """
     style = Style(
         form=output.format,
@@ -85,7 +87,7 @@ async def publish(
     draft = _Draft(entries, style, guard, site, base, crawled, run_id)
     if output.output == STDOUT:
         return await _print_draft(draft)
-    return await _move_draft(draft, output, last_check)
+    return await _move_draft(draft, output, last_check, waits)
 
 
 @dataclass
@@ -130,11 +132,13 @@ async def _print_draft(draft: _Draft) -> Published:
         return published
 
 
-async def _move_draft(draft: _Draft, output: Output, last_check: LastCheck | None) -> Published:
+async def _move_draft(
+    draft: _Draft, output: Output, last_check: LastCheck | None, waits: Callable[[float], bool]
+) -> Published:
     folder, mode = Path(output.output), int(output.file_mode, 8)
     with staging.translated(folder) as state:
         _check_manifest(folder)
-        async with staging.locked_staging(folder, mode) as place:
+        async with staging.locked_staging(folder, mode, waits) as place:
             last = await anyio.to_thread.run_sync(last_of, folder)
             parts, published = await draft.write(place, last, str(folder))
             if draft.guard.dry_run:

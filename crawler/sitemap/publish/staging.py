@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Final
 
 import anyio
 
-from crawler.errors import OutputError
+from crawler.errors import OutputBusy, OutputError
 
 try:
     import fcntl
@@ -50,14 +50,24 @@ class FolderState:
     says: str = KEPT
 
 
+def is_patient(waited: float) -> bool:
+    """Whether to wait on for another run, after so many seconds."""
+    return waited < PATIENCE
+
+
 @asynccontextmanager
-async def locked_staging(folder: Path, mode: int = FILE_MODE) -> AsyncIterator[Path]:
-    """A staging folder, with `folder` locked against other runs. Raises `OutputError` if another run keeps the lock."""
+async def locked_staging(
+    folder: Path, mode: int = FILE_MODE, waits: Callable[[float], bool] = is_patient
+) -> AsyncIterator[Path]:
+    """A staging folder, with `folder` locked against other runs. Raises `OutputBusy` if another run keeps the lock.
+
+    `waits`: whether to wait on, after so many seconds.
+    """
     with _opened(folder, mode) as handle:
-        deadline = anyio.current_time() + PATIENCE
+        began = anyio.current_time()
         while (locked := _lock(handle)) is False:
-            if anyio.current_time() >= deadline:
-                raise OutputError(f"Another run is publishing to {folder}: run again when it is done.")
+            if not waits(anyio.current_time() - began):
+                raise OutputBusy(f"Another run is publishing to {folder}: run again when it is done.")
             await anyio.sleep(TURN)
         _clear(folder, locked)
         with temporary_folder(folder) as place:
