@@ -26,12 +26,12 @@ ENV PATH=/opt/crawler/bin:$PATH \
 USER 10001:10001
 WORKDIR /state
 VOLUME ["/state", "/output"]
-# Healthy: nothing is left to do, or somebody worked on it within the last two minutes.
+# Healthy: nothing is left to do, or the crawl has made progress within the last two minutes.
 HEALTHCHECK --interval=1m --timeout=20s --start-period=1m --retries=3 \
     CMD ["sitemap-crawler", "status", "--alive", "120"]
 # The first TERM ends what is in flight and keeps the rest, within ten seconds: what `docker stop` waits for.
 STOPSIGNAL SIGTERM
-# The program is process 1 and handles its signals itself. The processes it starts (--processes, and one that reads
-# markup which may hurt its reader) it ends itself, too: no init is needed.
+# The program is process 1 and handles its signals itself. It also ends the processes that it starts (--processes, and the
+# sandboxed parser), so no init is needed.
 ENTRYPOINT ["sitemap-crawler"]
 CMD ["--help"]

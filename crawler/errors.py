@@ -14,7 +14,7 @@ to do) and the exit code of the command line::
     ├── StartUnreachable   no start URL answered with a page                             exit 4
     ├── StartForbidden     robots.txt disallows every start URL                          exit 5
     ├── PublishRefused     the guard refused to replace the published sitemap            exit 6
-    └── NotSubmitted       a search engine did not take the changed URLs, for now        exit 7
+    └── NotSubmitted       a search engine did not accept the changed URLs, for now      exit 7
 """
 
 from enum import IntEnum
@@ -105,7 +105,7 @@ class PublishRefused(CrawlerError):  # noqa: N818
 
 
 class NotSubmitted(CrawlerError):  # noqa: N818
-    """A search engine did not take the changed URLs, for now."""
+    """A search engine did not accept the changed URLs, for now."""
 
     exit = Exit.PARTIAL
 

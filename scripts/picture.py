@@ -23,14 +23,14 @@ PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"
 WIDTH = 80
 
 
-def told(rate: float = demo.RATE) -> Closing:
-    """What the program says at the end of the demo."""
+def demo_summary(rate: float = demo.RATE) -> Closing:
+    """The summary at the end of the demo."""
     kept: list[Closing] = []
     settings = Settings(output=Output(output="sitemaps"), log=Log(quiet=True))
     back = Path.cwd()
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.object(crawling, "say", lambda closing, *_: kept.append(closing)),
+        patch.object(crawling, "print_summary", lambda closing, *_: kept.append(closing)),
         patch.object(demo, "RATE", rate),
     ):
         os.chdir(folder)
@@ -60,4 +60,4 @@ def picture(what: Closing) -> str:
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(picture(told()), encoding="utf-8")
+    PICTURE.write_text(picture(demo_summary()), encoding="utf-8")

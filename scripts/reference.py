@@ -19,7 +19,7 @@ EXAMPLE = """\
 #     sitemap-crawler crawl --config example.toml
 #
 # The same names work as flags (--max-depth) and in the environment (SITEMAP_CRAWLER_MAX_DEPTH).
-# What counts: flag > environment > this file > default. `sitemap-crawler config` shows what is in force.
+# Precedence: flag > environment > this file > default. `sitemap-crawler config` shows the effective values.
 # Secrets do not belong here: auth-env names the variable that holds one.
 """
 
@@ -27,17 +27,17 @@ REFERENCE = """\
 # Settings
 
 Every setting is a flag, a key in a TOML file (`--config FILE`, or `SITEMAP_CRAWLER_CONFIG`) and an environment variable.
-What counts: flag > environment > file > default.
+Precedence: flag > environment > file > default.
 `sitemap-crawler config` shows each effective value and where it came from; `sitemap-crawler config check FILE` reads a file.
 A setting that may be given several times is a list in TOML; in the environment its values are separated by blanks, quoted as in a shell.
-Where no value holds a comma (types, rules, traps, hosts, networks) commas separate them everywhere: `--types html,pdf`.
+Where no value contains a comma (types, rules, traps, hosts, networks) commas separate them everywhere: `--types html,pdf`.
 
 Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`.
 A pattern is a glob on path and query that must match the whole (`/blog/*`), or `re:` and a regular expression that may match anywhere (`re:\\.pdf$`).
 """
 
 RULES = """\
-Each `[[rule]]` is a table of its own in the TOML file, as many as are needed; of several that match a page, the first counts.
+Each `[[rule]]` is a table of its own in the TOML file, as many as are needed; the first one that matches a page applies.
 There is no flag; the environment variable `SITEMAP_CRAWLER_RULE` takes a JSON array of objects.
 [how-to.md](how-to.md#treat-pages-by-pattern) has examples.
 """

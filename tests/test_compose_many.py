@@ -133,7 +133,7 @@ FAILING = [
 
 
 def check_that_secrets_are_not_shown(here: Deployment, origin: str) -> None:
-    """Neither the password nor the parameters are said or written, also by commands that fail."""
+    """Neither the password nor the parameters are printed or written, also by commands that fail."""
     for words in (["status"], ["config"], ["explain", origin + "/1"], ["state", "list"]):
         here.ask(*words)
     for state in FAILING:

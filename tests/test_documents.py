@@ -85,7 +85,7 @@ def shown(svg: str) -> str:
 @pytest.mark.slow
 def test_the_picture_matches_the_demo() -> None:
     picture = script("picture")
-    now = picture.picture(picture.told(rate=0))
+    now = picture.picture(picture.demo_summary(rate=0))
     assert shown(picture.PICTURE.read_text()) == shown(now), "run scripts/picture.py"
     assert "all accounted for" in shown(now)
 
@@ -287,6 +287,12 @@ def test_a_command_has_no_flag_without_effect(command: str, missing: set[str]) -
     offered = {option for param in commands()[command].params for option in param.opts}
     assert "--output" in offered
     assert not offered & missing
+
+
+def test_the_list_of_commands_cuts_no_sentence() -> None:
+    lines = cli.get_help(click.Context(cli)).partition("Commands:\n")[2].splitlines()
+    assert len(lines) == len(cli.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines), lines
 
 
 def test_the_help_of_the_demo_names_one_folder() -> None:

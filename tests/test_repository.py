@@ -1,4 +1,4 @@
-"""What is committed and what ships: nothing lies at the root by accident, no file is large, and the source distribution is small."""
+"""What is committed and what ships: nothing is at the root by accident, no file is large, and the source distribution is small."""
 
 import os
 import subprocess

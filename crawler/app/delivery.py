@@ -1,7 +1,7 @@
 """Delivers a published sitemap: calls `--publish-command` with the files that changed since it last succeeded.
 
 The state keeps the digest of each file that was delivered. So a delivery that failed, or that a killed run never began,
-is made up for by the next run though nothing changed since; and another command or folder gets all files.
+is delivered by the next run even if nothing changed since; and another command or folder gets all files.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ def _folder(output: Output) -> Path:
 def _environ(
     folder: Path, published: Published, changed: Sequence[str], removed: Sequence[str]
 ) -> Mapping[str, str]:
-    """What the command is told. Files are named in an order in which they can be copied one by one."""
+    """The variables for the command. Files are named in an order in which they can be copied one by one."""
     return {
         "SITEMAP_FOLDER": str(folder),
         "SITEMAP_ENTRY": published.files[-1].name,

@@ -16,7 +16,7 @@ from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, Settings
 
 
-async def home_of(pages: Record, start: Url) -> Url:
+async def final_start(pages: Record, start: Url) -> Url:
     """The final URL of a start URL, after redirects."""
     for _ in range(100):
         record = await pages.record(start)
@@ -34,10 +34,10 @@ async def published_as(history: History, settings: Settings, start: Url | None =
     known = start if start and await history.record(start) else await history.first()
     if known is None:
         return None
-    site = urls.origin(await home_of(history, known))
+    site = urls.origin(await final_start(history, known))
     last = await history.last_publication()
-    told = last.base if last and last.base else await history.recall(PUBLISH_BASE)
-    return PublishBase(settings.output.publish_base or told or site, site)
+    known_base = last.base if last and last.base else await history.recall(PUBLISH_BASE)
+    return PublishBase(settings.output.publish_base or known_base or site, site)
 
 
 async def output_folder(runs: Runs, settings: Settings) -> Path:
@@ -65,7 +65,7 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:
     """Doubts about the result of the newest run."""
     landings = []
     for start in starts:
-        url = await home_of(pages, start)
+        url = await final_start(pages, start)
         record = await pages.record(url)
         landings.append(Landing(url, record.facts.look if record and record.facts else None, url != start))
     return doubts(landings, await pages.survey(urls.origin(landings[0].url)))

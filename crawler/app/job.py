@@ -17,7 +17,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.delivery import deliver
-from crawler.app.history import doubts_of, home_of, in_published_order
+from crawler.app.history import doubts_of, final_start, in_published_order
 from crawler.app.resume import avoids_logout, fingerprint, reading, terms
 from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
@@ -241,14 +241,14 @@ class Job:
         Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
         """
         base = await self._published_base()
-        self.submitted = await submit(self.frontier, self.settings, base, told=self._is_submitting)
+        self.submitted = await submit(self.frontier, self.settings, base, on_counted=self._is_submitting)
         return self.submitted
 
     def _is_submitting(self, submitted: Submitted) -> None:
         self.submitted = submitted  # also of use if it fails half-way
 
     async def _published_base(self) -> PublishBase:
-        site = urls.origin(await home_of(self.frontier, self.starts[0]))
+        site = urls.origin(await final_start(self.frontier, self.starts[0]))
         return PublishBase(self.settings.output.publish_base or site, site)
 
     async def end(self, code: Exit) -> None:

@@ -1,7 +1,7 @@
 """The metrics of a crawl: read from its state, its job and its report, and written to `--metrics-file`.
 
-`Exporter` also holds what `metrics_server` serves, during a run and between runs. Metrics are told after every run that
-began, however it ended; what a failed run does not know (the last success, the published sitemap) comes from the state.
+`Exporter` also holds what `metrics_server` serves, during a run and between runs. Metrics are written after every run that
+began, successful or not; what a failed run does not know (the last success, the published sitemap) comes from the state.
 """
 
 import time
@@ -61,7 +61,7 @@ class Exporter:
             raise ConfigError(f"--metrics-file: {path} must end in {SUFFIX}.")
         if not path.parent.is_dir():
             raise ConfigError(f"--metrics-file: there is no folder {path.parent}.")
-        with suppress(OSError):  # a name that is too long, as will be told when it is written
+        with suppress(OSError):  # such as a name that is too long: reported when it is written
             if path.is_dir():
                 raise ConfigError(f"--metrics-file: {path} is a folder.")
 
@@ -80,7 +80,7 @@ class Exporter:
         traffic: Traffic | None = None,
         submitted: Mapping[str, int] | None = None,
     ) -> OutputError | None:
-        """A run ended, and its metrics are written; the error, if they cannot be.
+        """A run ended: writes its metrics. Returns the error if they cannot be written.
 
         `site`: the first start URL; `frontier`: the state, as far as it could be opened.
         """
@@ -117,7 +117,7 @@ class Exporter:
             return metrics.rendered()
 
     async def _balance_of(self, job: Job) -> Balance:
-        """Counted anew at most every `FRESH` seconds, and more rarely where counting takes long."""
+        """The balance, counted again at most every `FRESH` seconds, and more rarely where counting takes long."""
         if self._balance is None or time.monotonic() >= self._stale:
             began = time.monotonic()
             self._balance = await job.frontier.balance()
@@ -134,7 +134,7 @@ class Exporter:
 async def _of_state(metrics: Metrics, frontier: Frontier | None) -> bool:
     """What the state knows, and whether the newest run is complete.
 
-    One that cannot be read tells nothing but that no success is known.
+    For a state that cannot be read, only the last success is set: to never.
     """
     measured.of_runs(metrics, (), None)
     if frontier is None:

@@ -32,7 +32,7 @@ log = logging.getLogger("crawler.app.metrics")
 async def serving(place: str, scrape: Callable[[], Awaitable[str]]) -> AsyncIterator[None]:
     """Serves what `scrape` returns while the block runs. `place`: HOST:PORT.
 
-    Raises `OutputError` if the port cannot be had.
+    Raises `OutputError` if the port is not available.
     """
     host, port = host_and_port(place)
     try:
@@ -63,12 +63,12 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 async def _answer(client: SocketStream, scrape: Callable[[], Awaitable[str]]) -> None:
-    said = b""
-    while b"\r\n\r\n" not in said:
-        if len(said) > LONGEST:
+    request = b""
+    while b"\r\n\r\n" not in request:
+        if len(request) > LONGEST:
             return
-        said += await client.receive(LONGEST)
-    method, _, rest = said.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+        request += await client.receive(LONGEST)
+    method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")
     path = rest.partition(" ")[0].partition("?")[0]
     if method not in {"GET", "HEAD"}:
         await client.send(_response("405 Method Not Allowed", "only GET\n", is_head=False))

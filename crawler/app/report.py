@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.app import atomic
-from crawler.app.history import home_of, published_as
+from crawler.app.history import final_start, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.app.versions import faulty
@@ -60,14 +60,14 @@ def check(settings: Settings) -> None:
             )
 
 
-async def known_of(frontier: Frontier, settings: Settings) -> Known:
+async def read_known(frontier: Frontier, settings: Settings) -> Known:
     """What a report needs besides the page rows. Raises `FrontierError` for a state without a run."""
     runs, start = list(await frontier.run_rows()), await frontier.first()
     if not runs or start is None:
         raise FrontierError("The state contains no URLs yet: crawl first.")
     balance = await frontier.balance()
     newest = runs[-1]._replace(outcomes=balance.outcomes)
-    site = urls.origin(await home_of(frontier, start))
+    site = urls.origin(await final_start(frontier, start))
     base = await published_as(frontier, settings) or PublishBase(site, site)
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report
 
@@ -118,7 +118,7 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
         for page in chunk:
             tally.add_page(page)
     tally.close()
-    if tally.is_led_to:
+    if tally.needs_links:
         async for leading in rows.edge_rows():
             for edges in leading:
                 tally.link(edges)

@@ -25,9 +25,7 @@ _ONE_SLASH: Final = re.compile(r"[^/:?#]+:/(?!/)")
 def starts_of(settings: Settings) -> tuple[Url, ...]:
     """The start URLs, normalised. A bare host name is read as https. Raises `ConfigError`."""
     if not settings.scope.start:
-        raise ConfigError(
-            "No URL to start from: name one, as in `sitemap-crawler crawl https://example.com/`."
-        )
+        raise ConfigError("No start URL: give one, as in `sitemap-crawler crawl https://example.com/`.")
     starts = [start_url(text, normaliser(settings)) for text in settings.scope.start]
     base = publish_base(settings, starts)
     return tuple(dict.fromkeys(base.crawled(url) if base else url for url in starts))
@@ -41,7 +39,7 @@ def publish_base(settings: Settings, starts: Sequence[Url]) -> PublishBase | Non
     folder = urls.target(base) + "/"
     if folder != "/" and any(urls.target(url).startswith(folder) for url in starts[:1]):
         raise ConfigError(
-            f"--publish-base: {starts[0]} lies below {folder} itself and would be published below {base}{folder}: "
+            f"--publish-base: {starts[0]} is already below {folder}, so its pages would be published below {base}{folder}: "
             f"give {urls.origin(base)}, or crawl the copy where it is served at /."
         )
     return PublishBase(base, urls.origin(starts[0]))
@@ -53,7 +51,7 @@ def start_url(text: str, normalise: Normaliser) -> Url:
     whole = text if "://" in text else f"https://{text}"
     if _WITH_LOGIN.match(whole):
         raise ConfigError(
-            "A URL must not hold a user name or password: put user:password into an environment variable "
+            "A URL must not contain a user name or password: put user:password into an environment variable "
             "and name it with --auth-env."
         )
     url = None if _ONE_SLASH.match(text) else normalise(whole)

@@ -1,7 +1,7 @@
 """Submits the changed pages of the last publication to search engines, and keeps the ledger of what they were told.
 
-The first time it only takes note. Later it asks for the key file of each host first, then sends the due URLs of one host
-after another; the ledger is written after each accepted batch, so that a killed submission repeats at most one of them.
+The first time it only records the listed pages. Later it fetches the key file of each host, then sends the due URLs of one
+host after another; the ledger is written after each accepted batch, so that a killed submission repeats at most one of them.
 """
 
 import logging
@@ -42,9 +42,9 @@ class Submitted:
     changes: Counter[Change] = field(default_factory=Counter)
     hosts: Counter[str] = field(default_factory=Counter)  # URLs that are due, by host
     sites: dict[str, None] = field(default_factory=dict)  # their origins, in order
-    outside: Url | None = None  # one that the key file does not count for
+    outside: Url | None = None  # one for which the key file is not valid
     noted: int | None = None  # URLs in a ledger that began now; None: it existed
-    unsure: int = 0  # pages of which only the bytes are known to differ: noted, not due
+    unsure: int = 0  # pages of which only the bytes are known to differ: recorded, not due
     sent: int = 0
     pending: bool = False  # the engine is still to check the key
 
@@ -62,7 +62,7 @@ def check(settings: Settings) -> None:
     """Raises `ConfigError` if the settings do not suffice. Called before the first request."""
     if settings.submit.indexnow_key is None:
         raise ConfigError(
-            "To submit, set --indexnow-key: `sitemap-crawler submit --new-key` makes a key and says where it must be."
+            "To submit, set --indexnow-key: `sitemap-crawler submit --new-key` makes a key and shows where it must be served."
         )
     if settings.state.state == MEMORY:
         raise ConfigError("What was submitted is remembered in the state, so --state cannot be :memory:.")
@@ -87,12 +87,12 @@ async def submit(
     *,
     everything: bool = False,
     dry: bool = False,
-    told: Callable[[Submitted], None] = lambda _: None,
+    on_counted: Callable[[Submitted], None] = lambda _: None,
 ) -> Submitted:
     """Submits what is due. The newest run must be a published one.
 
-    `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `told` is called with the
-    counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
+    `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `on_counted` is called with
+    the counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
     """
     head = await frontier.ledger()
     is_new = head is None or head.base != base.base
@@ -102,8 +102,8 @@ async def submit(
         await frontier.open_ledger(base.base, noted=False)
     key = _key(settings)
     ledger = _Ledger(frontier, base, head, everything=everything, is_new=is_new)
-    submitted = await ledger.surveyed(key, dry=dry)
-    told(submitted)
+    submitted = await ledger.counted_due(key, dry=dry)
+    on_counted(submitted)
     if submitted.due and not dry:
         check(settings)
         _check_covered(key, submitted.outside)
@@ -115,7 +115,7 @@ async def submit(
 
 
 async def _begun(frontier: Frontier, base: PublishBase, *, dry: bool) -> Submitted:
-    """A ledger that knows all listed pages, as if engines had been told of them."""
+    """A ledger of all listed pages, as if they had been submitted."""
     if not dry:
         return Submitted(noted=await frontier.open_ledger(base.base, noted=True))
     counted = [len(chunk) async for chunk in frontier.entries()]
@@ -138,8 +138,8 @@ class _Ledger:
         self._everything, self._is_new = everything, is_new
         self._head = head or LedgerHead(base.base)
 
-    async def surveyed(self, key: Key, *, dry: bool) -> Submitted:
-        """Counts what is due, and notes marks that moved without being due, so that later ones are compared with them."""
+    async def counted_due(self, key: Key, *, dry: bool) -> Submitted:
+        """Counts what is due, and stores marks that changed without being due, so that later ones are compared with them."""
         submitted = Submitted()
         async for rows in self._frontier.ledger_rows(unchanged=self._everything):
             moved = []
@@ -210,7 +210,7 @@ def _key(settings: Settings) -> Key:
 def _check_covered(key: Key, outside: Url | None) -> None:
     if outside:
         raise ConfigError(
-            f"A key file at {key.place(urls.origin(outside))} counts for URLs below its folder only, and {outside} is not: "
+            f"A key file at {key.place(urls.origin(outside))} is valid only for URLs below its folder, and {outside} is not: "
             "put it at the root of the host. Nothing was submitted."
         )
 

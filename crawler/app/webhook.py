@@ -1,7 +1,7 @@
 """Posts the message about the end of a run to the URL in the variable that `--webhook-env` names.
 
 That URL is a secret: it appears in no log, error, state, report or metric, and nor does anything that a failed request says
-of it. It is asked through our own transport, with the address guard, without credentials of the crawl, without following
+of it. It is requested through our own transport, with the address guard, without credentials of the crawl, without following
 redirects, and always with verified certificates. Whatever goes wrong is a warning.
 """
 
@@ -76,7 +76,7 @@ async def _deliver(hook: Url, body: bytes, http: Http, is_ending: Callable[[], b
             seconds = QUICK if is_ending() else SECONDS
             reply = await fetcher.fetch(Request(hook, limit=ANSWER, cut=True, seconds=seconds, post=body))
             why = _wrong_with(reply)
-            if not _may_pass(reply) or is_ending():
+            if not _is_transient(reply) or is_ending():
                 break
     return why
 
@@ -87,7 +87,7 @@ def _wrong_with(reply: Reply) -> str:
     return "" if 200 <= reply.status < 300 else f"it answered {reply.status}"
 
 
-def _may_pass(reply: Reply) -> bool:
+def _is_transient(reply: Reply) -> bool:
     if isinstance(reply, Broken):
         return reply.transient
     return reply.status in {408, 429} or reply.status >= 500

@@ -86,10 +86,10 @@ async def _visit_all(
 ) -> None:
     while True:
         try:
-            number, said = todo.receive_nowait()
+            number, written = todo.receive_nowait()
         except anyio.WouldBlock:
-            number, said = await todo.receive()  # takes several times as long
-        lease = codec.read_lease(said)
+            number, written = await todo.receive()  # takes several times as long
+        lease = codec.read_lease(written)
         await politeness(origin(lease.visit.url), 0.0)
         is_ending = politeness.ended.is_set()
         seen = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
@@ -140,8 +140,8 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
             while messages:
                 for message in messages:
                     match message:
-                        case ["visit", number, said]:
-                            give.send_nowait((number, said))
+                        case ["visit", number, written]:
+                            give.send_nowait((number, written))
                         case ["slot", number]:
                             parent.grant(number)
                         case ["site", site] if base:
@@ -160,9 +160,9 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
 
 async def _run(end: socket.socket) -> None:
     channel = Channel(end)
-    (said, ahead), *messages = await channel.receive_json()
+    (written, ahead), *messages = await channel.receive_json()
     try:
-        await work(channel, settings_of(said), lambda: time.time() + ahead, messages)
+        await work(channel, settings_of(written), lambda: time.time() + ahead, messages)
     except* OSError:
         pass  # the main process is gone
 

@@ -1,6 +1,6 @@
 """What `crawl` does after a publication: delivers the files, and tells search engines what changed.
 
-A signal ends it, and the next run makes up for it.
+A signal ends it, and the next run does what is left.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from crawler.sitemap.publish.published import Published
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """What followed a publication. Errors are kept for later: they must not keep anybody from the summary."""
+    """What followed a publication. Errors are raised later: the summary comes first."""
 
     submitted: Submitted | None = None
     errors: Sequence[CrawlerError] = ()

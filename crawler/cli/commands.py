@@ -101,9 +101,9 @@ def init(url: str | None, **params: Any) -> int:
     help="only serve the website on this port of 127.0.0.1 until interrupted",
 )  # fmt: skip
 def demo(serve: int | None, **params: Any) -> int:
-    """Crawl a small built-in website on this machine and show the result.
+    """Crawl a small built-in website and show the result.
 
-    Needs no network and writes only to --output (by default a temporary folder).
+    Serves it on this machine, needs no network, and writes only to --output (by default a temporary folder).
     """
     from crawler.cli.demo.command import crawl_demo, serve_demo  # noqa: PLC0415
 
@@ -147,10 +147,10 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
 )
 def explain(url: str, **params: Any) -> int:
     """Show what is known about one URL and why, from the saved state."""
-    from crawler.cli.explain import show_story  # noqa: PLC0415
+    from crawler.cli.explain import show_url  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
-    return run(lambda: show_story(_settings(params), url))
+    return run(lambda: show_url(_settings(params), url))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -169,7 +169,7 @@ def explain(url: str, **params: Any) -> int:
     help="maximum items per finding; 0 shows all [default: 10; in files 100]",
 )  # fmt: skip
 def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
-    """Say what a crawl found wrong with the site, from the saved state.
+    """Show what is wrong with the site, from the saved state.
 
     Broken links with the pages that link to them, redirect chains, stale sitemaps, duplicates and more, worst first;
     docs/report.md says what to do about each.
@@ -194,15 +194,15 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
 )  # fmt: skip
 @click.option(
     "--only", metavar="OUTCOME|CODE", multiple=True, cls=SettingOption,
-    help="only what has this outcome (failed, unlisted:noindex) or finding (broken-link); of links, their target [repeatable]",
+    help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that of the target [repeatable]",
 )  # fmt: skip
 @click.option(
     "--fields", metavar="NAMES", default="", cls=SettingOption,
-    help="fields to show, with commas between [default: all; as text the main ones]",
+    help="fields to show, separated by commas [default: all; as text the main ones]",
 )  # fmt: skip
 @click.option(
     "--all-kinds", is_flag=True, cls=SettingOption,
-    help="of links, also redirects and canonical URLs",
+    help="for links: also redirects and canonical URLs",
 )  # fmt: skip
 def list_(
     what: str, url: str | None, form: str, only: tuple[str, ...], fields: str, all_kinds: bool, **params: Any
@@ -270,10 +270,11 @@ def export(url: str | None, **params: Any) -> int:
     help="only make a new key and its file in the output folder",
 )  # fmt: skip
 def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params: Any) -> int:
-    """Tell search engines by IndexNow which pages changed since the last submission, from the saved state.
+    """Tell search engines which pages changed, by IndexNow.
 
-    Added, changed and gone pages of the last publication, by their content: a new date alone is no change.
-    The first time, listed pages are only noted as known. Google takes no part in IndexNow.
+    Submits the pages that were added, removed, or changed in content since the last submission, from the saved state; a new date
+    alone is not a change.
+    The first submission sends nothing, it only records the listed pages. Google does not take part in IndexNow.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.submit import make_key, submit_changes  # noqa: PLC0415
@@ -353,13 +354,13 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
 @settings_options("state", "log", only=frozenset({"state", "log-format"}))
 @click.option(
     "--owner", metavar="ROLE", cls=SettingOption,
-    help="of init: the role that the tables are made for, if it may not make them itself",
+    help="for init: the role that will own the tables, if it is not allowed to create them itself",
 )  # fmt: skip
 def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
-    """Look after the crawls in a PostgreSQL database: make the tables of one, upgrade, list or drop them.
+    """Manage the crawls in a PostgreSQL database.
 
-    A crawl makes its own tables, so init is only needed where its user may not. A crawl is given by its name, or by the URL that
-    it starts from; upgrade without a name is for all of them.
+    Creates, upgrades, lists or drops their tables. A crawl creates its own tables, so init is only needed where its role is not allowed to. A crawl is given by its name or its
+    start URL; upgrade without a name upgrades all of them.
     """
     from crawler.cli.state import run_state  # noqa: PLC0415
 
@@ -375,7 +376,7 @@ def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
     "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format", "state",
 }))  # fmt: skip
 def robots(url: str, **params: Any) -> int:
-    """Show whether robots.txt allows URL, and which group and line decide.
+    """Show whether robots.txt allows a URL, and which line decides.
 
     Also shows the sitemaps that it names and the one that was published last, each with what is at its URL now.
     """

@@ -40,7 +40,7 @@ from crawler.parse.url import target
 from crawler.ports import Frontier, Record
 from crawler.report import log as lines
 from crawler.report.report import Finding, Report
-from crawler.rules.doubts import Doubts, bare
+from crawler.rules.doubts import Doubts, without_flag
 from crawler.settings.sections import Log, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish import publish_command, stylesheet
@@ -61,12 +61,12 @@ async def crawl_site(settings: Settings) -> Exit:
     """The whole of `crawl`. Raises the exceptions of `errors`."""
     configure_log(settings.log)
     schedule.check(settings)
-    stopping, told = _Stopping(), RunEnd(settings)
+    stopping, run_end = _Stopping(), RunEnd(settings)
     async with _listening(stopping):
         await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
         if received.first is None:
-            async with told.opened():
-                return await _crawls(settings, stopping, told)
+            async with run_end.opened():
+                return await _crawls(settings, stopping, run_end)
     if stopping.has_crawled:
         words = f"{received.word} while waiting for the next run"
         log.info(words, extra={"event": "stopped between two runs", "fields": {"signal": received.word}})
@@ -76,12 +76,12 @@ async def crawl_site(settings: Settings) -> Exit:
     return Exit(received.exit)
 
 
-async def _crawls(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
-    """One run, or one at each slot of --every."""
+async def _crawls(settings: Settings, stopping: "_Stopping", run_end: RunEnd) -> Exit:
+    """One run, or one after each interval of --every."""
 
     async def run() -> Exit:
         try:
-            return await _crawl(settings, stopping, told)
+            return await _crawl(settings, stopping, run_end)
         finally:
             stopping.has_crawled = stopping.has_crawled or stopping.job is not None
             stopping.job = stopping.after = None  # a signal from now on ends the wait
@@ -91,17 +91,17 @@ async def _crawls(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Ex
     return await schedule.repeat(run, settings.pace.every, lambda: received.first is not None)
 
 
-async def _crawl(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
-    """One run. Its end is told, whatever it is."""
+async def _crawl(settings: Settings, stopping: "_Stopping", run_end: RunEnd) -> Exit:
+    """One run, whose end `run_end` reports in every case."""
     try:
-        return await _run(settings, stopping, told)
+        return await _run(settings, stopping, run_end)
     except Exception as error:
         if stopping.job is None:
-            await told.failed(error)
+            await run_end.failed(error)
         raise
 
 
-async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
+async def _run(settings: Settings, stopping: "_Stopping", run_end: RunEnd) -> Exit:
     check_extras(settings)
     reports.check(settings)
     stylesheet.check(settings.output)
@@ -114,15 +114,15 @@ async def _run(settings: Settings, stopping: "_Stopping", told: RunEnd) -> Exit:
     if not settings.guard.dry_run:
         check_folder(settings.output)
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
-        await _say_begin(job)
+        await _log_start(job)
         stopping.job = job
         try:
-            await told.begin(job)
+            await run_end.begin(job)
             code, found = await _job(job, settings, stopping)
         except Exception as error:
-            await told.end(job, exit_of(error), error=error)
+            await run_end.end(job, exit_of(error), error=error)
             raise
-        await told.end(job, code, found)
+        await run_end.end(job, code, found)
     return code
 
 
@@ -158,7 +158,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     return code, found
 
 
-async def _say_begin(job: Job) -> None:
+async def _log_start(job: Job) -> None:
     run = job.run.number
     living = [member for member in await job.frontier.members() if member.alive]
     if len(living) > 1:
@@ -193,7 +193,7 @@ def _exit(job: Job, refused: PublishRefused | None) -> Exit:
 
 
 def _write(report: Report | None, settings: Settings) -> OutputError | None:
-    """Writes the files of --report. An error is returned: it must not keep anybody from the summary."""
+    """Writes the files of --report. An error is returned, not raised: the summary comes first."""
     try:
         if report:
             reports.write(report, settings.report.report)
@@ -325,13 +325,13 @@ async def _summarise(
         submission=after.words(settings),
         submission_facts=facts(after.submitted) if after.submitted else {},
     )
-    say(closing, settings.log)
+    print_summary(closing, settings.log)
 
 
 def _notes(doubts: Doubts, refused: PublishRefused | None) -> Sequence[str]:
     """The notes on the site, and what may hide it, unless the refusal says so."""
-    doubt = bare(doubts.doubt)
-    is_said = refused is not None and doubt in bare(str(refused))
+    doubt = without_flag(doubts.doubt)
+    is_said = refused is not None and doubt in without_flag(str(refused))
     return doubts.notes if not doubt or is_said else (*doubts.notes, doubt)
 
 
@@ -397,7 +397,7 @@ async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[st
     return {code: await pages.examples(code) for code in failed}
 
 
-def say(closing: Closing, chosen: Log) -> None:
+def print_summary(closing: Closing, chosen: Log) -> None:
     """Prints the summary in the chosen format. With --quiet only a failure is reported."""
     wrong = problem(closing)
     if closing.stalled and chosen.log_format == "text" and not chosen.quiet:

@@ -34,7 +34,7 @@ from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
 
 
-async def show_story(settings: Settings, text: str) -> Exit:
+async def show_url(settings: Settings, text: str) -> Exit:
     """Prints all that the state knows about one URL. Exit 8 if it does not know the URL."""
     url = start_url(text, normaliser(settings))
     settings = with_state(settings, url, is_start=False)
@@ -70,7 +70,7 @@ async def show_story(settings: Settings, text: str) -> Exit:
         click.echo(json.dumps({"url": url, "known": record is not None, "gone": is_gone, **facts}))
     else:
         click.echo(printable(url, 2_100))
-        show_lines(_story(text, url, record, path, robots, is_gone=is_gone))
+        show_lines(_about(text, url, record, path, robots, is_gone=is_gone))
         if record:
             so_far = "" if newest and newest.complete else " so far"
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
@@ -158,11 +158,11 @@ async def _rules(runs: Runs, settings: Settings) -> Sequence[PageRule]:
     """The rules of the settings, else those of the newest run."""
     if settings.rules.rule:
         return settings.rules.rule
-    told = await runs.recall(SETTINGS)
-    return PAGE_RULES.read(dict(list(told)).get("rule", "[]"))
+    given = await runs.recall(SETTINGS)
+    return PAGE_RULES.read(dict(list(given)).get("rule", "[]"))
 
 
-def _story(
+def _about(
     typed: str, url: Url, record: UrlRecord | None, path: Sequence[Url], robots: str, *, is_gone: bool
 ) -> list[tuple[str, str]]:
     lines = [("written", f"{typed} was normalised to the URL above")] if typed != url else []

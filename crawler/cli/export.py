@@ -6,7 +6,7 @@ from dataclasses import replace
 from crawler.app.history import doubts_of, in_published_order, published_as
 from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
-from crawler.cli.crawl import _closing, configure_log, say
+from crawler.cli.crawl import _closing, configure_log, print_summary
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError
 from crawler.settings.sections import Settings
@@ -40,7 +40,7 @@ async def export_sitemap(settings: Settings) -> Exit:
         )
         closing = await _closing(frontier, published, settings)
         closing = replace(closing, notes=doubts.notes, elapsed=time.monotonic() - began)
-        say(closing, settings.log)
+        print_summary(closing, settings.log)
     finally:
         await frontier.close()
     return Exit.OK

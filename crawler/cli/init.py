@@ -126,7 +126,7 @@ def _asked(answers: Answers) -> Answers:
 
 
 def _ask(question: str, default: Any = None, kind: click.ParamType[Any] | None = None) -> Any:
-    """A question on the terminal. INT and TERM end the program here: a handler that only takes note would go on waiting."""
+    """A question on the terminal. INT and TERM end the program here: a handler that only records the signal would continue to wait."""
     received.listener = _leave
     try:
         if received.first:

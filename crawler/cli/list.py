@@ -116,7 +116,7 @@ async def list_rows(
     settings = with_state(settings, start)
     frontier = open_frontier(settings, start, read_only=True)
     try:
-        known = await reports.known_of(frontier, settings)
+        known = await reports.read_known(frontier, settings)
         match what:
             case "pages":
                 rows = _pages(frontier, known, wanted)

@@ -23,6 +23,6 @@ def pending(record: UrlRecord | None, newest: Run) -> str:
     if record is None:
         return f"{unfinished} reached it yet; no earlier run found it"
     if record.run < newest.number:
-        said = f"recorded {code(record.outcome)}" if record.outcome else "found it, but did not reach it"
-        return f"{unfinished} reached it yet; run {record.run} {said}"
+        earlier = f"recorded {code(record.outcome)}" if record.outcome else "found it, but did not reach it"
+        return f"{unfinished} reached it yet; run {record.run} {earlier}"
     return f"{unfinished} finished it yet; {f'{record.was} before' if record.was else 'found for the first time'}"

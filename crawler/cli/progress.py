@@ -94,7 +94,7 @@ def _bar(stats: Stats) -> Table:
     row = Table.grid(expand=True)
     row.add_column(ratio=1)
     row.add_column(width=6, justify="right")
-    row.add_row(bar, Text(f"{100 * stats.done // total} %" if known else ""))
+    row.add_row(bar, Text(f"{100 * stats.done // total}%" if known else ""))
     return row
 
 

@@ -22,7 +22,7 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
     settings = with_state(settings, start)
     frontier = open_frontier(settings, start, read_only=True)
     try:
-        known = await reports.known_of(frontier, settings)
+        known = await reports.read_known(frontier, settings)
         kept = most if most is not None else ITEMS if settings.report.report else SHOWN
         report = await reports.gathered(frontier, known, most=kept)
     finally:

@@ -1,6 +1,6 @@
 """`robots`: whether robots.txt allows a URL, which group and line decide, and which sitemaps it names.
 
-Each named sitemap is asked for, as is the one that was published last, if the site was crawled. Output goes to stdout as
+Each named sitemap is requested, and so is the one that was published last, if the site was crawled. Output goes to stdout as
 plain lines or one JSON object; text from the network is made printable first.
 """
 
@@ -40,7 +40,7 @@ STATUSES: Final = {
     "unreachable": "could not be reached, so it is unknown what may be fetched",
 }
 VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": Exit.UNREACHABLE}
-ASKED: Final = 5  # sitemaps that are asked for
+ASKED: Final = 5  # sitemaps that are requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ async def _sitemaps(
     fetcher: Fetcher, rules: OriginRules, file: RobotsFile, settings: Settings, entry: str | None
 ) -> list[Sitemap]:
     """The first sitemaps that robots.txt names, and the published one."""
-    said = compare(file, settings, entry) if entry else RobotsLine()
+    published = compare(file, settings, entry) if entry else RobotsLine()
     found = [
         Sitemap(url, await _answer(fetcher, url), is_named=True)
         for url in rules.sitemaps[:ASKED]
         if not entry or url != entry
     ]
     if entry:
-        found.append(Sitemap(entry, await _answer(fetcher, Url(entry)), said.is_named))
+        found.append(Sitemap(entry, await _answer(fetcher, Url(entry)), published.is_named))
     return found
 
 

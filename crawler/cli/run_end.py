@@ -1,6 +1,7 @@
-"""What other programs are told when a run ends, however it does: the metrics, and a message.
+"""Reports the end of a run to other programs, in every case: by metrics, and by a message.
 
-A run that another one keeps out (exit 9) tells nothing: the other one will. Nothing is loaded that is not asked for.
+A run that cannot start because of another one (exit 9) reports nothing: the other one does. Only what the settings ask for
+is loaded.
 """
 
 import logging
@@ -25,7 +26,7 @@ log = logging.getLogger("crawler")
 
 
 class RunEnd:
-    """Tells how the runs of this process end."""
+    """Reports how the runs of this process end."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -36,7 +37,7 @@ class RunEnd:
     async def opened(self) -> AsyncIterator[None]:
         """Checks the settings, and serves the metrics while the block runs, if asked to.
 
-        Raises `ConfigError` for settings with which nothing could be told, `OutputError` if the port cannot be had.
+        Raises `ConfigError` for settings with which nothing could be reported, `OutputError` if the port is not available.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -118,15 +119,15 @@ class RunEnd:
         why = sentence(error) or (run and run.refused) or ""
         await self._post(body(job.starts[0], code, why, report))
 
-    async def _post(self, said: Mapping[str, Any]) -> None:
+    async def _post(self, message: Mapping[str, Any]) -> None:
         from crawler.app.webhook import deliver  # noqa: PLC0415 - loaded only when asked for
 
         variable, http = self._settings.report.webhook_env, self._settings.http
         if self._hook and variable:
-            await deliver(variable, self._hook, said, http, lambda: received.first is not None)
+            await deliver(variable, self._hook, message, http, lambda: received.first is not None)
 
     async def failed(self, error: Exception) -> None:
-        """The run ended before its job was open: what the state says is told with the exit code."""
+        """The run ended before its job was open: reports the exit code, with what the state knows."""
         if isinstance(error, StateBusy):
             return
         start, code = self._start(), exit_of(error)
@@ -149,14 +150,14 @@ class RunEnd:
         return None
 
     def _state(self, start: Url | None) -> Frontier | None:
-        """The state, as far as wrong settings or damage leave it."""
+        """The state; None if wrong settings or damage prevent opening it."""
         with suppress(CrawlerError):
             return open_frontier(self._settings, start, read_only=True)
         return None
 
 
 def sentence(error: Exception | None) -> str:
-    """What to say of an error: the sentences of our own, and only the name of others."""
+    """An error in words: the message of our own exceptions, and only the class of others."""
     if error is None:
         return ""
     return str(error) if isinstance(error, CrawlerError) else type(error).__name__

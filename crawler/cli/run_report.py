@@ -24,12 +24,12 @@ class RunReport:
 async def report_of(job: Job) -> RunReport:
     """The findings of the run that `job` has just ended, as far as they are needed."""
     settings = job.settings
-    told = settings.report
-    is_told = bool(told.metrics_file or told.metrics_port or told.webhook_env)
-    is_wanted = told.report or told.fail_on
-    if not is_wanted and (received.first or (settings.log.quiet and not is_told)):
+    chosen = settings.report
+    is_reported = bool(chosen.metrics_file or chosen.metrics_port or chosen.webhook_env)
+    is_wanted = chosen.report or chosen.fail_on
+    if not is_wanted and (received.first or (settings.log.quiet and not is_reported)):
         return RunReport(is_gathered=False)  # after an interruption, the program should exit quickly
-    known = await reports.known_of(job.frontier, settings)
+    known = await reports.read_known(job.frontier, settings)
     if not settings.report.report:
         return RunReport(await reports.tallied(job.frontier, known))
     report = await reports.gathered(job.frontier, known)
@@ -38,7 +38,7 @@ async def report_of(job: Job) -> RunReport:
 
 async def full_report(job: Job) -> Report:
     """The whole report, whatever was asked for. Raises `FrontierError`."""
-    known = await reports.known_of(job.frontier, job.settings)
+    known = await reports.read_known(job.frontier, job.settings)
     return await reports.gathered(job.frontier, known)
 
 

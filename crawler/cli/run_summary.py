@@ -59,7 +59,7 @@ class Closing:
     findings: Sequence[FindingLine] = ()  # the worst first
     findings_command: str = ""  # shows all of them
     reports: Sequence[str] = ()  # files that were written
-    submission: Sequence[str] = ()  # what search engines were told
+    submission: Sequence[str] = ()  # the result of --submit
     submission_facts: Mapping[str, Any] = field(default_factory=dict)  # the same as numbers
     state: str | None = None  # path of the state; None: it was not kept
     unfinished: str | None = None  # why the run is not complete

@@ -1,8 +1,8 @@
-"""`--every`: crawls again and again in one process, for containers that nothing else starts.
+"""`--every`: repeats the crawl in one process, for containers without a scheduler.
 
-A run begins at each slot (the first at once, then every interval after it), a little later by chance, so that many sites of
-one machine do not begin together. A run that fails waits for its slot like any other; one that is longer than the interval
-skips slots. Wrong settings end the program, as waiting does not mend them.
+The first run starts at once, the others at multiples of the interval after it, with a small random delay, so that many sites
+on one machine do not start together. A failed run changes nothing about that; one that is longer than the interval skips
+starts. Wrong settings end the program, as waiting does not correct them.
 """
 
 import logging
@@ -52,24 +52,24 @@ async def repeat(
         code = await _ended(run)
         if is_ending():
             return code
-        wait = slot_after(first, every, clock()) + chance() * JITTER * every - clock()
+        wait = next_start(first, every, clock()) + chance() * JITTER * every - clock()
         at = datetime.fromtimestamp(clock() + wait, UTC).isoformat(timespec="seconds")
         log.info("waiting for the next run", extra={"fields": {"exit": code.value, "next": at}})
         await sleep(max(0.0, wait))
 
 
-def slot_after(first: float, every: float, now: float) -> float:
-    """The next slot after `now`, of those that begin at `first`. All in seconds."""
+def next_start(first: float, every: float, now: float) -> float:
+    """The first time after `now` that is a multiple of `every` after `first`. All in seconds."""
     return first + every * (math.floor(max(0.0, now - first) / every) + 1)
 
 
 async def _ended(run: Callable[[], Awaitable[Exit]]) -> Exit:
-    """The exit code of one run. What ends it is logged, as there is nobody left to say it to."""
+    """The exit code of one run. An error that ends it is logged here, as nothing above this handles it."""
     try:
         return await run()
     except ConfigError:
         raise
-    except Exception as error:  # noqa: BLE001 - also after a bug, the next run has its chance
+    except Exception as error:  # noqa: BLE001 - also after a bug, the next run is tried
         failure = error
     code, why = exit_of(failure), sentence(failure)
     fields = {"exit": code.value, "error": why}

@@ -18,9 +18,9 @@ from crawler.settings.sections import Settings
 def run_state(settings: Settings, what: str, name: str | None, owner: str | None) -> Exit:
     """Runs `state WHAT`. Raises `ConfigError`, `FrontierError`, `StateBusy`."""
     if owner and what != "init":
-        raise ConfigError("--owner: only init makes tables.")
+        raise ConfigError("--owner: only state init creates tables.")
     if name and what == "list":
-        raise ConfigError("state list: all crawls of the database are listed, without a name.")
+        raise ConfigError("state list takes no name: it lists all crawls of the database.")
     match what:
         case "init":
             made, is_new = database.create(settings, name, owner)

@@ -12,8 +12,8 @@ from crawler.settings.sections import Settings
 
 HOSTS: Final = 5  # shown by name
 NOT_GOOGLE: Final = (
-    "IndexNow tells Bing, Yandex, Naver, Seznam and others; Google takes no part and no longer takes pings: there the "
-    "sitemap itself is what counts."
+    "IndexNow tells Bing, Yandex, Naver, Seznam and others; Google does not take part, and no longer accepts pings: for Google "
+    "the sitemap itself is what counts."
 )
 
 
@@ -38,8 +38,8 @@ def result_words(submitted: Submitted, settings: Settings, *, dry: bool = False)
     if submitted.noted is not None:
         would = "would be" if dry else "are"
         yield (
-            f"First submission: {counted(submitted.noted, 'listed URL')} {would} noted as known, and nothing is sent; from "
-            "now on changes are. --all sends all of them."
+            f"First submission: {counted(submitted.noted, 'listed URL')} {would} recorded as known, and nothing is sent; from "
+            "now on, changes are. --all sends all of them."
         )
         yield NOT_GOOGLE
     elif submitted.due and dry:
@@ -51,8 +51,8 @@ def result_words(submitted: Submitted, settings: Settings, *, dry: bool = False)
         yield f"{of}{counted(submitted.due, 'URL')} submitted to {engine}{checked}"
     if submitted.unsure:
         yield (
-            f"{counted(submitted.unsure, 'other page')} came with other bytes but no later date: whether the text changed "
-            "cannot be told yet, so they count as unchanged"
+            f"{counted(submitted.unsure, 'other page')} came with different bytes but no later date: whether the text changed "
+            "is not known yet, so they count as unchanged"
         )
 
 

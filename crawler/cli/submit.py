@@ -1,6 +1,6 @@
 """`submit`: tells search engines which pages changed since the last submission, from the saved state.
 
-The same words end a crawl with --submit. `--new-key` makes a key and its file.
+A crawl with --submit prints the same words at its end. `--new-key` makes a key and its file.
 """
 
 import json
@@ -49,15 +49,15 @@ async def submit_changes(settings: Settings, *, dry: bool, everything: bool) -> 
             base,
             everything=everything,
             dry=dry,
-            told=lambda due: click.echo(due_words(due)) if speaks else None,
+            on_counted=lambda due: click.echo(due_words(due)) if speaks else None,
         )
     finally:
         await frontier.close()
-    _tell(settings, submitted, dry=dry)
+    _print_result(settings, submitted, dry=dry)
     return Exit.OK
 
 
-def _tell(settings: Settings, submitted: Submitted, *, dry: bool) -> None:
+def _print_result(settings: Settings, submitted: Submitted, *, dry: bool) -> None:
     if wants_json(settings):
         click.echo(json.dumps(facts(submitted) | {"dry_run": dry}))
         return

@@ -213,7 +213,7 @@ def _dates(closing: Closing) -> Text:
     if not listed:
         return Text("no pages are listed")
     dated = sum(closing.dated.values())
-    words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed} %)"
+    words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed}%)"
     sources = [f"{count:,} from {Source.of(source).says}" for source, count in closing.dated.items()]
     lines = [words, *(sources if set(closing.dated) - {"header"} else [])]
     lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in closing.lies.items()]

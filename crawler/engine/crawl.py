@@ -447,7 +447,7 @@ class Crawl:
                 self.circuit_breaker.clear(origin(url))
             elif row:
                 self._failed.update(dict.fromkeys(row))
-                why = f"{origin(url)} only fails"
+                why = f"every request to {origin(url)} fails"
                 await self.frontier.interrupt(Interruption(why, is_limit=False))
                 self._end(Ending.FAILING, why)
 

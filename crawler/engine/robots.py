@@ -227,7 +227,7 @@ async def ask_robots(
         return _file(
             now(), "down" if redirects.stopped is Stopped.NO_TARGET else "none", b"", redirects.stopped.value
         )
-    return _file(now(), *_meaning(reply), redirects.url if redirects.moved else None)
+    return _file(now(), *_interpreted(reply), redirects.url if redirects.moved else None)
 
 
 def _file(fetched: float, status: str, text: bytes, detail: str, found_at: Url | None = None) -> RobotsFile:
@@ -252,7 +252,7 @@ def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
     return OriginRules(rules, file.detail, tuple(dict.fromkeys(url for url in named if url)), hash(file))
 
 
-def _meaning(reply: Reply) -> tuple[str, bytes, str]:
+def _interpreted(reply: Reply) -> tuple[str, bytes, str]:
     """The status, text and detail of a `RobotsFile`. A 429 counts as a server error."""
     if isinstance(reply, Broken):
         return "unreachable", b"", f"{reply.cause.says}: {reply.detail}".removesuffix(": ")

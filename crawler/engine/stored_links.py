@@ -1,6 +1,6 @@
 """Reads the stored links of unchanged pages from the frontier, for several pages at a time.
 
-What is asked for while one call is under way goes into the next: a call takes as long for thirty pages as for one.
+Requests that arrive during one call are combined in the next: a call takes as long for thirty pages as for one.
 """
 
 from collections.abc import Sequence

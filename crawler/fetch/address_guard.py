@@ -106,7 +106,7 @@ class AddressGuard:
         _check_port(port)
         found = await _addresses(host, port)
         if _name(host) in self._starts:
-            self._meet_start(_name(host), port, found)
+            self._remember_start(_name(host), port, found)
         addresses = [str(address) for address in found if self._permits(host, port, address)]
         if not addresses:
             raise AddressRefused(self._refusal(host, port, found))
@@ -115,7 +115,7 @@ class AddressGuard:
         self._remembered[host, port] = (self._clock() + MEMORY, addresses[:TRIED])
         return addresses[:TRIED]
 
-    def _meet_start(self, name: str, port: int, found: list[Address]) -> None:
+    def _remember_start(self, name: str, port: int, found: list[Address]) -> None:
         """Remember the addresses of the first resolution of a start host.
 
         A name with both public and private addresses may be an attack on the local network: no address is exempt then.

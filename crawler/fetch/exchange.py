@@ -197,10 +197,10 @@ def _check_coded(received: int, limit: int) -> None:
         raise content_coding.DecompressionBomb(f"more than {limit:,} bytes before decompression")
 
 
-def _check_length(said: str, limit: int) -> None:
-    if said.isascii() and said.isdigit() and int(said[:20]) > limit:
+def _check_length(length: str, limit: int) -> None:
+    if length.isascii() and length.isdigit() and int(length[:20]) > limit:
         raise content_coding.TooLarge(
-            f"{int(said[:20]):,} bytes according to Content-Length, more than {limit:,}"
+            f"{int(length[:20]):,} bytes according to Content-Length, more than {limit:,}"
         )
 
 

@@ -1,8 +1,7 @@
-"""IndexNow: tells a search engine, which tells the others, that URLs of one host changed (indexnow.org/documentation).
+"""IndexNow: notifies a search engine, which notifies the others, that URLs of one host changed (indexnow.org/documentation).
 
-The engine believes whoever can put a file with the key on the host, so that is checked first. Redirects are not followed,
-no credentials are sent, and what is answered is not trusted: a short printable piece of it is shown. What is due is
-decided by `rules.submission`.
+A file with the key on the host proves who submits, so that is checked first. Redirects are not followed, no credentials are
+sent, and the response is not trusted: a short printable piece of it is shown. What is due is decided by `rules.submission`.
 """
 
 import json
@@ -29,7 +28,7 @@ ANSWER: Final = 2_000  # bytes of an answer that are read
 WRONG: Final = {
     400: "the request is not valid",
     403: "the key was not found, or is not the one in the file",
-    422: "the URLs do not belong to the host, or the key does not fit the protocol",
+    422: "the URLs do not belong to the host, or the key is not valid",
 }
 """Statuses by which an engine refuses for good."""
 
@@ -48,7 +47,7 @@ class Key:
         return Url(f"{site}/{self.text}.txt")
 
     def covers(self, url: Url) -> bool:
-        """Whether the key file counts for a URL: one that is not at the root counts for its folder only."""
+        """Whether the key file is valid for a URL: one that is not at the root is valid for its folder only."""
         return url.startswith(self.place(urls.origin(url)).rpartition("/")[0] + "/")
 
 
@@ -59,7 +58,7 @@ async def check_key(fetcher: Fetcher, key: Key, site: str) -> None:
     wrong = _wrong_with(reply, key)
     if wrong:
         raise ConfigError(
-            f"The key file {place} {wrong}: search engines need it, as text, with the key and nothing else. "
+            f"The key file {place} {wrong}: search engines need it as plain text that holds only the key. "
             "Nothing was submitted."
         )
 
@@ -136,14 +135,14 @@ class Engine:
     def _answered(self, reply: Reply) -> bool:
         name = urls.netloc(self._endpoint)
         if isinstance(reply, Broken):
-            raise NotSubmitted(f"{name} could not be asked ({_shown(reply)}): {LATER}")
+            raise NotSubmitted(f"{name} could not be reached ({_shown(reply)}): {LATER}")
         if 200 <= reply.status < 300:
             return reply.status == 202
-        said = f' It says: "{_text(reply.body, SHOWN)}".' if reply.body else ""
+        quote = f' It says: "{_text(reply.body, SHOWN)}".' if reply.body else ""
         if reply.status in {408, 429} or reply.status >= 500:
             after = printable(reply.headers.get("retry-after") or "", 40)
             asked = f", Retry-After {after}" if after else ""
-            raise NotSubmitted(f"{name} did not take the URLs ({reply.status}{asked}): {LATER}{said}")
+            raise NotSubmitted(f"{name} did not accept the URLs ({reply.status}{asked}): {LATER}{quote}")
         if reply.status in REDIRECTS:
             to = printable(reply.headers.get("location") or "nowhere")
             raise ConfigError(
@@ -151,10 +150,10 @@ class Engine:
                 "names another engine."
             )
         why = WRONG.get(reply.status, "it does not take submissions there")
-        raise ConfigError(f"{name} refused the URLs ({reply.status}): {why}.{said}")
+        raise ConfigError(f"{name} refused the URLs ({reply.status}): {why}.{quote}")
 
 
-LATER: Final = "what is left is due the next time."
+LATER: Final = "the next submission sends the rest."
 
 
 def _wants_body(status: int, headers: Headers) -> bool:

@@ -17,7 +17,9 @@ FAR: Final = 1_200.0  # seconds
 LOOK: Final = 5.0  # most seconds between two readings of the clock, which may be changed while we sleep
 JUMP: Final = 5.0  # seconds
 LONGEST: Final = 60.0  # seconds; a longer wait means that the clock was set back
-REBOOKED: Final = 3  # times that a missed slot is replaced: a machine that is always late must get on, too
+REBOOKED: Final = (
+    3  # times that a missed slot is replaced: a machine that is always late must make progress, too
+)
 MISSED: Final = 0.5  # fraction of the delay by which a request may be late
 KEPT: Final = (
     0.98  # fraction of the interval between two slots; below 1, so that late requests catch up gradually

@@ -113,7 +113,7 @@ def _header(text: str, flag: str = "--header") -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN:
         shown = repr(name.strip()) if colon else MASK  # a line without a header name may be a secret
-        raise ConfigError(f"{flag}: {shown} needs the form 'Name: value'.")
+        raise ConfigError(f"{flag}: {shown} must have the form 'Name: value'.")
     if name.lower() == "user-agent":
         raise ConfigError(f"{flag}: {name!r} cannot be set here; --user-agent sets that.")
     if name.lower() in _OURS:
@@ -166,7 +166,7 @@ def _cookies(path: str) -> "MozillaCookieJar":
         if isinstance(error, LoadError):  # its text shows a line of the file
             raise ConfigError(f"--cookie-file: {path} {_wrong_with_cookies(path)}.") from None
         raise ConfigError(f"--cookie-file: {path} cannot be read ({error.strerror}).") from error
-    except ValueError:  # not text, or a number that is none
+    except ValueError:  # not text, or not a number where one is expected
         raise ConfigError(f"--cookie-file: {path} {_wrong_with_cookies(path)}.") from None
     for cookie in jar:
         if (

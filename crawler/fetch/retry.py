@@ -51,12 +51,12 @@ class Retrying:
         """Request until the reply is final, or the attempts or the time run out."""
         budget = _Budget(self._total if request.seconds is None else request.seconds, self._clock)
         reply = await self._once(request, budget)
-        if self._retries == 0 or not self._may_pass(reply, budget):
+        if self._retries == 0 or not self._is_transient(reply, budget):
             return reply
         from crawler.fetch import backoff  # noqa: PLC0415 - takes long to import; nearly every first try stands
 
         return await backoff.until(
-            lambda reply: not self._may_pass(reply, budget),
+            lambda reply: not self._is_transient(reply, budget),
             first=reply,
             ask=lambda: self._again(request, budget),
             tries=self._retries + 1,
@@ -82,7 +82,7 @@ class Retrying:
             await self._pacer.slow(site, self._clock() + pause)
         return reply
 
-    def _may_pass(self, reply: Reply, budget: "_Budget") -> bool:
+    def _is_transient(self, reply: Reply, budget: "_Budget") -> bool:
         if budget.left <= 0:
             return False
         if isinstance(reply, Broken):

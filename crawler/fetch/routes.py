@@ -160,7 +160,7 @@ class Trust:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             return context
-        import certifi  # noqa: PLC0415 - takes long to import, for those who meet no https
+        import certifi  # noqa: PLC0415 - slow to import, and only needed for https
 
         try:
             return ssl.create_default_context(cafile=self._file or certifi.where())
@@ -169,7 +169,7 @@ class Trust:
 
 
 def _identify(context: ssl.SSLContext, cert: str, key: str | None) -> None:
-    """Loads the client certificate. A passphrase is never asked for: nobody may be there to type it."""
+    """Loads the client certificate. Never prompts for a passphrase, as the program may run unattended."""
     try:
         context.load_cert_chain(cert, key, password="")
     except ssl.SSLError as error:

@@ -36,12 +36,12 @@ class PoolTransport(httpx.AsyncBaseTransport):
             raise httpx.UnsupportedProtocol("only GET and POST are supported", request=request)
         is_post = request.method == "POST"
         destination = self._destination(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
-        said = request.extensions
+        limits = request.extensions
         answer = await self._pool.ask(
             destination,
             _head(request, destination) + (await request.aread() if is_post else b""),
-            said.get(WIRE_LIMIT, MAX_WIRE),
-            said.get(PROGRESS, ignore_progress),
+            limits.get(WIRE_LIMIT, MAX_WIRE),
+            limits.get(PROGRESS, ignore_progress),
             fresh=is_post,
         )
         return _response(answer, request)

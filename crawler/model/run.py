@@ -34,7 +34,7 @@ class Interruption(NamedTuple):
     """Why all members stop working on a run that is not finished."""
 
     why: str
-    is_limit: bool = True  # False: the host only fails
+    is_limit: bool = True  # False: every request to the host fails
 
 
 class SessionEnd(NamedTuple):

@@ -61,7 +61,7 @@ def hint(code: str) -> str:
     if meant:
         return f"{meant}?"
     if rest and canonical(language):
-        return f"{rest[-1]} is no country"
+        return f"{rest[-1]} is not a country"
     return "not a language"
 
 

@@ -35,7 +35,7 @@ def robots_tag(values: Iterable[str], agent: str) -> Directives:
 
     `agent: rule, rule` applies to that agent only, up to the next name or the end of the field.
     """
-    said = Directives()
+    found = Directives()
     for value in values:
         addressed = True  # until the field names an agent, it applies to all
         for rule in value[:LONGEST].split(","):
@@ -44,5 +44,5 @@ def robots_tag(values: Iterable[str], agent: str) -> Directives:
                 addressed = match[1].lower() in {agent, "*"}
                 rule = match[2]  # noqa: PLW2901 - without the name
             if addressed:
-                said |= directives(rule)
-    return said
+                found |= directives(rule)
+    return found

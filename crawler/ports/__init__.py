@@ -1,4 +1,4 @@
-"""The interfaces of a crawl, as Protocols: the module to read first.
+"""The interfaces of a crawl, as Protocols: the package to read first.
 
 `engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a `Fetcher`,
 implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`, `Runs`, `Record`,

@@ -16,7 +16,7 @@ class Ledger(Protocol):
     async def open_ledger(self, base: str, *, noted: bool) -> int:
         """Begins a new ledger for URLs published below `base`. Returns how many URLs are in it.
 
-        `noted`: with the listed pages of the newest run as already told; otherwise empty.
+        `noted`: with the listed pages of the newest run, as if they had been submitted; otherwise empty.
         """
         ...
 
@@ -28,7 +28,7 @@ class Ledger(Protocol):
         ...
 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
-        """Stores the marks of the newest run as told; a URL without one leaves the ledger.
+        """Stores the marks of the newest run as submitted; a URL without one leaves the ledger.
 
         `sent`: number of URLs that an engine accepted, for the list of submissions; 0: none, but from now on `ledger`
         compares with the settings of the newest run; None: neither.

@@ -45,7 +45,7 @@ class Round:
     """The result of `advance`."""
 
     released: int  # visits that are due now
-    closed: Sequence[Trap] = ()  # patterns without enough news: their URLs are not fetched
+    closed: Sequence[Trap] = ()  # patterns that brought too little new: their URLs are not fetched
 
 
 class Queue(Pacer, Protocol):

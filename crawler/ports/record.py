@@ -20,7 +20,7 @@ class Record(Protocol):
     """
 
     async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        """For each page, its links when it was last parsed with these settings, as far as they may tell anything.
+        """For each page, its links when it was last parsed with these settings, as far as they may lead to anything new.
 
         Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or has another
         canonical, or the URL has a trap pattern.
@@ -99,7 +99,7 @@ class Record(Protocol):
         ...
 
     async def traps(self) -> Sequence[Trap]:
-        """The crawler traps of this run: those stored by `tell`, and closed patterns."""
+        """The crawler traps of this run: those stored by `Queue.store_traps`, and closed patterns."""
         ...
 
     async def sitemaps(self) -> Mapping[str, int]:

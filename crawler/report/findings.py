@@ -55,7 +55,7 @@ class Findings:
     def __init__(self, run: int, *, complete: bool) -> None:
         """`run`: the number of the newest run."""
         self._run, self.complete = run, complete
-        self._kinds, self._told = bytearray(1024), bytearray(1024)
+        self._kinds, self._wanted = bytearray(1024), bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
         self.inbound = Inbound(bytearray(), bytearray())
         self.versions: dict[int, Sequence[tuple[Code, str]]] = {}  # faults of language versions, by page
@@ -67,9 +67,9 @@ class Findings:
         if page.id >= len(self._kinds):
             more = bytes(max(page.id + 1 - len(self._kinds), len(self._kinds)))
             self._kinds.extend(more)
-            self._told.extend(more)
+            self._wanted.extend(more)
         kind = self._kinds[page.id] = kind_of(page.outcome)
-        self._told[page.id] = kind in LINKED or _is_named(page)
+        self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
             if page.content:
                 self.texts.add(origin(page.url), page.content)
@@ -80,12 +80,12 @@ class Findings:
         """End the first pass."""
         self.texts.close()
         self.titles.close()
-        self.inbound = Inbound(self._kinds, self._told)
+        self.inbound = Inbound(self._kinds, self._wanted)
 
     @property
-    def is_led_to(self) -> bool:
-        """Whether it matters to any finding where pages lead: if not, the second pass may be left out."""
-        return any(self._told) or Kind.CANONICAL in self._kinds
+    def needs_links(self) -> bool:
+        """Whether any finding depends on links: if not, the second pass may be left out."""
+        return any(self._wanted) or Kind.CANONICAL in self._kinds
 
     def link(self, edges: EdgeRow) -> None:
         """The second pass: the edges of every page of the run."""
@@ -146,10 +146,10 @@ class Findings:
         """A redirect to a redirect."""
         if kind_of(page.outcome) is not Kind.MOVED:
             return
-        hops, meets_itself = self.inbound.chain(page.id)
+        hops, is_cycle = self.inbound.chain(page.id)
         moves = [self._kinds[hop] == Kind.MOVED for hop in hops]
         if moves and moves[0]:
-            is_loop = meets_itself and all(moves)
+            is_loop = is_cycle and all(moves)
             code = Code.REDIRECT_LOOP if is_loop else Code.REDIRECT_CHAIN
             yield self._found(code, page, page.detail)._replace(hops=self._to_final_target(hops, moves))
 

@@ -57,16 +57,16 @@ class Inbound:
             ]
 
     def _count(self, links: Iterable[int], source: int) -> None:
-        met, count = set[int](), self.count
+        kinds, count = set[int](), self.count
         for link in links:
             to = abs(link)
             if to == source or to >= len(self._wanted_ids):
                 continue
-            met.add(self._kinds[to])
+            kinds.add(self._kinds[to])
             if count[to] < FIRST:
                 self._add_source(to, source)
             count[to] += 1
-        for kind in met:
+        for kind in kinds:
             self.linking[kind] += 1
 
     def _add_redirect(self, row: EdgeRow) -> None:

@@ -82,14 +82,14 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The object, in printable ASCII."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        said = {
+        line = {
             "time": moment.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "event": getattr(record, "event", None) or record.getMessage(),
         }
         if record.exc_info:
-            said["exception"] = self.formatException(record.exc_info)
-        return json.dumps(_bounded({**said, **_fields(record), **said}), default=str)
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(_bounded({**line, **_fields(record), **line}), default=str)
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:

@@ -24,14 +24,14 @@ _CHAT: Final = str.maketrans({"<": "(", ">": ")", "`": "'"})
 ENDS: Final = {
     Exit.OK: "is complete",
     Exit.INTERNAL: "failed: internal error",
-    Exit.USAGE: "did not begin: wrong settings",
+    Exit.USAGE: "did not start: wrong settings",
     Exit.STORAGE: "failed: something could not be written or read",
     Exit.UNREACHABLE: "failed: the start URL is unreachable",
     Exit.ROBOTS: "failed: robots.txt forbids the start URL",
     Exit.GUARD: "was refused by the publish guard; the old sitemap stays",
-    Exit.PARTIAL: "is not complete; it goes on with the next start",
+    Exit.PARTIAL: "is not complete; the next start resumes it",
     Exit.FINDINGS: "is complete, with findings that --fail-on names",
-    Exit.BUSY: "did not begin: another run is at work",
+    Exit.BUSY: "did not start: another run is in progress",
     Exit.INTERRUPTED: "was interrupted",
     Exit.TERMINATED: "was terminated",
 }
@@ -65,9 +65,9 @@ def text(site: str, code: Exit, why: str, report: Report | None) -> str:
     """At most three lines, and up to five new errors. `why`: the sentence of an error, or of the guard."""
     run = f"run {report.known.run.number} of " if report else "the crawl of "
     lines = [f"sitemap-crawler: {run}{_code(site)} {ENDS[code]} (exit {code.value})"]
-    said = [_code(why)] if why else []
-    said += [" · ".join(balance(report))] if report else []
-    lines += said[:1] if len(said) < 2 else [f"{said[0]} {said[1]}"]
+    details = [_code(why)] if why else []
+    details += [" · ".join(balance(report))] if report else []
+    lines += details[:1] if len(details) < 2 else [f"{details[0]} {details[1]}"]
     new = _new_errors(report.findings) if report else []
     if new:
         counts = ", ".join(f"{finding.code.value} {finding.new:,}" for finding in new)
@@ -90,10 +90,10 @@ def _code(text: str) -> str:
 def _without_lists(report: Report | None) -> dict[str, Any] | None:
     if report is None:
         return None
-    told = as_json.masked_json(report)
-    for finding in told["findings"]:
+    values = as_json.masked_json(report)
+    for finding in values["findings"]:
         del finding["items"], finding["more"]
     for name in ("changes", "folders", "slowest", "largest", "traps"):
-        del told[name]
-    del told["robots"]["rules"]
-    return told
+        del values[name]
+    del values["robots"]["rules"]
+    return values

@@ -22,7 +22,7 @@ class Metric(NamedTuple):
 
 
 CATALOGUE: Final = (
-    Metric("last_completion_timestamp_seconds", "gauge", "When the last run ended, however it did."),
+    Metric("last_completion_timestamp_seconds", "gauge", "When the last run ended, successfully or not."),
     Metric(
         "last_success_timestamp_seconds", "gauge",
         "When a run last ended with exit code 0 or 8; kept by runs that fail; 0: never.",
@@ -41,11 +41,11 @@ CATALOGUE: Final = (
     ),
     Metric(
         "findings", "gauge",
-        "Findings of the last run; absent where it cannot tell.", ("code", "severity"),
+        "Findings of the last run; absent where they are unknown.", ("code", "severity"),
     ),
     Metric(
         "submitted_urls", "gauge",
-        "URLs of the last run by what became of their submission; absent where nothing was to be submitted.", ("result",),
+        "URLs of the last run by the result of their submission; absent if nothing was to be submitted.", ("result",),
     ),
     Metric("lastmod_urls", "gauge", "Listed URLs by the source of their lastmod.", ("source",)),
     Metric(

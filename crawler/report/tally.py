@@ -19,7 +19,7 @@ COUNTED: Final = frozenset({Code.NO_LASTMOD, Code.DUPLICATE_CONTENT, Code.DUPLIC
 
 
 class Tally:
-    """`add_page` at every suspect, `close`, `link` all edges if `is_led_to`, `pick` from every suspect; then `findings`."""
+    """`add_page` at every suspect, `close`, `link` all edges if `needs_links`, `pick` from every suspect; then `findings`."""
 
     def __init__(self, known: Known) -> None:
         self._known = known
@@ -32,9 +32,9 @@ class Tally:
         )
 
     @property
-    def is_led_to(self) -> bool:
-        """See `Findings.is_led_to`."""
-        return self._findings.is_led_to
+    def needs_links(self) -> bool:
+        """See `Findings.needs_links`."""
+        return self._findings.needs_links
 
     def pick(self, page: PageRow) -> None:
         """The third pass."""

@@ -71,7 +71,7 @@ class Candidates:
                 self.known.add(visit.url, number)
 
     def _ours(self, page: Url, outcome: Outcome, links: Links) -> Links:
-        """Links to aliases of the site as links to it. What a page names in its own place is meant as it is."""
+        """Links to aliases of the site as links to it. A canonical and a redirect target stay as they are."""
         named = _named(outcome)
         ours = [
             dict.fromkeys(url if url == named else self.scope.ours(url) for url in side) for side in links
@@ -121,14 +121,14 @@ class Candidates:
 
 
 def _places(urls: Sequence[Url], numbers: Sequence[int], leading: Container[Url | None]) -> Sequence[int]:
-    """Where links stand that need a visit: those to URLs without a positive number, or that are in `leading`."""
+    """The positions of links that need a visit: those to URLs without a positive number, or that are in `leading`."""
     if leading == {None}:
         return [place for place, number in enumerate(numbers) if number <= 0]
     return [place for place, number in enumerate(numbers) if number <= 0 or urls[place] in leading]
 
 
 def _named(outcome: Outcome) -> Url | None:
-    """The URL that a page names in its own place: its canonical, or where it redirects to."""
+    """The canonical or the redirect target of a page, if it has one."""
     if isinstance(outcome, Moved):
         return outcome.to
     return Url(outcome.detail) if isinstance(outcome, Unlisted) and outcome.why is Why.CANONICAL else None

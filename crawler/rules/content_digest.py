@@ -1,8 +1,8 @@
 """Which pages have the text fingerprinted. For the others a digest of their bytes stands for their content.
 
-A fingerprint tells which pages say the same, and whether the text of a page changed though its bytes did. A page with a
-believed header needs neither; as long as its bytes stay the same, its text does, too. Which pages depends on the page and
-on what the last run learned of it, never on the order of the crawl. Pure.
+A fingerprint shows which pages have the same text, and whether the text of a page changed when its bytes did. A page with
+a trusted header needs neither; as long as its bytes stay the same, its text does, too. The choice depends on the page and
+on what the last run stored about it, never on the order of the crawl. Pure.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from crawler.rules.duplicates import names_folder, stem
 from crawler.rules.trap_patterns import calendar_of
 
 SHARE: Final = (
-    8  # one of so many pages is always fingerprinted: they convict headers that move while the text does not
+    8  # one of so many pages is always fingerprinted: they expose headers that change while the text does not
 )
 
 

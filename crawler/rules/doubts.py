@@ -14,7 +14,7 @@ from crawler.parse.url import Url
 from crawler.rules.logout import names_login
 
 FEW: Final = 10  # listed pages: beside a login form there are pages for a lost password, terms, an imprint
-MANY: Final = 10  # pages with a canonical on one other origin, from which on it is no accident
+MANY: Final = 10  # least number of pages with a canonical on one other origin that is not an accident
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
     Obstacle.SHELL: "Scripts are not run: add a sitemap with --seed-sitemaps, or crawl a version that is rendered for search "
@@ -44,7 +44,7 @@ class Doubts(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def bare(doubt: str) -> str:
+def without_flag(doubt: str) -> str:
     """A doubt without the flag that publishes anyway, which is of use for a first publication only."""
     return " ".join(doubt.replace(ANYWAY, "").split())
 

@@ -102,7 +102,7 @@ def _member(
     is_listed: Callable[[Version], bool],
 ) -> Member:
     if not languages.canonical(code):
-        return Member(code, url, f"no valid code: {languages.hint(code)}", BAD_CODE)
+        return Member(code, url, f"invalid code: {languages.hint(code)}", BAD_CODE)
     if code not in sure:
         return Member(code, url, "this code has several URLs", CONFLICT)
     if url == page.url:
@@ -134,8 +134,8 @@ def faults(found: Cluster) -> list[tuple[str, str]]:
     for member in found.members:
         if member.fault:
             details.setdefault(member.fault, []).append(f"{member.code} {member.url}: {member.verdict}")
-    told = [(code, _few(texts)) for code, texts in details.items()]
-    return told if found.names_itself else [*told, (NO_SELF, "")]
+    named = [(code, _few(texts)) for code, texts in details.items()]
+    return named if found.names_itself else [*named, (NO_SELF, "")]
 
 
 def _few(texts: list[str]) -> str:

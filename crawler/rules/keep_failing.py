@@ -36,7 +36,7 @@ def keep_for(outcome: Outcome, keep: float) -> float:
 
 
 def by_code(keep: float) -> Mapping[tuple[str, str], float]:
-    """`patience` above zero, by the code of the failure and the code of the page kept in spite of it."""
+    """`keep_for` above zero, by the code of the failure and the code of the page that is kept in spite of it."""
     rows: dict[tuple[str, str], float] = {}
     for cause in Cause:
         failure = Unlisted(Why.ROBOTS_DOWN) if cause is Cause.ROBOTS_DOWN else Failed(cause)

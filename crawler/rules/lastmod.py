@@ -83,7 +83,7 @@ def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
     if 2 * evidence.slid > evidence.compared:
-        return f"its date moved on {evidence.slid:,} of {evidence.compared:,} pages whose content did not"
+        return f"its date changed on {evidence.slid:,} of {evidence.compared:,} pages whose content did not change"
     return before if 2 * evidence.compared < evidence.dated else None
 
 

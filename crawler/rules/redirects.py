@@ -1,7 +1,7 @@
 """Following redirects of requests that are no visits: robots.txt, sitemaps, the probe of an alias.
 
-The limit is here, once. Whether and when a target may be requested (scope, robots.txt, pace) is for the caller, who
-makes the requests. The redirect of a page is not followed at all: its target becomes a visit, which `judge` says.
+The limit is here, once. Whether and when a target may be requested (scope, robots.txt, pace) is decided by the caller, who
+makes the requests. The redirect of a page is not followed here: `judge` makes its target a visit.
 """
 
 from collections.abc import Callable

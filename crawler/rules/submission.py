@@ -1,9 +1,9 @@
 """Which pages are submitted to search engines: those whose content changed since they were last told. Pure.
 
-IndexNow asks for URLs that were added, updated or deleted since the last submission, and engines stop listening to a
-site that sends unchanged ones. So a date that moved alone is no change. The content of most pages is compared by their
+IndexNow asks for URLs that were added, updated or deleted since the last submission, and engines ignore a site that
+sends unchanged ones. So a new date alone is not a change. The content of most pages is compared by their
 fingerprint. Where one side has only a digest of the bytes (`content_digest`), or pages were read with other settings
-meanwhile, a difference may be a nonce: there the date, which `lastmod` has checked over the whole site, must have moved
+meanwhile, a difference may be a nonce: there the date, which `lastmod` has checked over the whole site, must have changed
 as well.
 """
 
@@ -30,7 +30,7 @@ GONE: Final = frozenset({
         Why.NOINDEX, Why.CANONICAL, Why.DUPLICATE, Why.EMPTY, Why.SOFT_404, Why.TYPE,
     )),
 })  # fmt: skip
-"""Outcomes that engines have to hear of. With others (a server error, robots.txt, the scope) the page itself may be as it was."""
+"""Outcomes that are submitted as removed. With others (a server error, robots.txt, the scope) the page may be unchanged."""
 
 
 def change(

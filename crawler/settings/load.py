@@ -62,7 +62,7 @@ def checked(settings: Settings) -> Settings:
     Values that are already parsed stay as they are. A single text for a list becomes its only element.
     """
     if not isinstance(settings, Settings):
-        raise ConfigError("Settings: needs a crawler.Settings.")
+        raise ConfigError("Settings: must be a crawler.Settings.")
     return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
 
 
@@ -89,7 +89,7 @@ def _from_settings(settings: Settings) -> Iterator[RawValue]:
     for key in keys():
         section, wanted = getattr(settings, key.section), type(getattr(DEFAULTS, key.section))
         if not isinstance(section, wanted):
-            raise ConfigError(f"Settings.{key.section}: needs a {wanted.__name__} (crawler.settings).")
+            raise ConfigError(f"Settings.{key.section}: must be a {wanted.__name__} (crawler.settings).")
         value = getattr(section, key.field)
         if isinstance(key.default, tuple) and isinstance(value, str | PathLike):
             value = (value,)
@@ -125,7 +125,7 @@ def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[RawValue]:
             yield RawValue(tables[section], values, f"{file} {tables[section].heading}")
             continue
         if not isinstance(values, dict):
-            raise ConfigError(f"{file}: [{section}] needs keys below it.")
+            raise ConfigError(f"{file}: [{section}] must have keys below it.")
         for name, value in values.items():
             found = sections[section].get(name.replace("_", "-"))
             if found is None:

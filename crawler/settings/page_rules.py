@@ -31,7 +31,7 @@ class PageRule:
 
 
 KEYS: Final[Mapping[str, tuple[Kind[Any], object, str]]] = {
-    "match": (PATTERN, "/blog/*", "the pages it is for: a glob on path and query, or re:REGEX"),
+    "match": (PATTERN, "/blog/*", "which pages: a glob on path and query, or re:REGEX"),
     "changefreq": (
         ABSENT(CHANGEFREQ),
         "weekly",
@@ -55,17 +55,17 @@ def _read(value: object) -> tuple[PageRule, ...]:
         except ValueError:
             value = None
     if not isinstance(value, list | tuple):
-        raise ValueError("needs tables: [[rule]] with a match; in the environment, a JSON array of objects")  # noqa: TRY004 - the only error of a `Kind`
+        raise ValueError("must be tables: [[rule]] with a match; in the environment, a JSON array of objects")  # noqa: TRY004 - the only error of a `Kind`
     return tuple(_rule(rule, number) for number, rule in enumerate(value, 1))
 
 
 def _rule(given: object, number: int) -> PageRule:
     values = asdict(given) if isinstance(given, PageRule) else given
     if not isinstance(values, Mapping):
-        raise InvalidValue(given, "needs keys, the first of them match", f" {number}")
+        raise InvalidValue(given, "must be a table with the key match", f" {number}")
     for name in values:
         if name not in KEYS:
-            raise InvalidValue(name, f"is none of the keys of a rule: {', '.join(KEYS)}", f" {number}")
+            raise InvalidValue(name, f"is not a key of a rule ({', '.join(KEYS)})", f" {number}")
     if "match" not in values:
         raise InvalidValue("", "must not be missing", f" {number} match")
     return PageRule(**{name: _value(name, value, number) for name, value in values.items()})

@@ -134,7 +134,7 @@ class Pace:
     max_wait: float = option(600.0, "longest Retry-After or Crawl-delay to wait for", SECONDS)
     every: float | None = option(
         None,
-        "crawl again and again at this interval, until terminated; for containers that nothing else starts",
+        "repeat the crawl at this interval until terminated; for containers without a scheduler",
         ABSENT(INTERVAL),
     )
     ignore_robots: bool = option(
@@ -152,7 +152,7 @@ class Http:
         TEXT,
     )
     timeout: float = option(20.0, "longest time to connect, or to wait for more data", TIMEOUT)
-    total_timeout: float = option(60.0, "longest time for one page in all", TIMEOUT)
+    total_timeout: float = option(60.0, "longest time for one page in total, with retries", TIMEOUT)
     retries: int = option(3, "retries after a temporary failure", COUNT(0))
     max_body: int = option(10_000_000, "maximum size of a page after decompression", BYTES(1))
     max_redirects: int = option(10, "maximum number of redirects to follow in a row", COUNT(0))
@@ -165,14 +165,14 @@ class Http:
         ABSENT(VARIABLE),
     )
     header_for: tuple[str, ...] = option(
-        (), "header to send to this host only, also if it is no start host", LIST(HOST_HEADER), secret=True
+        (), "header to send to this host only, which need not be a start host", LIST(HOST_HEADER), secret=True
     )
     cookie_file: str | None = option(None, "Netscape cookie file for the start hosts", ABSENT(TEXT))
     client_cert: str | None = option(
         None, "client certificate for the start hosts (PEM, may contain the key)", ABSENT(TEXT)
     )
     client_key: str | None = option(
-        None, "its private key, without a passphrase, if it is not in the same file", ABSENT(TEXT)
+        None, "private key of --client-cert, without a passphrase, if it is in another file", ABSENT(TEXT)
     )
     proxy: str | None = option(
         None, "proxy URL, or env to use the standard variables (HTTPS_PROXY …)", ABSENT(TEXT)
@@ -214,7 +214,7 @@ class Dates:
     )
     hreflang: bool = option(
         False,
-        "write the language versions that pages name (hreflang), as far as they name each other",
+        "write the language versions that pages name (hreflang) and that name them in return",
         SWITCH,
     )
 
@@ -224,7 +224,7 @@ class Rules:
     """What applies to pages whose URL matches a pattern."""
 
     rule: tuple[PageRule, ...] = option(
-        (), "rules for pages by pattern; of several that match a page, the first counts", PAGE_RULES, flag=False, tables=True
+        (), "rules for pages by pattern; the first one that matches a page applies", PAGE_RULES, flag=False, tables=True
     )  # fmt: skip
 
 
@@ -246,11 +246,11 @@ class Output:
         "0644", "permissions of the files, regardless of the umask; new folders get matching ones", FILE_MODE
     )
     stylesheet: bool = option(
-        False, "have browsers show the sitemap as a table, by a CSS file beside it; needs --no-gzip", SWITCH
+        False, "show the sitemap as a table in browsers, with a CSS file beside it; needs --no-gzip", SWITCH
     )
     publish_command: str | None = option(
         None,
-        "command to run after files changed, to copy them elsewhere; it is told of them in SITEMAP_… variables",
+        "command to run after files changed, to copy them elsewhere; it finds their names in SITEMAP_… variables",
         ABSENT(COMMAND),
         secret=True,
     )
@@ -294,11 +294,11 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """What search engines are told of changed pages, by IndexNow."""
+    """Submission of changed pages to search engines, by IndexNow."""
 
     submit: bool = option(
         False,
-        "after publication, submit pages whose content changed to search engines by IndexNow (not to Google, which takes no part)",
+        "after publication, submit pages whose content changed to search engines by IndexNow (not to Google, which does not take part)",
         SWITCH,
     )
     indexnow_key: str | None = option(
@@ -310,19 +310,21 @@ class Submit:
         None, "URL of the key file, if it is not at the root of the host", ABSENT(URL)
     )
     indexnow_endpoint: str = option(
-        "https://api.indexnow.org/indexnow", "URL of a search engine; it tells the others", URL
+        "https://api.indexnow.org/indexnow",
+        "IndexNow endpoint of one search engine, which informs the others",
+        URL,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is told of a run, beside the closing summary."""
+    """Reports, metrics and messages about a run."""
 
     report: tuple[str, ...] = option(
         (), "write a report of the run: FILE.html, .json, .md or .csv", LIST(TEXT)
     )
     fail_on: tuple[str, ...] = option(
-        (), "exit 8 when there are such findings: a code, error, warning, or new:CODE", LIST(TEXT)
+        (), "exit 8 if there are findings of this kind: CODE, new:CODE, error or warning", LIST(TEXT)
     )
     metrics_file: str | None = option(
         None, "write metrics for Prometheus to this file at the end of every run, also of one that failed", ABSENT(TEXT)
@@ -331,11 +333,11 @@ class Report:
         None, "serve metrics at http://HOST:PORT/metrics while crawling; the host is 127.0.0.1 if absent", ABSENT(LISTEN)
     )  # fmt: skip
     webhook_env: str | None = option(
-        None, "environment variable with the URL that gets a message when a run ends badly, as JSON by POST", ABSENT(VARIABLE)
+        None, "environment variable with the URL to which a message is sent when a run ends badly (JSON, by POST)", ABSENT(VARIABLE)
     )  # fmt: skip
     webhook_when: str = option(
         "problem",
-        "when to send it: after a bad end or new errors (problem), also when the sitemap changed, or always",
+        "when to send a message: after a bad end or new errors (problem), also when the sitemap changed (change), or always",
         CHOICE("problem", "change", "always"),
     )
 
@@ -351,7 +353,7 @@ class State:
     )
     run: str | None = option(
         None,
-        "name of this run: members with the same one crawl together, once (PostgreSQL only)",
+        "name of this run: members with the same name share it, and do not repeat it when it is over (PostgreSQL only)",
         ABSENT(TEXT),
     )
     fresh: bool = option(False, "delete the state and start over", SWITCH)

@@ -63,7 +63,7 @@ def _quantity(value: object, units: dict[str, Any], example: str) -> Any:
     elif match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower()):
         amount = float(match[1]) * units.get(match[2], nan)
     if not 0 <= amount <= _MOST:
-        raise ValueError(f"needs {example}")
+        raise ValueError(f"must be {example}")
     return amount
 
 
@@ -73,9 +73,9 @@ def _number(value: object, low: float, high: float | None, whole: bool) -> Any:
     try:
         number = int(str(value)) if whole else float(str(value))
     except ValueError:
-        raise ValueError(f"needs {bounds}") from None
+        raise ValueError(f"must be {bounds}") from None
     if isinstance(value, bool) or not low <= number <= (float("inf") if high is None else high):
-        raise ValueError(f"needs {bounds}")
+        raise ValueError(f"must be {bounds}")
     return number
 
 
@@ -87,7 +87,7 @@ def _switch(value: object) -> bool:
         return True
     if word in {"0", "false", "no", "off", ""}:
         return False
-    raise ValueError("needs true or false")
+    raise ValueError("must be true or false")
 
 
 def _pattern(value: object) -> str:
@@ -120,7 +120,7 @@ def _network(value: object) -> str:
     try:
         network, port = network_and_port(_text(value))
     except ValueError:
-        raise ValueError("needs a network such as 10.0.0.0/8, or an address, or one with :port") from None
+        raise ValueError("must be a network such as 10.0.0.0/8, or an address, or one with :port") from None
     named = f"[{network}]" if port and network.version == 6 else str(network)
     return f"{named}:{port}" if port else named
 
@@ -128,7 +128,7 @@ def _network(value: object) -> str:
 def _variable(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):  # it may be the secret itself
-        raise InvalidValue("***", "needs the name of an environment variable, not its value")
+        raise InvalidValue("***", "must be the name of an environment variable, not its value")
     return text
 
 
@@ -136,7 +136,7 @@ def _listen(value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
     found = re.fullmatch(r"(?:(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):)?([0-9]{1,5})", text)
     if found is None or not 0 < int(found[2]) < 65_536:
-        raise ValueError("needs a port such as 9464, or HOST:PORT")
+        raise ValueError("must be a port such as 9464, or HOST:PORT")
     return f"{found[1] or LOOPBACK}:{int(found[2])}"
 
 
@@ -150,7 +150,7 @@ def _host_header(value: object) -> str:
     text = _text(" ".join(map(str, value)) if isinstance(value, list | tuple) else value)
     host, _, header = text.partition(" ")
     if re.search(r"[/\\?#@]", host) or not re.match(r"[^\s:]+:", header.strip()) or not host:
-        raise InvalidValue("***", "needs a host and a header, as in: api.example.com 'Name: value'")
+        raise InvalidValue("***", "must be a host and a header, as in: api.example.com 'Name: value'")
     return f"{host.lower()} {header.strip()}"
 
 
@@ -161,14 +161,14 @@ def _command(value: object) -> str:
     except ValueError:
         words = []
     if not words or not words[0]:
-        raise InvalidValue("***", "needs a command; its quotes must be closed, as for a shell")
+        raise InvalidValue("***", "must be a command, with its quotes closed as for a shell")
     return text
 
 
 def _key(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z0-9-]{8,128}", text, re.ASCII):
-        raise ValueError("needs 8 to 128 letters, digits and hyphens")
+        raise ValueError("must be 8 to 128 letters, digits and hyphens")
     return text
 
 
@@ -176,14 +176,14 @@ def _url(value: object) -> str:
     text = _text(value)
     url = None if "@" in text else Normaliser(strip=(), sessions=None).literal(text)
     if not url:
-        raise ValueError("needs a URL such as https://www.example.com/key.txt")
+        raise ValueError("must be a URL such as https://www.example.com/key.txt")
     return url
 
 
 def _host(value: object) -> str:
     text = _text(value)
     if re.search(r"[/\\?#@\s]", text):
-        raise ValueError("needs a host name such as blog.example.com")
+        raise ValueError("must be a host name such as blog.example.com")
     return text
 
 
@@ -192,7 +192,7 @@ def _file_mode(value: object) -> str:
     found = re.fullmatch(r"0?o?([0-7]{3})", text.strip())
     mode = int(found[1], 8) if found else 0
     if mode & 0o600 != 0o600 or mode & 0o111:
-        raise ValueError("needs an octal mode as text, such as 0644 or 0640")
+        raise ValueError("must be an octal mode as text, such as 0644 or 0640")
     return f"{mode:04o}"
 
 
@@ -204,7 +204,7 @@ def _web_address(value: object) -> str:
         )
     url = Normaliser(strip=(), sessions=None).literal(text) if _WEB_ADDRESS.fullmatch(text) else None
     if not url:
-        raise ValueError("needs an address such as https://www.example.com")
+        raise ValueError("must be an address such as https://www.example.com")
     return url.rstrip("/")
 
 
@@ -215,13 +215,13 @@ def _duration(value: object) -> float:
 def _timeout(value: object) -> float:
     if seconds := _duration(value):
         return seconds
-    raise ValueError(f"needs {_TIME}, above 0")
+    raise ValueError(f"must be {_TIME}, above 0")
 
 
 def _interval(value: object) -> float:
     seconds = _duration(value)
     if seconds < SHORTEST:
-        raise ValueError(f"needs a time of at least {SHORTEST:.0f} seconds, such as 24h")
+        raise ValueError(f"must be a time of at least {SHORTEST:.0f} seconds, such as 24h")
     return seconds
 
 
@@ -252,7 +252,7 @@ def _share(value: object) -> float:
     except ValueError:
         share = -1.0
     if isinstance(value, bool) or not 0 <= share <= 1:
-        raise ValueError("needs a share such as 20% or 0.2")
+        raise ValueError("must be a share such as 20% or 0.2")
     return share
 
 
@@ -273,7 +273,7 @@ def BYTES(low: int, high: int | None = None) -> Kind[int]:  # noqa: N802
         size = int(_quantity(value, _SIZES, example := "bytes, or a size such as 10MB or 512KiB"))
         if size < low or (high is not None and size > high):
             raise ValueError(
-                f"needs {example}, from {low} to {high}" if high else f"needs {example}, at least {low}"
+                f"must be {example}, from {low} to {high}" if high else f"must be {example}, at least {low}"
             )
         return size
 
@@ -297,7 +297,7 @@ def CHOICE(*words: str) -> Kind[str]:  # noqa: N802
 
             near = get_close_matches(str(value), words, 1)
             hint = f" (did you mean {near[0]}?)" if near else ""
-            raise ValueError(f"needs one of {', '.join(words)}{hint}")
+            raise ValueError(f"must be one of {', '.join(words)}{hint}")
         return str(value)
 
     return Kind("|".join(words), read, choices=words)
@@ -309,7 +309,7 @@ def MEDIA_TYPE(*names: str) -> Kind[str]:  # noqa: N802
     def read(value: object) -> str:
         text = _text(value).lower()
         if text not in names and not re.fullmatch(f"{_NAME}/{_NAME}", text):
-            raise ValueError(f"needs {', '.join(names)} or a media type such as text/plain")
+            raise ValueError(f"must be {', '.join(names)} or a media type such as text/plain")
         return text
 
     return Kind("TYPE", read)
@@ -324,7 +324,7 @@ def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  #
         elif isinstance(value, list | tuple):
             parts = value
         else:
-            raise ValueError("needs a list")  # noqa: TRY004 - the only error of a `Kind`
+            raise ValueError("must be a list")  # noqa: TRY004 - the only error of a `Kind`
         if separator is not None:
             parts = [piece for part in parts for piece in str(part).replace(separator, " ").split() or [part]]
         return tuple(one(part) for part in parts)

@@ -58,9 +58,9 @@ def written_lease(lease: Lease) -> JSON:
     ]
 
 
-def read_lease(said: JSON) -> Lease:
+def read_lease(message: JSON) -> Lease:
     """Decodes the result of `written_lease`."""
-    url, depth, hops, attempt, validators = said
+    url, depth, hops, attempt, validators = message
     prior = Prior(Listed(), Facts(200, Validators(*validators))) if validators else None
     return Lease(0, 0, Visit(Url(url), depth, None, hops), attempt, prior=prior)
 
@@ -79,36 +79,36 @@ def received_urls() -> ReceivedUrls:
     return ReceivedUrls(url_of, MOST_LINKS)
 
 
-def skip(said: JSON, received: ReceivedUrls) -> None:
+def skip(message: JSON, received: ReceivedUrls) -> None:
     """Takes note of the URLs in a result that nobody waits for. Raises one of `MALFORMED` if it is invalid."""
-    if said is not None:
-        received.read(said[2])
+    if message is not None:
+        received.read(message[2])
 
 
-def read(said: JSON, lease: Lease, received: ReceivedUrls) -> Seen:
+def read(message: JSON, lease: Lease, received: ReceivedUrls) -> Seen:
     """Decodes the result of a visit for `lease`. Raises one of `MALFORMED` if it is invalid."""
-    if said is None:
+    if message is None:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
         return Seen(unchanged(lease.prior))
-    ended, facts, links, named, truncated = said
+    ended, facts, links, named, truncated = message
     known = _facts(facts)
     verdict = Verdict(_outcome(known, *ended), known, received.read(links), named=_named(named))
     return Seen(verdict, _flag(truncated))
 
 
-def _named(said: JSON) -> tuple[Url, ...]:
-    if not isinstance(said, list) or len(said) > MOST_NAMED:
+def _named(message: JSON) -> tuple[Url, ...]:
+    if not isinstance(message, list) or len(message) > MOST_NAMED:
         raise ValueError("no canonical or redirect of one page")
-    return tuple(map(url_of, said))
+    return tuple(map(url_of, message))
 
 
 def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Outcome:
-    said, beside = _text(ended, LONGEST_VALIDATOR), _text(detail, LONGEST_DETAIL)
-    kind, _, reason = said.partition(":")
+    text, beside = _text(ended, LONGEST_VALIDATOR), _text(detail, LONGEST_DETAIL)
+    kind, _, reason = text.partition(":")
     if kind == "later":
         return Later(float(_number(until, 0, LATEST)), Cause.of(reason), beside)
-    outcome = outcome_of(said, beside, facts.lastmod if facts else None)
+    outcome = outcome_of(text, beside, facts.lastmod if facts else None)
     if isinstance(outcome, Moved):
         url_of(outcome.to)
     if outcome is None or isinstance(outcome, Kept):
@@ -116,13 +116,13 @@ def _outcome(facts: Facts | None, ended: JSON, detail: JSON, until: JSON) -> Out
     return outcome
 
 
-def _facts(said: JSON) -> Facts | None:
-    if not isinstance(said, list):
+def _facts(message: JSON) -> Facts | None:
+    if not isinstance(message, list):
         raise ValueError("no facts")  # noqa: TRY004 - all invalid messages are handled alike
     return facts_of(
         [
             None if value is None else _CHECKS[fact.form](value)
-            for fact, value in zip(FACTS, said, strict=True)
+            for fact, value in zip(FACTS, message, strict=True)
         ]
     )
 

@@ -181,11 +181,11 @@ class WorkerPool:
 
     def _handle(self, worker: Worker, message: Any) -> None:
         match message:
-            case ["seen", int() as number, said]:
+            case ["seen", int() as number, result]:
                 if waiting := worker.waiting.get(number):
-                    waiting.finish(codec.read(said, waiting.lease, worker.urls))
+                    waiting.finish(codec.read(result, waiting.lease, worker.urls))
                 else:
-                    codec.skip(said, worker.urls)
+                    codec.skip(result, worker.urls)
             case ["unvisited", int() as number] if self._coordinator.ended.is_set():
                 if waiting := worker.waiting.get(number):
                     waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))

@@ -18,7 +18,7 @@ from crawler.model.reply import Broken
 from crawler.parse.html import MAX_ALTERNATES, MAX_CANONICALS, MAX_LINKS, Page, PageSource, shown_title
 from crawler.parse.url import Url
 from crawler.workers.messages import MALFORMED
-from crawler.workers.sandbox_child import give_back
+from crawler.workers.sandbox_child import return_memory
 from crawler.workers.spawn import Child, plain_environment, python, start
 
 DEADLINE: Final = (
@@ -100,7 +100,7 @@ class Sandbox:
         except OSError as error:
             return Broken(Cause.PARSE, f"no parser process could be started ({error.strerror})")
         if len(markup.body) > LARGE:
-            give_back()  # memory used to fetch the page: the child now needs ten times as much
+            return_memory()  # memory used to fetch the page: the child now needs ten times as much
         try:
             answer = await _ask(child, markup, seconds)
         except BaseException:
@@ -125,40 +125,41 @@ async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broke
     try:
         await child.channel.send_json({"seconds": seconds, "page": question})
         await child.channel.send(markup.body)
-        (said,) = await child.channel.receive_json()
-        return _page(said)
+        (message,) = await child.channel.receive_json()
+        return _page(message)
     except (*MALFORMED, MemoryError):
         return None
 
 
-def _page(said: dict[str, Any]) -> Page | Broken:
+def _page(message: dict[str, Any]) -> Page | Broken:
     """Decodes the message of the child. Raises one of `MALFORMED` if it is invalid."""
-    if "failed" in said:
-        return Broken(Cause.PARSE, _text(said["failed"])[:LONGEST_DETAIL])
+    if "failed" in message:
+        return Broken(Cause.PARSE, _text(message["failed"])[:LONGEST_DETAIL])
     texts = {
-        name: tuple(map(_text, _list(said[name]))) for name in ("followed", "avoided", "canonicals", "dates")
+        name: tuple(map(_text, _list(message[name])))
+        for name in ("followed", "avoided", "canonicals", "dates")
     }
     if (
         len(texts["followed"]) + len(texts["avoided"]) > MAX_LINKS
         or len(texts["canonicals"]) > MAX_CANONICALS
     ):
         raise ValueError("more than a page is allowed to have")
-    refresh = said["refresh"]
+    refresh = message["refresh"]
     return Page(
-        base=_text(said["base"]),
+        base=_text(message["base"]),
         **texts,
-        robots=tuple((_text(name), _text(content)) for name, content in _list(said["robots"])),
+        robots=tuple((_text(name), _text(content)) for name, content in _list(message["robots"])),
         refresh=None if refresh is None else (float(refresh[0]), _text(refresh[1])),
-        encoding=_text(said["encoding"]),
-        truncated=bool(said["truncated"]),
-        content=_short(said["content"]),
-        unordered=_short(said["unordered"]),
-        scripted=bool(said["scripted"]),
-        password=bool(said["password"]),
-        length=None if said["length"] is None else int(said["length"]),
-        title=shown_title(_text(said["title"] or "")),
+        encoding=_text(message["encoding"]),
+        truncated=bool(message["truncated"]),
+        content=_short(message["content"]),
+        unordered=_short(message["unordered"]),
+        scripted=bool(message["scripted"]),
+        password=bool(message["password"]),
+        length=None if message["length"] is None else int(message["length"]),
+        title=shown_title(_text(message["title"] or "")),
         alternates=tuple(
-            (_text(code), _text(href)) for code, href in _list(said["alternates"])[:MAX_ALTERNATES]
+            (_text(code), _text(href)) for code, href in _list(message["alternates"])[:MAX_ALTERNATES]
         ),
     )
 

@@ -29,19 +29,19 @@ def serve(end: socket.socket) -> None:
             answer = _answer(PageSource(body=body, **asked["page"]))
             end.sendall(framing.length_of(answer) + answer)
             if len(body) > LARGE:
-                give_back()
+                return_memory()
 
 
 def _answer(markup: PageSource) -> bytes:
     try:
         page = markup.read()
-        said = page._asdict()
+        answer = page._asdict()
     except (MemoryError, RuntimeError, ValueError) as error:  # how Lexbor reports that it is out of memory
-        said = {"failed": f"the parser failed ({type(error).__name__})"}
-    return json.dumps(said).encode()
+        answer = {"failed": f"the parser failed ({type(error).__name__})"}
+    return json.dumps(answer).encode()
 
 
-def give_back() -> None:
+def return_memory() -> None:
     """Returns free memory to the system, where the C library can (glibc), which otherwise keeps most of a large tree."""
     with suppress(ImportError, OSError, AttributeError, TypeError):
         import ctypes  # noqa: PLC0415 - rarely needed, and not in every build of Python

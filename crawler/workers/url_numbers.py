@@ -43,9 +43,9 @@ class ReceivedUrls:
         self._urls: list[Url] = []
         self._weight = 0
 
-    def read(self, said: JSON) -> Links:
+    def read(self, message: JSON) -> Links:
         """The links of a page. Every message must be read, in order. Raises `ValueError` or another error if it is invalid."""
-        new, followed, avoided = said
+        new, followed, avoided = message
         if not isinstance(new, list) or len(new) > self._most or len(followed) + len(avoided) > self._most:
             raise ValueError("no links of one page")
         urls = self._urls

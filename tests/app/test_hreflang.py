@@ -74,7 +74,7 @@ async def test_versions_are_written_and_replayed_on_304(tmp_path: Path, backend:
         }  # fmt: skip
         async with open_job(chosen) as job:
             await job.crawl()
-            known = await reports.known_of(job.frontier, chosen)
+            known = await reports.read_known(job.frontier, chosen)
             report = await reports.gathered(job.frontier, known)
             tallied = await reports.tallied(job.frontier, known)
         told = {finding.code.value: finding.count for finding in report.findings}
@@ -132,7 +132,7 @@ def test_explain_export_and_validate(run: Run, tmp_path: Path) -> None:  # noqa:
         assert f"  hreflang   de {origin}/de: names this page, too\n" in out
         assert f"  hreflang   en {origin}/en: the page itself\n" in out
         assert f"  hreflang   fr {origin}/fr: does not name this page\n" in out
-        assert f"  hreflang   en-UK {origin}/en: no valid code: en-GB?\n" in out
+        assert f"  hreflang   en-UK {origin}/en: invalid code: en-GB?\n" in out
         _, out, _ = run("list", "findings", "--state", "s.db", "--only", "hreflang-no-return")
         assert out.count("hreflang-no-return") == 2
         _, out, _ = run("list", "pages", "--state", "s.db", "--only", "hreflang-code")
@@ -148,7 +148,7 @@ def test_explain_export_and_validate(run: Run, tmp_path: Path) -> None:  # noqa:
     (tmp_path / "broken.xml").write_text(broken.replace('hreflang="en"', 'hreflang="en-UK"'))
     _, out, _ = run("validate", "broken.xml")
     assert "does not name itself among its language versions" in out
-    assert "is no valid hreflang: 'en-UK' (en-GB?)" in out
+    assert "is not a valid hreflang: 'en-UK' (en-GB?)" in out
     one_way = re.sub(r"(<loc>[^<]*/en</loc>.*?)<xhtml:link [^>]*/de\"/>", r"\1", text)
     (tmp_path / "one.xml").write_text(one_way)
     _, out, _ = run("validate", "one.xml")

@@ -208,11 +208,11 @@ async def test_a_different_base_fetches_every_page_again(tmp_path: Path) -> None
     ("base", "start", "sentence"),
     [
         ("https://user:secret@www.example.com", "/", "must not contain a user name or password"),
-        ("https://www.example.com/?a", "/", "needs an address such as"),
-        ("ftp://www.example.com", "/", "needs an address such as"),
-        ("www.example.com", "/", "needs an address such as"),
-        ("https://exa mple.com", "/", "needs an address such as"),
-        (f"{WWW}/3", "/3/index.html", r"lies below /3/ itself .* give https://www.example.com, or"),
+        ("https://www.example.com/?a", "/", "must be an address such as"),
+        ("ftp://www.example.com", "/", "must be an address such as"),
+        ("www.example.com", "/", "must be an address such as"),
+        ("https://exa mple.com", "/", "must be an address such as"),
+        (f"{WWW}/3", "/3/index.html", r"is already below /3/, .* give https://www.example.com, or"),
     ],
 )
 async def test_an_invalid_base_is_one_sentence(tmp_path: Path, base: str, start: str, sentence: str) -> None:

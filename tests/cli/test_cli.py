@@ -1,4 +1,4 @@
-"""The command line as a person meets it: one clear sentence for each mistake, the right exit code, files in place."""
+"""The command line as a person uses it: one clear sentence for each mistake, the right exit code, files in place."""
 
 import errno
 import gzip
@@ -298,14 +298,14 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["crawl"], "No URL to start from"),
+        (["crawl"], "No start URL"),
         (["crawl", "ftp://example.com"], "'ftp://example.com' is not an http or https URL."),
         (["crawl", "http://"], "is not an http or https URL."),
         (["crawl", "http://a.b:99999/"], "is not an http or https URL."),
-        (["crawl", "example.com", "--rate", "fast"], "--rate: 'fast' needs a number"),
+        (["crawl", "example.com", "--rate", "fast"], "--rate: 'fast' must be a number"),
         (
             ["crawl", "example.com", "--max-urls", "50001"],
-            "--max-urls: '50001' needs a whole number from 1 to 50000.",
+            "--max-urls: '50001' must be a whole number from 1 to 50000.",
         ),
         (["crawl", "example.com", "--exclude", "re:("], "is not a valid regular expression"),
         (
@@ -313,7 +313,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
             "No such option '--max-dept'. (Did you mean one of: '--max-depth'",
         ),
         (["crawl", "example.com", "--config", "none.toml"], "none.toml: cannot be read"),
-        (["crawl", "example.com", "--header", "x"], "--header: *** needs the form 'Name: value'."),
+        (["crawl", "example.com", "--header", "x"], "--header: *** must have the form 'Name: value'."),
         (["crawl", "example.com", "--auth-env", "NOT_SET"], "the variable NOT_SET is not set"),
         (["crawl", "example.com", "--allow-address", "10.0.0.0/99"], "--allow-address"),
         (["crawl", "example.com", "--input", "none.txt"], "--input: none.txt cannot be read"),

@@ -59,9 +59,7 @@ def python(source: str) -> str:
 # -- when and with what -------------------------------------------------------------------------------------
 
 
-def test_the_command_is_told_what_changed_in_the_order_of_copying(
-    run: Run, tmp_path: Path, noting: str
-) -> None:
+def test_the_command_gets_what_changed_in_the_order_of_copying(run: Run, tmp_path: Path, noting: str) -> None:
     site = little_site()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--max-urls", "1", "--publish-command", noting)
@@ -103,7 +101,7 @@ def test_the_command_is_not_called_without_a_publication(run: Run, tmp_path: Pat
         assert calls(tmp_path)[2]["FOLDER"] == str(tmp_path / "elsewhere")
 
 
-def test_a_delivery_that_failed_is_made_up_for_by_the_next_run(run: Run, tmp_path: Path, noting: str) -> None:
+def test_a_failed_delivery_is_repeated_by_the_next_run(run: Run, tmp_path: Path, noting: str) -> None:
     site = little_site()
     (tmp_path / "exit").write_text("7")
     with site.serve() as origin:
@@ -136,7 +134,7 @@ def test_a_failed_delivery_is_not_hidden_by_a_partial_run(run: Run, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["after rename of sitemap.xml.gz", "before commit of conclude", "before commit of mark_delivered"])  # fmt: skip
-def test_a_run_killed_before_its_delivery_is_made_up_for(
+def test_the_next_run_delivers_after_a_run_killed_before_its_delivery(
     run: Run, tmp_path: Path, noting: str, moment: str
 ) -> None:
     dying = (
@@ -180,9 +178,9 @@ def test_a_command_that_fails_is_exit_3_and_one_sentence(
 
 
 @pytest.mark.parametrize("command", ["'unclosed secret", "''", '"'])
-def test_a_command_that_is_none_is_exit_2_before_the_crawl(run: Run, command: str) -> None:
+def test_an_invalid_command_is_exit_2_before_the_crawl(run: Run, command: str) -> None:
     code, _, err = run("crawl", "http://127.0.0.1:9/", "--publish-command", command)
-    assert (code, "--publish-command: *** needs a command" in err, "secret" in err) == (2, True, False)
+    assert (code, "--publish-command: *** must be a command" in err, "secret" in err) == (2, True, False)
 
 
 def test_a_flood_of_output_goes_to_stderr(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def test_report_and_list_load_no_client_no_parser_and_no_template_engine(
 
 
 @pytest.mark.parametrize("words", [["--help"], ["config"], ["crawl", "--help"]], ids=" ".join)
-def test_help_and_config_load_no_loop_either(words: list[str]) -> None:
+def test_help_and_config_load_no_event_loop(words: list[str]) -> None:
     code, modules = loaded(*words)
     assert code == 0
     assert not modules & (HEAVY | LOOP | SELDOM | {"sqlite3"})
@@ -103,7 +103,7 @@ CRAWL = (
     ],
     ids=["none", "file", "port"],
 )
-def test_crawl_loads_only_what_is_to_be_told(
+def test_crawl_loads_only_the_reports_that_its_settings_need(
     words: tuple[str, ...], wanted: set[str], tmp_path: Path
 ) -> None:
     command = [sys.executable, "-c", CRAWL, "crawl", "http://127.0.0.1:1/", "--retries", "0", "-q", *words]

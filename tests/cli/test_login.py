@@ -1,4 +1,4 @@
-"""Sites behind a login: what is sent to whom, what is said of a site that hides, and that no secret appears anywhere."""
+"""Sites behind a login: what is sent to which host, what is reported when a site requires a login, and that no secret appears anywhere."""
 
 import json
 import ssl
@@ -82,10 +82,10 @@ def test_a_host_is_matched_as_a_whole_and_not_without_tls(host: str, url: str, i
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--header-for", "a.example", f"{SECRET}"), "--header-for: *** needs a host and a header"),
+        (("--header-for", "a.example", f"{SECRET}"), "--header-for: *** must be a host and a header"),
         (
             ("--header-for", "https://a.example/", f"X: {SECRET}"),
-            "--header-for: *** needs a host and a header",
+            "--header-for: *** must be a host and a header",
         ),
         (("--header-for", "a.example", f"X: {SECRET}\r\nY: z"), "--header-for: *** must not contain control"),
         (("--header-for", "a.example", f"Host: {SECRET}"), "--header-for: 'Host' cannot be set"),
@@ -209,7 +209,7 @@ def broken(folder: Path, authority: trustme.CA) -> dict[str, tuple[str, ...]]:
         ("key alone", "--client-key needs --client-cert"),
     ],
 )
-def test_a_certificate_that_cannot_be_used_is_exit_2_and_asks_nobody(
+def test_a_certificate_that_cannot_be_used_is_exit_2_before_any_request(
     run: Run, tmp_path: Path, authority: trustme.CA, kind: str, said: str
 ) -> None:
     words = broken(tmp_path, authority)[kind]
@@ -234,7 +234,7 @@ FIRST = "# Netscape HTTP Cookie File\n"
     ],
     ids=["first line", "empty", "binary", "blanks", "date", "not text"],
 )  # fmt: skip
-def test_a_cookie_file_that_is_none_is_exit_2_and_says_why(
+def test_an_invalid_cookie_file_is_exit_2_and_says_why(
     run: Run, tmp_path: Path, body: bytes, said: str
 ) -> None:
     (tmp_path / "c.txt").write_bytes(body)
@@ -277,7 +277,7 @@ def test_the_logout_rule_can_be_switched_off(run: Run, tmp_path: Path, rule: tup
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_start_page_that_wants_a_login_says_how_to_give_one(run: Run, status: int) -> None:
+def test_the_error_for_a_start_page_that_requires_a_login_says_how_to_give_one(run: Run, status: int) -> None:
     site = Site()
     site.raw("/", status=status)
     with site.serve() as address:
@@ -289,7 +289,9 @@ def test_a_start_page_that_wants_a_login_says_how_to_give_one(run: Run, status: 
 @pytest.mark.parametrize(
     ("kind", "said"), [("form", "looks like a login form. --auth-env"), ("shell", "needs JavaScript")]
 )
-def test_a_site_that_hides_later_is_said_as_such_in_the_summary(run: Run, kind: str, said: str) -> None:
+def test_a_site_that_is_hidden_in_a_later_run_is_reported_in_the_summary(
+    run: Run, kind: str, said: str
+) -> None:
     site = little_site()
     with site.serve() as address:
         assert run("crawl", address + "/", *QUICK)[0] == 0
@@ -309,7 +311,7 @@ def test_a_site_that_hides_later_is_said_as_such_in_the_summary(run: Run, kind: 
 # -- what else a user asks the state ------------------------------------------------------------------------
 
 
-def test_a_url_that_nobody_knows_is_exit_8_and_one_that_is_gone_is_said_as_such(run: Run) -> None:
+def test_an_unknown_url_is_exit_8_and_one_no_longer_found_is_reported_as_such(run: Run) -> None:
     site = Site()
     site.page("/", links=["/a"])
     site.page("/a")

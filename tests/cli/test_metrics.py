@@ -204,7 +204,7 @@ def test_a_first_run_that_fails_knows_no_success(run: Run) -> None:
     assert "sitemap_urls" not in found
 
 
-def test_a_damaged_state_is_told_as_a_failure(run: Run) -> None:
+def test_a_damaged_state_is_reported_as_a_failure(run: Run) -> None:
     with shop().serve() as origin:
         assert run("crawl", origin + "/", *QUICK)[0] == 0
         os.truncate("crawl.db", 10_000)
@@ -222,7 +222,7 @@ def test_findings_that_end_with_exit_8_are_a_success(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_another_one_keeps_out_leaves_the_file_alone(run: Run) -> None:
+def test_a_run_that_finds_another_at_work_leaves_the_file_as_it_is(run: Run) -> None:
     codes = list[int]()
     site = shop(1)
 
@@ -243,7 +243,7 @@ ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_leaves_the_file_whole_and_the_next_one_goes_on(run: Run) -> None:
+def test_a_run_that_is_killed_leaves_the_file_whole_and_the_next_one_resumes_it(run: Run) -> None:
     site, children = shop(3), list[subprocess.Popen[bytes]]()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, *FILE)
@@ -294,7 +294,7 @@ def test_a_run_that_is_terminated_writes_its_metrics() -> None:
         ("folder.prom", "a folder"),
     ],
 )
-def test_a_wrong_file_is_said_before_the_crawl(run: Run, name: str, says: str) -> None:
+def test_a_wrong_file_is_reported_before_the_crawl(run: Run, name: str, says: str) -> None:
     Path("folder.prom").mkdir()
     site = shop(1)
     with site.serve() as origin:
@@ -303,7 +303,7 @@ def test_a_wrong_file_is_said_before_the_crawl(run: Run, name: str, says: str) -
     assert says in err
 
 
-def test_a_file_that_cannot_be_written_is_exit_3_and_spoils_nothing_else(run: Run) -> None:
+def test_a_file_that_cannot_be_written_is_exit_3_and_affects_nothing_else(run: Run) -> None:
     with shop().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--metrics-file", "x" * 250 + ".prom")
         assert code == 3
@@ -340,7 +340,7 @@ def test_a_folder_that_may_not_be_written(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_tells_nobody_and_runs_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_sends_nothing_and_runs_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the variables of a container."""
     for name, value in {"METRICS_FILE": "m.prom", "WEBHOOK_ENV": "HOOK", "EVERY": "24h"}.items():
         monkeypatch.setenv(f"SITEMAP_CRAWLER_{name}", value)
@@ -370,7 +370,7 @@ def get(port: int, path: str = "/metrics") -> str:
         return str(answer.read().decode())
 
 
-def test_the_port_serves_the_crawl_at_work(run: Run, port: int) -> None:
+def test_the_port_serves_the_running_crawl(run: Run, port: int) -> None:
     site, scraped = shop(3), list[str]()
 
     def scrape(_: Any) -> Any:
@@ -411,7 +411,7 @@ def test_a_port_that_is_taken_ends_the_run_before_it_begins(run: Run) -> None:
 def test_a_wrong_port_is_a_usage_error(run: Run, value: str) -> None:
     code, _, err = run("crawl", "http://127.0.0.1:9/", "--metrics-port", value)
     assert code == 2
-    assert "needs a port such as 9464, or HOST:PORT" in err
+    assert "must be a port such as 9464, or HOST:PORT" in err
 
 
 REQUESTS = {
@@ -435,7 +435,7 @@ async def everything(client: anyio.abc.SocketStream) -> bytes:
 
 @pytest.mark.parametrize("case", REQUESTS)
 @pytest.mark.anyio
-async def test_requests_that_are_none(case: str, port: int) -> None:
+async def test_invalid_requests(case: str, port: int) -> None:
     said, answer = REQUESTS[case]
 
     async def scrape() -> str:

@@ -52,7 +52,7 @@ async def test_the_display_shows_all_values(stats: Stats, clock: Clock) -> None:
     stats.pace(0.02)
     bar, *rows = drawn(stats)
     assert bar.startswith("crawling    ━━━")
-    assert bar.endswith(" 50 %")
+    assert bar.endswith(" 50%")
     assert rows == [
         "pages       500 of 1,000 known · 2 failed",
         "queue       484 waiting · 16 in flight",

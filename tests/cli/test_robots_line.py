@@ -1,4 +1,4 @@
-"""The line for robots.txt: said when it is missing, not when it is there; and what `robots` shows of it."""
+"""The line for robots.txt: shown while it is missing, not when it is there; and what `robots` shows about it."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_other_sitemaps_are_those_that_are_not_written_with_ours() -> None:
 
 
 @pytest.mark.parametrize("status", ["down", "unreachable"])
-def test_a_robots_txt_that_cannot_be_read_says_nothing(status: str) -> None:
+def test_a_robots_txt_that_cannot_be_read_is_unknown(status: str) -> None:
     assert compare(RobotsFile(status), Settings(), ENTRY).is_named is None
     assert compare(None, Settings(), ENTRY).is_named is None
 
@@ -67,7 +67,7 @@ def shop() -> Site:
     return site
 
 
-def test_the_line_is_said_until_it_is_there(run: Run) -> None:
+def test_the_line_is_shown_until_robots_txt_has_it(run: Run) -> None:
     site = shop()
     site.robots("User-agent: *\nDisallow: /cart\n")
     with site.serve() as origin:
@@ -100,7 +100,9 @@ def test_another_sitemap_in_its_place_is_named(run: Run) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False, None], ids=["named", "missing", "unreachable"])
-def test_the_published_site_is_asked_once_when_a_copy_was_crawled(run: Run, named: bool | None) -> None:
+def test_robots_txt_of_the_published_site_is_read_once_when_a_copy_was_crawled(
+    run: Run, named: bool | None
+) -> None:
     copy, published = shop(), Site()
     copy.robots("Sitemap: {origin}/sitemap.xml.gz\n")  # that of the copy does not count
     published.robots("Sitemap: {origin}/sitemap.xml.gz\n" if named else "User-agent: *\nDisallow:\n")

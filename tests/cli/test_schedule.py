@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.cli.demo.site import Site
-from crawler.cli.schedule import JITTER, repeat, slot_after
+from crawler.cli.schedule import JITTER, next_start, repeat
 from crawler.errors import ConfigError, Exit, StartUnreachable, StateBusy
 from tests.cli.conftest import Run
 
@@ -48,7 +48,7 @@ class Clock:
 
 
 @pytest.mark.anyio
-async def test_a_run_begins_at_each_slot_and_a_long_one_skips_slots() -> None:
+async def test_a_run_starts_after_each_interval_and_a_long_one_skips_some() -> None:
     clock = Clock((60.0, Exit.OK), (3 * DAY, Exit.OK), (60.0, Exit.PARTIAL))
     assert await clock.repeat() is Exit.PARTIAL
     assert clock.began == [0.0, DAY, 5 * DAY]
@@ -65,7 +65,7 @@ async def test_a_run_begins_at_each_slot_and_a_long_one_skips_slots() -> None:
     ],
     ids=["unreachable", "busy", "disk", "bug"],
 )
-async def test_a_run_that_fails_waits_for_its_slot(
+async def test_after_a_failed_run_the_next_starts_at_its_usual_time(
     error: Exception, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock((60.0, error), (60.0, Exit.OK))
@@ -94,8 +94,8 @@ async def test_jitter_does_not_add_up() -> None:
 
 
 @given(st.floats(60, 1e7), st.floats(-1e5, 1e9))
-def test_the_next_slot_is_ahead_and_at_most_one_interval_away(every: float, passed: float) -> None:
-    slot = slot_after(0.0, every, passed)
+def test_the_next_start_is_ahead_and_at_most_one_interval_away(every: float, passed: float) -> None:
+    slot = next_start(0.0, every, passed)
     assert slot >= passed
     assert slot - max(0.0, passed) <= every * (1 + 1e-6)
 

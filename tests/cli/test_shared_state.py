@@ -228,8 +228,8 @@ async def test_state_of_other_user_is_listed_but_not_read(state: str, run: Run) 
         (("list", "--state", "crawl.db"), "give --state postgresql://"),
         (("drop", "--state", "postgresql://db/crawls"), "Which crawl?"),
         (("init", "--state", "postgresql://db/crawls"), "Which crawl?"),
-        (("drop", "a", "--state", "postgresql://db/crawls", "--owner", "x"), "only init"),
-        (("list", "a", "--state", "postgresql://db/crawls"), "without a name"),
+        (("drop", "a", "--state", "postgresql://db/crawls", "--owner", "x"), "only state init"),
+        (("list", "a", "--state", "postgresql://db/crawls"), "takes no name"),
         (("list", "--state", "postgresql://u:hunter2@db/crawls"), "PGPASSFILE"),
     ],
 )

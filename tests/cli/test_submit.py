@@ -138,7 +138,7 @@ def told(folder: Path) -> dict[str, str]:
 # -- what is due --------------------------------------------------------------------------------------------
 
 
-def test_the_first_time_only_takes_note(
+def test_the_first_time_only_records_the_listed_pages(
     run: Run,
     crawl: Callable[..., str],
     engine: Engine,
@@ -149,11 +149,11 @@ def test_the_first_time_only_takes_note(
         crawl(origin)
         code, out, err = run("submit", origin, *submitting(engine), "--dry-run")
         assert (code, told(tmp_path)) == (0, {}), err
-        assert "4 listed URLs would be noted" in out
+        assert "4 listed URLs would be recorded" in out
         code, out, err = run("submit", origin, *submitting(engine))
         assert code == 0, err
-        assert "First submission: 4 listed URLs are noted as known, and nothing is sent" in out
-        assert "Google takes no part" in out
+        assert "First submission: 4 listed URLs are recorded as known, and nothing is sent" in out
+        assert "Google does not take part" in out
         assert len(told(tmp_path)) == 4
         code, out, err = run("submit", origin, *submitting(engine))
         assert (code, out) == (0, "Nothing changed since the last submission.\n"), err
@@ -267,7 +267,7 @@ def test_other_bytes_are_a_change_only_with_a_later_date(
         code, out, err = run("submit", origin, *submitting(engine))
         assert code == 0, err
         assert paths(origin, engine.sent) == sorted([f"/{changed}", f"/{touched}"])
-        assert "other pages came with other bytes but no later date" in out
+        assert "other pages came with different bytes but no later date" in out
         # Now the text of each is known: neither a new date nor new bytes count any more.
         assert bare_of(tmp_path, origin) == []
         dated(site, 2, SECOND, **{other: ("news", FIRST), changed: ("news", SECOND)})
@@ -487,16 +487,16 @@ HOSTILE = b"\x1b[2J\x1b]0;owned\x07 line one\nline two \xe2\x80\xae reversed " +
         (200, {}, HOSTILE, 0, "submitted to"),
         (400, {}, b"bad", 2, '(400): the request is not valid. It says: "bad".'),
         (403, {}, b"", 2, "(403): the key was not found, or is not the one in the file."),
-        (422, {}, b"", 2, "(422): the URLs do not belong to the host, or the key does not fit the protocol."),
+        (422, {}, b"", 2, "(422): the URLs do not belong to the host, or the key is not valid."),
         (404, {}, b"", 2, "(404): it does not take submissions there."),
         (400, {}, HOSTILE, 2, r'It says: "\x1b[2J\x1b]0;owned\x07 line one line two \u202e reversed xxx'),
         (400, {"Content-Encoding": "gzip"}, b"not gzip", 2, "(400): the request is not valid."),
         (302, {"Location": "http://10.0.0.1/x"}, b"", 2, "a redirect (302) to http://10.0.0.1/x, which is not followed"),
-        (429, {"Retry-After": "7200"}, b"", 7, "did not take the URLs (429, Retry-After 7200): what is left is due"),
-        (429, {}, b"slow down", 7, '(429): what is left is due the next time. It says: "slow down".'),
-        (503, {}, b"", 7, "did not take the URLs (503): what is left is due the next time."),
-        (500, {"Retry-After": "soon \u00ff"}, b"", 7, "did not take the URLs (500, Retry-After soon"),
-        (500, {"Retry-After": "\x1b[31m"}, b"", 7, "could not be asked (invalid HTTP response"),
+        (429, {"Retry-After": "7200"}, b"", 7, "did not accept the URLs (429, Retry-After 7200): the next submission sends the rest."),
+        (429, {}, b"slow down", 7, '(429): the next submission sends the rest. It says: "slow down".'),
+        (503, {}, b"", 7, "did not accept the URLs (503): the next submission sends the rest."),
+        (500, {"Retry-After": "soon \u00ff"}, b"", 7, "did not accept the URLs (500, Retry-After soon"),
+        (500, {"Retry-After": "\x1b[31m"}, b"", 7, "could not be reached (invalid HTTP response"),
     ],
     ids=lambda value: str(value)[:12] if isinstance(value, int) else "",
 )  # fmt: skip
@@ -553,7 +553,7 @@ def test_an_engine_that_is_not_there_is_exit_7(
         words = ("--indexnow-key", KEY, "--retries", "0", "--all")
         code, _, err = run("submit", origin, *words, "--indexnow-endpoint", "http://127.0.0.1:9/")
         assert code == 7
-        assert "could not be asked" in err
+        assert "could not be reached" in err
         code, _, err = run(
             "submit", origin, *words, "--indexnow-endpoint", "http://127.0.0.1:1/x", "--proxy", engine.url
         )
@@ -604,7 +604,7 @@ def test_a_crawl_submits_after_its_publication(
     site = site_with_key()
     with site.serve() as origin:
         words = ("--submit", *submitting(engine), "--metrics-file", "m.prom")
-        assert "4 listed URLs are noted" in crawl(origin, *words)
+        assert "4 listed URLs are recorded" in crawl(origin, *words)
         assert counts(tmp_path / "m.prom") == {"accepted": 0, "left": 0, "noted": 4}
         assert "Nothing changed since the last submission." in crawl(origin, *words)
         site.page("/a", text="another")
@@ -614,7 +614,7 @@ def test_a_crawl_submits_after_its_publication(
         code, _, err = run("crawl", origin + "/", *QUICK, *words)
         assert code == 7
         assert "Published" in err or "Nothing changed" in err
-        assert "did not take the URLs (503)" in err
+        assert "did not accept the URLs (503)" in err
         assert counts(tmp_path / "m.prom") == {"accepted": 0, "left": 1, "noted": 0}
         engine.answer(200)
         err = crawl(origin, *words)
@@ -654,7 +654,7 @@ def test_a_failing_finding_keeps_its_exit_code_when_the_submission_fails_too(
         site.page("/a", text="another")
         code, _, err = run("crawl", origin + "/", *QUICK, *words)
     assert code == 8
-    assert "did not take the URLs (503)" in err
+    assert "did not accept the URLs (503)" in err
 
 
 @pytest.mark.parametrize(
@@ -662,9 +662,9 @@ def test_a_failing_finding_keeps_its_exit_code_when_the_submission_fails_too(
     [
         (("--submit",), "To submit, set --indexnow-key"),
         (("--submit", "--indexnow-key", KEY, "--state", ":memory:"), "cannot be :memory:"),
-        (("--submit", "--indexnow-key", "short"), "needs 8 to 128 letters, digits and hyphens"),
-        (("--indexnow-endpoint", "ftp://x/"), "needs a URL such as"),
-        (("--indexnow-endpoint", "https://user:secret@engine.example/"), "needs a URL such as"),
+        (("--submit", "--indexnow-key", "short"), "must be 8 to 128 letters, digits and hyphens"),
+        (("--indexnow-endpoint", "ftp://x/"), "must be a URL such as"),
+        (("--indexnow-endpoint", "https://user:secret@engine.example/"), "must be a URL such as"),
     ],
 )
 def test_settings_of_a_submission_are_checked_before_the_crawl(
@@ -788,5 +788,5 @@ def test_the_engine_is_not_asked_at_a_private_address_unless_it_is_named(
         crawl(origin)
         code, _, err = run("submit", origin, "--indexnow-key", KEY, "--retries", "0", "--all")
     assert code == 7
-    assert "api.indexnow.org could not be asked (private address or blocked port" in err
+    assert "api.indexnow.org could not be reached (private address or blocked port" in err
     assert engine.posts == []

@@ -94,7 +94,7 @@ def test_a_code_from_a_newer_version_does_not_break_the_summary() -> None:
 
 def test_dates_files_and_state_are_shown() -> None:
     text = shown(DONE)
-    assert "dates        980 of 1,024 listed pages with a lastmod (95 %)" in text
+    assert "dates        980 of 1,024 listed pages with a lastmod (95%)" in text
     assert "files        sitemap.xml.gz  1,024 URLs  14.2 kB  written" in text
     assert "folder       ./sitemaps" in text
     assert "state        .sitemap-crawler/example.com.db" in text
@@ -137,7 +137,7 @@ def test_the_headline_tells_how_the_run_ended(change: dict[str, object], words: 
 def test_kept_pages_count_as_listed_and_are_reported() -> None:
     told = replace(balanced({"listed": 60, "kept:server-error": 40}), dated={"header": 50})
     words = shown(told)
-    assert "50 of 100 listed pages with a lastmod (50 %)" in words
+    assert "50 of 100 listed pages with a lastmod (50%)" in words
     assert "40 of 100 listed pages failed and stay in the sitemap for now" in " ".join(words.split())
     assert problem(told) == "", "a few are not worth waking anybody"
     assert problem(replace(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
@@ -145,7 +145,7 @@ def test_kept_pages_count_as_listed_and_are_reported() -> None:
 
 
 def test_a_run_without_progress_is_reported() -> None:
-    told = replace(balanced({"listed": 60}, 40), unfinished="the host only fails", stalled=True)
+    told = replace(balanced({"listed": 60}, 40), unfinished="every request to the host fails", stalled=True)
     assert "No progress" in shown(told)
     assert "40 of 100 URLs are still open" in problem(told)
 

@@ -108,7 +108,7 @@ def breaks(site: Site, *names: str) -> None:
 # -- when ---------------------------------------------------------------------------------------------------
 
 
-def test_a_good_run_says_nothing_unless_asked_to(run: Run, hook: Receiver) -> None:
+def test_a_successful_run_sends_no_message_unless_asked_to(run: Run, hook: Receiver) -> None:
     with shop().serve() as origin:
         assert run("crawl", origin + "/", *QUICK)[0] == 0
         assert hook.posts == []
@@ -124,7 +124,7 @@ def test_a_good_run_says_nothing_unless_asked_to(run: Run, hook: Receiver) -> No
     assert body["report"]["sitemap"]["urls"] == 4
 
 
-def test_new_errors_are_told_once(run: Run, hook: Receiver) -> None:
+def test_new_errors_are_reported_once(run: Run, hook: Receiver) -> None:
     site = shop()
     with site.serve() as origin:
         run("crawl", origin + "/", *QUICK)
@@ -141,7 +141,7 @@ def test_new_errors_are_told_once(run: Run, hook: Receiver) -> None:
     assert (broken["count"], broken["new"]) == (9, 9)
 
 
-def test_a_change_of_the_sitemap_is_told_if_asked(run: Run, hook: Receiver) -> None:
+def test_a_change_of_the_sitemap_is_reported_if_asked(run: Run, hook: Receiver) -> None:
     site = shop()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--webhook-when", "change")
@@ -164,7 +164,7 @@ def test_a_change_of_the_sitemap_is_told_if_asked(run: Run, hook: Receiver) -> N
     ],
     ids=["unreachable", "refused", "limit", "usage", "metrics", "findings"],
 )  # fmt: skip
-def test_a_bad_end_is_told(
+def test_a_bad_end_is_reported(
     run: Run, hook: Receiver, worsen: Callable[[Site], None], words: tuple[str, ...], code: int, says: str
 ) -> None:
     site = shop()
@@ -181,7 +181,7 @@ def test_a_bad_end_is_told(
         assert rest[0].startswith("`URLs listed: 1, where 4 are published"), "the sentence of the guard"
 
 
-def test_a_metrics_port_that_is_taken_is_told(run: Run, hook: Receiver) -> None:
+def test_a_metrics_port_in_use_is_reported(run: Run, hook: Receiver) -> None:
     with shop().serve() as origin, socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         words = ("crawl", origin + "/", *QUICK, "--metrics-port", port, "--metrics-file", "m.prom")
@@ -191,13 +191,13 @@ def test_a_metrics_port_that_is_taken_is_told(run: Run, hook: Receiver) -> None:
     assert "sitemap_crawler_exit_code{" in Path("m.prom").read_text()
 
 
-def test_a_wrong_metrics_file_is_told_and_not_written(run: Run, hook: Receiver) -> None:
+def test_a_wrong_metrics_file_is_reported_and_not_written(run: Run, hook: Receiver) -> None:
     assert run("crawl", "http://127.0.0.1:1/", *QUICK, "--metrics-file", "m.txt")[0] == 2
     assert hook.posts == [], "wrong from the beginning: whoever set it up sees it"
     assert not Path("m.txt").exists()
 
 
-def test_a_run_that_another_one_keeps_out_says_nothing(run: Run, hook: Receiver) -> None:
+def test_a_run_that_finds_another_at_work_sends_nothing(run: Run, hook: Receiver) -> None:
     other = open_frontier(Settings(state=State(state="crawl.db")), None)
     with shop().serve() as origin:
         code = run("crawl", origin + "/", *QUICK)[0]
@@ -265,7 +265,7 @@ BAD: dict[str, tuple[bytes | Callable[[socket.socket], None], int, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_receiver_that_is_ill_costs_a_warning_and_no_exit_code(run: Run, hook: Receiver, case: str) -> None:
+def test_a_failing_receiver_is_a_warning_and_no_exit_code(run: Run, hook: Receiver, case: str) -> None:
     hook.answer, tries, says = BAD[case]
     with shop().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--webhook-when", "always", "--log-format", "json")
@@ -299,7 +299,7 @@ def test_a_receiver_that_is_not_there(run: Run, hook: Receiver) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--insecure",)], ids=["", "insecure"])
-def test_a_certificate_that_nobody_trusts(
+def test_a_certificate_that_is_not_trusted(
     run: Run, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:
     """Also with --insecure: that is for the crawled site, and the URL of the hook is a secret."""
@@ -344,7 +344,7 @@ def test_a_bug_in_the_delivery_is_a_warning(
     ],
     ids=["absent", "scheme", "password", "none"],
 )
-def test_a_wrong_variable_is_said_before_the_crawl(
+def test_a_wrong_variable_is_reported_before_the_crawl(
     run: Run, monkeypatch: pytest.MonkeyPatch, value: str | None, says: str
 ) -> None:
     monkeypatch.delenv("HOOK", raising=False)
@@ -370,7 +370,7 @@ def test_an_empty_variable_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatc
 def test_the_secret_itself_instead_of_its_variable(run: Run) -> None:
     code, _, err = run("crawl", "http://127.0.0.1:9/", "--webhook-env", f"https://hooks.example.com/{SECRET}")
     assert code == 2
-    assert "needs the name of an environment variable, not its value" in err
+    assert "must be the name of an environment variable, not its value" in err
     assert SECRET not in err
 
 
@@ -416,7 +416,7 @@ def test_the_url_appears_nowhere(
 # -- what the message says ----------------------------------------------------------------------------------
 
 
-def test_hostile_addresses_cannot_speak_in_the_channel(run: Run, hook: Receiver) -> None:
+def test_hostile_urls_cannot_inject_markup_into_the_message(run: Run, hook: Receiver) -> None:
     evil = [
         "/@channel",
         "/<!here>",
@@ -444,10 +444,10 @@ def test_hostile_addresses_cannot_speak_in_the_channel(run: Run, hook: Receiver)
     assert "hunter2" not in json.dumps(body)
 
 
-def test_the_text_of_a_run_that_knows_nothing() -> None:
+def test_the_text_of_a_run_without_a_report() -> None:
     assert (
         text("", Exit.USAGE, "", None)
-        == "sitemap-crawler: the crawl of `` did not begin: wrong settings (exit 2)"
+        == "sitemap-crawler: the crawl of `` did not start: wrong settings (exit 2)"
     )
     said = text("https://a/", Exit.STORAGE, "The disk `x` is <full>.", None)
     assert said.splitlines()[1] == "`The disk 'x' is (full).`"

@@ -454,7 +454,7 @@ TRAPS: dict[str, tuple[dict[str, Page], int]] = {
         },
         310,
     ),
-    "dead links": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"/gone/{number_in(q)}")}, 310),
+    "broken links": ({"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", f"/gone/{number_in(q)}")}, 310),
     "canonicals to further copies": (
         {
             "/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", head=f'<link rel=canonical href="/t?c={number_in(q)}">'),

@@ -1,4 +1,4 @@
-"""The stored links of pages that are asked for at the same time are read together."""
+"""Stored links that are requested at the same time are read together."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Record:
-    """Answers when it is told to."""
+    """A `Record` whose answers the test releases."""
 
     def __init__(self) -> None:
         self.calls: list[list[int]] = []

@@ -51,8 +51,8 @@ def test_cookies_from_file_are_sent_to_their_host_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        ({"header": ("nonsense",)}, r"--header: \*\*\* needs the form 'Name: value'"),
-        ({"header": ("a b: c",)}, "--header: 'a b' needs the form"),
+        ({"header": ("nonsense",)}, r"--header: \*\*\* must have the form 'Name: value'"),
+        ({"header": ("a b: c",)}, "--header: 'a b' must have the form"),
         ({"header": ("Host: x",)}, "--header: 'Host' cannot be set; the crawler sets it itself"),
         ({"header": ("transfer-encoding: chunked",)}, "--header: 'transfer-encoding' cannot be set;"),
         ({"header": ("If-None-Match: *",)}, "--header: 'If-None-Match' cannot be set;"),

@@ -266,9 +266,11 @@ async def test_all_members_together_request_no_more_than_max_pages(crew: Crew) -
 
 async def test_what_one_member_finds_ends_the_crawl_for_all(crew: Crew) -> None:
     one, two = await crew.join(), await crew.join()
-    await two.interrupt(Interruption("the host only fails", is_limit=False))
+    await two.interrupt(Interruption("every request to the host fails", is_limit=False))
     await one.interrupt(Interruption("--max-time"))
-    assert (await one.lease(1)).interruption == Interruption("the host only fails", is_limit=False)
+    assert (await one.lease(1)).interruption == Interruption(
+        "every request to the host fails", is_limit=False
+    )
 
 
 async def test_the_time_of_a_sitting_ends_for_all_at_once(crew: Crew) -> None:

@@ -155,7 +155,7 @@ async def test_the_tally_is_that_of_the_report(
                     await job.publish()
             frontier = open_frontier(settings, None, read_only=True)
             try:
-                known = await reports.known_of(frontier, settings)
+                known = await reports.read_known(frontier, settings)
                 whole = await reports.gathered(frontier, known)
                 told = counted(await reports.tallied(frontier, known))
                 suspects = [page async for chunk in frontier.suspect_rows() for page in chunk]

@@ -1,6 +1,6 @@
 """The hostile sites: what each serves, and what is right to make of it.
 
-`listed`: in the sitemap. `asked`: requested at all. `most`: requests at most. What is not said is either.
+`listed`: in the sitemap. `asked`: requested at all. `most`: requests at most. What is not given may be either.
 """
 
 import gzip

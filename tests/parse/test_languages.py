@@ -25,9 +25,9 @@ def test_valid_codes_are_spelled_as_usual(written: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("en-UK", "en-GB?"), ("en_US", "en-US?"), ("jp", "ja?"), ("eng", "en?"), ("es-419", "419 is no country"),
-        ("en-EU", "EU is no country"), ("xx", "not a language"), ("", "not a language"), ("ﬁ", "not a language"),
-        ("de-", " is no country"),
+        ("en-UK", "en-GB?"), ("en_US", "en-US?"), ("jp", "ja?"), ("eng", "en?"), ("es-419", "419 is not a country"),
+        ("en-EU", "EU is not a country"), ("xx", "not a language"), ("", "not a language"), ("ﬁ", "not a language"),
+        ("de-", " is not a country"),
     ],
 )  # fmt: skip
 def test_invalid_codes_have_a_hint(written: str, words: str) -> None:

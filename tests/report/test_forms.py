@@ -121,9 +121,9 @@ def test_text_answers_common_questions() -> None:
 
 def test_unfinished_run_is_marked_as_such() -> None:
     report = planted(status="crawling").report()
-    assert "all of this is so far" in as_text.rendered(report)
-    assert "all of this is so far" in as_markdown.rendered(report)
-    assert "all of this is so far" in as_html.rendered(report)
+    assert "these are the findings so far" in as_text.rendered(report)
+    assert "these are the findings so far" in as_markdown.rendered(report)
+    assert "these are the findings so far" in as_html.rendered(report)
 
 
 @pytest.mark.parametrize("text", ["a`b", "``", "`", "|", "", "a|b`` `c", "<b>", "*x*"])

@@ -49,7 +49,7 @@ GOOD: list[Any] = [{"2xx": 1}, 5, 0, 0.5, [1, *[0] * (len(BOUNDS) - 1)]]
         (4, [1]), (4, [-1] * len(BOUNDS)), (4, "x" * len(BOUNDS)), (4, None), (4, {}),
     ],
 )  # fmt: skip
-def test_nonsense_of_a_worker_is_refused_whole(place: int, value: Any) -> None:
+def test_an_invalid_message_of_a_worker_is_refused_as_a_whole(place: int, value: Any) -> None:
     traffic = Traffic()
     with pytest.raises(MALFORMED):
         traffic.add([*GOOD[:place], value, *GOOD[place + 1 :]])

@@ -27,7 +27,7 @@ def settled(outcome: Outcome, *links: Link, named: tuple[Url, ...] = ()) -> Sett
     return candidates().settlement(lease, Verdict(outcome, named=named), Links.of(links))
 
 
-def test_visits_are_made_for_news_only() -> None:
+def test_visits_are_made_for_new_urls_only() -> None:
     made = settled(Listed(), Link(KNOWN), Link(NEW), Link(SEEN))
     assert made.found == (Visit(NEW, 4, PAGE), Visit(SEEN, 4, PAGE))
     assert list(made.links or ()) == [7, 0, 0]

@@ -110,10 +110,10 @@ def test_equal_pages_are_not_compared_pairwise() -> None:
 # -- whole crawls ----------------------------------------------------------------------------------------
 
 pytestmark = pytest.mark.anyio
-Twins = dict[str, str | None]  # path -> None: listed, or the path of its twin
+Duplicates = dict[str, str | None]  # path -> None: listed, or the path of its base
 
 
-async def crawl(origin: str, folder: Path, *, verdicts: Verdicts = Verdicts(), **pace: Any) -> Twins:  # noqa: B008
+async def crawl(origin: str, folder: Path, *, verdicts: Verdicts = Verdicts(), **pace: Any) -> Duplicates:  # noqa: B008
     settings = Settings(
         scope=Scope(start=(origin + "/",)),
         pace=Pace(rate=0.0, **pace),
@@ -126,7 +126,7 @@ async def crawl(origin: str, folder: Path, *, verdicts: Verdicts = Verdicts(), *
         await job.crawl()
         await job.publish()
         assert (await job.frontier.balance()).balanced
-        found: Twins = {
+        found: Duplicates = {
             entry.url.removeprefix(origin): None async for chunk in job.frontier.entries() for entry in chunk
         }
         for url in await job.frontier.examples("unlisted:duplicate", 10_000):
@@ -232,7 +232,7 @@ async def test_urls_by_content_negotiation_are_one_page(tmp_path: Path) -> None:
     site.page("/q.php?x=1", title="Q")
     with site.serve() as origin:
         found = await crawl(origin, tmp_path)
-    assert {name: twin for name, twin in found.items() if twin} == {
+    assert {name: base for name, base in found.items() if base} == {
         "/foo.html": "/foo", "/foo.html.en": "/foo", "/docs/index.html.en": "/docs/", "/q.php?x=1": "/q?x=1",
     }, "what no one announces is not negotiated"  # fmt: skip
 
@@ -304,7 +304,7 @@ async def test_sort_orders_of_a_directory_listing_are_one_page(tmp_path: Path) -
     with site.serve() as origin:
         found = await crawl(origin, tmp_path)
         again = await crawl(origin, tmp_path)
-    assert {name: twin for name, twin in found.items() if twin} == {
+    assert {name: base for name, base in found.items() if base} == {
         target: folder for folder, *targets in (many, one, none) for target in targets
     }
     assert again == found
@@ -332,7 +332,7 @@ async def test_sort_orders_of_any_name_are_one_page_and_filters_are_not(tmp_path
         site.page(f"/item/{name}", title=name)
     with site.serve() as origin:
         found = await crawl(origin, tmp_path)
-    assert {name: twin for name, twin in found.items() if twin} == {
+    assert {name: base for name, base in found.items() if base} == {
         "/shop?sort=name": "/shop", "/shop?sort=price": "/shop", "/shop?dir=1&sort=price": "/shop?dir=1",
     }  # fmt: skip
 
@@ -355,7 +355,7 @@ async def test_duplicates_do_not_depend_on_the_order_of_arrival(tmp_path: Path, 
     targets = listing(site, "/pub/", ["b", "a"])
     with site.serve() as origin:
         found = await crawl(origin, tmp_path, concurrency=concurrency)
-    assert {name for name, twin in found.items() if twin is None} == {"/", "/pub/"}
+    assert {name for name, base in found.items() if base is None} == {"/", "/pub/"}
     assert len(found) == 2 + len(targets)
 
 

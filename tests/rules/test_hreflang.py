@@ -58,7 +58,7 @@ def test_clusters(pages: list[Version], links: str, faults: list[str]) -> None:
 
 def test_a_fault_tells_what_is_wrong() -> None:
     [(_, detail)] = hreflang.faults(judged(page(DE, "de=de en-UK=en en_US=en")))
-    assert detail == f"en-UK {EN}: no valid code: en-GB? (and 1 more)"
+    assert detail == f"en-UK {EN}: invalid code: en-GB? (and 1 more)"
     [(_, detail)] = hreflang.faults(judged(page(DE, ALL), page(EN, ALL, "unlisted:noindex")))
     assert detail == f"en {EN}: not listed: marked noindex"
 

@@ -64,7 +64,7 @@ def test_fingerprints_of_pages_that_were_read_otherwise_need_a_later_date() -> N
         ("unlisted:depth", False),
     ],
 )
-def test_gone_is_what_engines_have_to_hear_of(outcome: str, is_gone: bool) -> None:
+def test_only_definite_outcomes_count_as_removed(outcome: str, is_gone: bool) -> None:
     assert change(LedgerRow(URL, "f1@", None, outcome)) is (Change.GONE if is_gone else None)
     assert change(LedgerRow(URL, None, None, outcome)) is None
 

@@ -43,58 +43,61 @@ def test_precedence_of_flags_environment_file_and_defaults(tmp_path: Path) -> No
         ("[pase]\nrate = 1", "there is no section [pase]; did you mean pace?"),
         ("[pace]\nrat = 1", "[pace] has no key 'rat'; did you mean rate?"),
         ("[http]\nrate = 1", "[http] has no key 'rate'; it belongs to [pace]."),
-        ("[pace]\nrate = -1", "[pace] rate: -1 needs a number from 0 to 100000."),
-        ("[pace]\nrate = true", "[pace] rate: True needs a number from 0 to 100000."),
-        ("[pace]\nrate = inf", "[pace] rate: inf needs a number from 0 to 100000."),
-        ("[pace]\nrate = nan", "[pace] rate: nan needs a number from 0 to 100000."),
-        ("[pace]\nconcurrency = 100000", "[pace] concurrency: 100000 needs a whole number from 1 to 1000."),
+        ("[pace]\nrate = -1", "[pace] rate: -1 must be a number from 0 to 100000."),
+        ("[pace]\nrate = true", "[pace] rate: True must be a number from 0 to 100000."),
+        ("[pace]\nrate = inf", "[pace] rate: inf must be a number from 0 to 100000."),
+        ("[pace]\nrate = nan", "[pace] rate: nan must be a number from 0 to 100000."),
+        ("[pace]\nconcurrency = 100000", "[pace] concurrency: 100000 must be a whole number from 1 to 1000."),
         (
             "[http]\ntimeout = 0",
-            "[http] timeout: 0 needs seconds, or a time such as 90s, 30m or 2h, above 0.",
+            "[http] timeout: 0 must be seconds, or a time such as 90s, 30m or 2h, above 0.",
         ),
-        ('[http]\ntotal-timeout = "0s"', "'0s' needs seconds, or a time such as 90s, 30m or 2h, above 0."),
-        ('[http]\ntimeout = "0 apples"', "'0 apples' needs seconds, or a time such as 90s, 30m or 2h."),
-        ("[http]\ntimeout = inf", "inf needs seconds, or a time such as 90s, 30m or 2h."),
-        (f"[http]\nmax-body = 1{'0' * 400}", "needs bytes, or a size such as 10MB or 512KiB."),
-        (f"[scope]\nmax-time = 1{'0' * 400}", "needs seconds, or a time such as 90s, 30m or 2h."),
+        ('[http]\ntotal-timeout = "0s"', "'0s' must be seconds, or a time such as 90s, 30m or 2h, above 0."),
+        ('[http]\ntimeout = "0 apples"', "'0 apples' must be seconds, or a time such as 90s, 30m or 2h."),
+        ("[http]\ntimeout = inf", "inf must be seconds, or a time such as 90s, 30m or 2h."),
+        (f"[http]\nmax-body = 1{'0' * 400}", "must be bytes, or a size such as 10MB or 512KiB."),
+        (f"[scope]\nmax-time = 1{'0' * 400}", "must be seconds, or a time such as 90s, 30m or 2h."),
         (
             '[verdicts]\ntypes = ["html", "foo"]',
-            "'foo' needs html, pdf or a media type such as text/plain.",
+            "'foo' must be html, pdf or a media type such as text/plain.",
         ),
-        ('[verdicts]\ntypes = "html, text/"', "'text/' needs html, pdf or a media type such as text/plain."),
+        (
+            '[verdicts]\ntypes = "html, text/"',
+            "'text/' must be html, pdf or a media type such as text/plain.",
+        ),
         ('[scope]\ninclude = "re:a{99999999999}"', "is not a valid regular expression"),
-        ('[http]\nmax-body = "10 apples"', "'10 apples' needs bytes, or a size such as 10MB or 512KiB."),
+        ('[http]\nmax-body = "10 apples"', "'10 apples' must be bytes, or a size such as 10MB or 512KiB."),
         (
             '[scope]\nscope = "hots"',
-            "'hots' needs one of host, path, subdomains, domain (did you mean host?).",
+            "'hots' must be one of host, path, subdomains, domain (did you mean host?).",
         ),
         (
             '[scope]\nallow-trap = ["path", "calender"]',
-            "'calender' needs one of calendar, depth, path, query, session, soft-404 (did",
+            "'calender' must be one of calendar, depth, path, query, session, soft-404 (did",
         ),
         ('[scope]\ninclude = "re:("', "is not a valid regular expression"),
-        ("[scope]\ninclude = 3", "3 needs a list."),
-        ('[guard]\nmax-shrink = "200%"', "'200%' needs a share such as 20% or 0.2."),
-        ("pace = 3", "[pace] needs keys below it."),
-        ("rule = 3", "c.toml [[rule]]: 3 needs tables: [[rule]] with a match;"),
-        ('rule = ["/a"]', "c.toml [[rule]] 1: '/a' needs keys, the first of them match."),
-        ("[rule]", "c.toml [[rule]]: {} needs tables: [[rule]] with a match;"),
+        ("[scope]\ninclude = 3", "3 must be a list."),
+        ('[guard]\nmax-shrink = "200%"', "'200%' must be a share such as 20% or 0.2."),
+        ("pace = 3", "[pace] must have keys below it."),
+        ("rule = 3", "c.toml [[rule]]: 3 must be tables: [[rule]] with a match;"),
+        ('rule = ["/a"]', "c.toml [[rule]] 1: '/a' must be a table with the key match."),
+        ("[rule]", "c.toml [[rule]]: {} must be tables: [[rule]] with a match;"),
         ("[[rules]]", "there is no section [rules]; did you mean rule?"),
         ('[[rule]]\nmatch = "/a"\n[[rule]]\nlist = false', "[[rule]] 2 match: '' must not be missing."),
         ('[[rule]]\nmatch = "re:("', "[[rule]] 1 match: 're:(' is not a valid regular expression"),
         (
             '[[rule]]\nmatch = "/a"\npriority = 1.1',
-            "[[rule]] 1 priority: 1.1 needs a number from 0 to 1.",
+            "[[rule]] 1 priority: 1.1 must be a number from 0 to 1.",
         ),
-        ('[[rule]]\nmatch = "/a"\npriority = nan', "[[rule]] 1 priority: nan needs a number from 0 to 1."),
-        ('[[rule]]\nmatch = "/a"\nlist = "maybe"', "[[rule]] 1 list: 'maybe' needs true or false."),
+        ('[[rule]]\nmatch = "/a"\npriority = nan', "[[rule]] 1 priority: nan must be a number from 0 to 1."),
+        ('[[rule]]\nmatch = "/a"\nlist = "maybe"', "[[rule]] 1 list: 'maybe' must be true or false."),
         (
             '[[rule]]\nmatch = "/a"\nchangefreq = "dayly"',
-            "[[rule]] 1 changefreq: 'dayly' needs one of always, hourly, daily, weekly, monthly, yearly, never (did",
+            "[[rule]] 1 changefreq: 'dayly' must be one of always, hourly, daily, weekly, monthly, yearly, never (did",
         ),
         (
             '[[rule]]\nmatch = "/a"\nprio = 1',
-            "[[rule]] 1: 'prio' is none of the keys of a rule: match, changefreq, priority, list, follow.",
+            "[[rule]] 1: 'prio' is not a key of a rule (match, changefreq, priority, list, follow).",
         ),
         ("[pace", "is not valid TOML"),
         ('[output]\noutput = ""', "'' must not be empty."),
@@ -112,7 +115,7 @@ def test_an_error_in_the_file_is_one_sentence(tmp_path: Path, toml: str, sentenc
 def test_an_error_in_the_environment_or_a_flag_names_its_place(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"SITEMAP_CRAWLER_RAET: .*did you mean SITEMAP_CRAWLER_RATE"):
         resolve(tmp_path, env={"SITEMAP_CRAWLER_RAET": "1"})
-    with pytest.raises(ConfigError, match="--retries: 'x' needs a whole number of at least 0"):
+    with pytest.raises(ConfigError, match="--retries: 'x' must be a whole number of at least 0"):
         resolve(tmp_path, retries="x")
 
 
@@ -238,18 +241,18 @@ def test_settings_of_a_program_are_parsed(name: str, value: object, read: object
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (setting("rate", -1), "Settings.pace.rate: -1 needs a number from 0 to 100000."),
-        (setting("concurrency", 0), "Settings.pace.concurrency: 0 needs a whole number from 1 to 1000."),
-        (setting("scope", "galaxy"), "Settings.scope.scope: 'galaxy' needs one of host, path, subdomains,"),
-        (setting("format", "xlm"), "Settings.output.format: 'xlm' needs one of xml, txt, jsonl (did you"),
+        (setting("rate", -1), "Settings.pace.rate: -1 must be a number from 0 to 100000."),
+        (setting("concurrency", 0), "Settings.pace.concurrency: 0 must be a whole number from 1 to 1000."),
+        (setting("scope", "galaxy"), "Settings.scope.scope: 'galaxy' must be one of host, path, subdomains,"),
+        (setting("format", "xlm"), "Settings.output.format: 'xlm' must be one of xml, txt, jsonl (did you"),
         (setting("include", ("/a", "re:(")), "Settings.scope.include: 're:(' is not a valid regular"),
-        (setting("include", 3), "Settings.scope.include: 3 needs a list."),
-        (setting("gzip", None), "Settings.output.gzip: None needs true or false."),
+        (setting("include", 3), "Settings.scope.include: 3 must be a list."),
+        (setting("gzip", None), "Settings.output.gzip: None must be true or false."),
         (
             setting("user_agent", "bot\r\nX-Evil: 1"),
             "Settings.http.user_agent: 'bot\\r\\nX-Evil: 1' must not contain control characters.",
         ),
-        (Settings(pace=None), "Settings.pace: needs a Pace (crawler.settings)."),  # type: ignore[arg-type]
+        (Settings(pace=None), "Settings.pace: must be a Pace (crawler.settings)."),  # type: ignore[arg-type]
     ],
     ids=str,
 )
@@ -304,5 +307,5 @@ def test_settings_are_frozen() -> None:
 
 @pytest.mark.parametrize("mode", ["0755", "4644", "0444", "644x", 420, "", "9644", True])
 def test_a_file_mode_is_octal_and_its_owner_may_write(mode: object) -> None:
-    with pytest.raises(ConfigError, match="needs an octal mode"):
+    with pytest.raises(ConfigError, match="must be an octal mode"):
         load.checked(setting("file_mode", mode))

@@ -1,4 +1,4 @@
-"""`diff`: two sitemaps held against each other, wherever they lie, with reasons where a state knows them."""
+"""`diff`: two sitemaps compared, wherever they are, with reasons from a state."""
 
 import json
 import subprocess

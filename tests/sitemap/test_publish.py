@@ -1,4 +1,4 @@
-"""Publication: old files survive any failure, a reader never meets half a file, and the guard has the last word."""
+"""Publication: old files survive any failure, a reader never sees half a file, and the guard decides."""
 
 import errno
 import gzip

@@ -28,7 +28,7 @@ def refusal(
     before: EarlierPublications = EarlierPublications(),  # noqa: B008 - frozen
     **chosen: Any,
 ) -> str:
-    """What the guard says; nothing when it lets the crawl through."""
+    """The refusal of the guard; empty if it allows publication."""
     urls = sum(count for outcome, count in outcomes.items() if outcome.startswith(("listed", "kept")))
     try:
         check(Guard(**chosen), urls, before, CrawlResult(True, outcomes, published or {}))
@@ -63,7 +63,7 @@ def test_too_many_failures_are_refused(outcomes: dict[str, int], said: str) -> N
 
 
 @given(st.dictionaries(st.sampled_from(list(Cause)), st.integers(1, 50)), st.integers(1, 500))
-def test_dead_links_do_not_count_while_most_pages_answer(counts: dict[Cause, int], listed: int) -> None:
+def test_pages_not_found_do_not_count_while_most_pages_answer(counts: dict[Cause, int], listed: int) -> None:
     outcomes = {code(Failed(cause)): count for cause, count in counts.items()} | {"listed": listed}
     dead = outcomes.get("failed:not-found", 0)
     assert ("failed:not-found" in failures(outcomes)) == (2 * dead > sum(outcomes.values()))

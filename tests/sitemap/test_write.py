@@ -1,4 +1,4 @@
-"""Sitemaps as a stranger reads them: lxml, the official schemas, gzip, and a ruler for the limits."""
+"""Sitemaps as independent readers see them: lxml, the official schemas, gzip; and exact limits."""
 
 import gzip
 import hashlib

@@ -62,7 +62,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
                 scope=replace(settings.scope, start=(origin + "/",)),
                 pace=replace(settings.pace, rate=RATE, every=None),
                 output=replace(settings.output, output=folder, publish_base=PUBLIC),
-                report=Report(report=_report(settings, folder, named=named)),  # nobody else is told
+                report=Report(report=_report(settings, folder, named=named)),  # no metrics, no messages
                 state=replace(settings.state, state=MEMORY),
             )
         )

@@ -44,7 +44,7 @@ async def soft_404s(
     home = {record.facts.content for url in starts if (record := await pages.record(url)) and record.facts}
     shown: dict[str, frozenset[str]] = {}  # content of a nonexistent page, by its URL
     for group in await pages.alike(ALIKE):
-        folder = nowhere(group)
+        folder = nonexistent_url(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
             continue
         if folder not in shown:
@@ -62,7 +62,7 @@ async def duplicates(pages: Record, judge: Judge) -> None:
         await pages.unlist_duplicates()
 
 
-def nowhere(group: Alike) -> Url:
+def nonexistent_url(group: Alike) -> Url:
     """The URL of a nonexistent page in the folder of an existing one; the same in every run."""
     folder = group.example.partition("?")[0].rpartition("/")[0]
     name = blake2b(group.origin.encode(), digest_size=8).hexdigest()

@@ -165,7 +165,7 @@ def _charts(report: Report) -> Mapping[str, Markup]:
         "seconds": [run.seconds for run in runs],
     }
     charts = {
-        "balance": svg.stacked(_balance(report), "Every URL of the site by what became of it"),
+        "balance": svg.stacked(_balance(report), "Every URL of the site by outcome"),
         "folders": svg.treemap(_folders(report.folders), "Folders by the number of known URLs"),
         "depths": svg.bars(_depths(report), "Listed pages by clicks from the start"),
     }

@@ -75,9 +75,9 @@ def _run(run: RunRow) -> dict[str, Any]:
 
 
 def _publication(run: RunRow) -> dict[str, Any]:
-    told = run.publication
+    published = run.publication
     return {
-        "listed": told.urls if told else run.counted("listed"),
+        "listed": published.urls if published else run.counted("listed"),
         "failed": run.counted("failed"),
         "discovered": run.discovered,
     }
@@ -85,13 +85,13 @@ def _publication(run: RunRow) -> dict[str, Any]:
 
 def _sitemap(report: Report) -> dict[str, Any]:
     run, changes = report.known.run, report.changes
-    told, counted = run.publication, changes.since is not None
+    published, counted = run.publication, changes.since is not None
     return {
-        "published": told is not None,
+        "published": published is not None,
         "refused": run.refused,
-        "urls": told.urls if told else None,
-        "bytes": told.bytes if told else None,
-        "files": told.files if told else None,
+        "urls": published.urls if published else None,
+        "bytes": published.bytes if published else None,
+        "files": published.files if published else None,
         "added": changes.added.count if counted else None,
         "removed": changes.removed.count if counted and run.complete else None,
         "changed": changes.dated.count if counted and run.complete else None,
@@ -141,10 +141,10 @@ def _changes(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _extremes(told: Extremes | None) -> dict[str, Any] | None:
-    if told is None:
+def _extremes(found: Extremes | None) -> dict[str, Any] | None:
+    if found is None:
         return None
-    return {"median": told.median, "p95": told.p95, "items": [item._asdict() for item in told.items]}
+    return {"median": found.median, "p95": found.p95, "items": [item._asdict() for item in found.items]}
 
 
 def _trap(trap: Trap) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crawler.parse.credentials import masked
-from crawler.report.forms.as_text import UNFINISHED, balance, detail, linked, measure, standing
+from crawler.report.forms.as_text import UNFINISHED, balance, detail, linked, measure, run_status
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
 from crawler.report.words import minute, shortened
@@ -39,7 +39,7 @@ def _head(report: Report) -> str:
     lines = [
         f"# {code(printable(report.known.name) + '/')}",
         "",
-        f"Run {run.number}, {minute(run.started)}, {standing(report)}: {', '.join(balance(report))}."
+        f"Run {run.number}, {minute(run.started)}, {run_status(report)}: {', '.join(balance(report))}."
         + (f" Crawled at {code(printable(report.known.site) + '/')}." if report.known.is_copy else ""),
         "",
     ]
@@ -74,9 +74,9 @@ def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
     if item.detail:
         yield code(detail(finding.code, item, site))
     if item.sources or item.links:
-        said = linked(item, site, finding.code)
-        head, colon, names = said.partition(": ")
-        yield f"{head}{colon}{code(names)}" if names and item.sources and not item.site_wide else said
+        words = linked(item, site, finding.code)
+        head, colon, names = words.partition(": ")
+        yield f"{head}{colon}{code(names)}" if names and item.sources and not item.site_wide else words
 
 
 def code(text: str) -> str:

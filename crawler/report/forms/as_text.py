@@ -20,7 +20,7 @@ def rendered(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     known = report.known
-    yield f"{printable(known.name)}/  run {known.run.number}, {minute(known.run.started)}, {standing(report)}"
+    yield f"{printable(known.name)}/  run {known.run.number}, {minute(known.run.started)}, {run_status(report)}"
     if known.is_copy:
         yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
@@ -38,12 +38,12 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 UNFINISHED: Final = (
-    "The run is not complete: all of this is so far. What only a complete run can tell (orphans, stale sitemaps, "
-    "duplicates, missing dates, what is no longer listed) is left out."
+    "The run is not complete: these are the findings so far. Those that need a complete run (orphans, stale sitemaps, "
+    "duplicates, missing dates, what is no longer listed) are left out."
 )
 
 
-def standing(report: Report) -> str:
+def run_status(report: Report) -> str:
     """The status of the run."""
     run = report.known.run
     if run.refused:
@@ -53,11 +53,11 @@ def standing(report: Report) -> str:
 
 def balance(report: Report) -> list[str]:
     """Counts of URLs, and what changed in the sitemap."""
-    told, changes = report.known.balance, report.changes
-    sums = {"listed": told.listed}
+    counts, changes = report.known.balance, report.changes
+    sums = {"listed": counts.listed}
     for kind in ("unlisted", "moved", "failed"):
-        sums[kind] = sum(n for code, n in told.outcomes.items() if code.partition(":")[0] == kind)
-    sums["open"] = told.open
+        sums[kind] = sum(n for code, n in counts.outcomes.items() if code.partition(":")[0] == kind)
+    sums["open"] = counts.open
     words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
     if changes.since is not None:
         words.append(f"sitemap {difference(report)}")

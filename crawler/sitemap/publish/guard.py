@@ -11,7 +11,7 @@ from typing import Final
 from crawler.errors import PublishRefused
 from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
-from crawler.rules.doubts import bare
+from crawler.rules.doubts import without_flag
 from crawler.settings.sections import Guard
 
 KEPT: Final = 7  # publications that a new one is compared with
@@ -75,7 +75,7 @@ def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlRe
     try:
         _compare(guard, urls, before, crawled)
     except PublishRefused as refusal:
-        hint = bare(crawled.doubt)  # probably the cause
+        hint = without_flag(crawled.doubt)  # probably the cause
         raise PublishRefused(f"{refusal} {hint}".strip()) from None
 
 
@@ -112,8 +112,8 @@ def asked_for(outcomes: Mapping[str, int]) -> int:
 def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
     """The failures that suggest that the site is broken or blocks the crawler.
 
-    Pages that are not found are dead links of a healthy site, unless most pages are not found. Kept pages do not count, as
-    they stay in the sitemap.
+    Pages that are not found do not count, unless most pages are not found: a healthy site has some. Kept pages do not count,
+    as they stay in the sitemap.
     """
     failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
     if 2 * failed.get(_NOT_FOUND, 0) <= asked_for(outcomes):

@@ -95,15 +95,15 @@ class Check:
         try:
             yield from self._read(self._plain(chunks))
         except content_coding.BrokenCoding as error:
-            self.say(Code.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
+            self.add(Code.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
         except content_coding.TooLarge:
             self.size = max(self.size, MOST + 1)
         except Ended:
             pass
         if self.size > (MOST if self.kind == "json" else MAX_BYTES):
-            self.say(Code.TOO_LARGE, 0)
+            self.add(Code.TOO_LARGE, 0)
         if self.kind and not self.entries:
-            self.say(Code.EMPTY, 0)
+            self.add(Code.EMPTY, 0)
         yield from self._flush()
 
     # -- bytes --------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Check:
             first += more
         zipped, named = first.startswith(content_coding.MAGIC), self._place.partition("?")[0].endswith(".gz")
         if zipped != named:
-            self.say(Code.GZIP_NAME if zipped else Code.NOT_GZIP, 0)
+            self.add(Code.GZIP_NAME if zipped else Code.NOT_GZIP, 0)
         decoder = content_coding.decoder(["gzip"] if zipped else [], MOST)
         for chunk in chain([first], rest):
             for piece in decoder.feed(chunk):
@@ -131,14 +131,14 @@ class Check:
             if len(head.lstrip()) > SNIFFED:
                 break
         if not head.strip():
-            self.say(Code.EMPTY, 0)
+            self.add(Code.EMPTY, 0)
             return
         if head.startswith(_BOM):
-            self.say(Code.BYTE_ORDER_MARK, 1)
+            self.add(Code.BYTE_ORDER_MARK, 1)
             head = head[len(_BOM) :]
         if is_web_page(head):
             self.is_web_page = True
-            self.say(Code.WEB_PAGE, 0)
+            self.add(Code.WEB_PAGE, 0)
         elif _ABSOLUTE.match(head):
             yield from self._lines(head, chunks, "text", self._line)
         elif is_json(head):
@@ -168,7 +168,7 @@ class Check:
         try:
             loc = line.decode("utf-8").rstrip("\r")
         except UnicodeDecodeError:
-            self.say(Code.ENCODING, number, "another encoding")
+            self.add(Code.ENCODING, number, "another encoding")
             return
         if loc.strip():
             self.count(number)
@@ -180,12 +180,12 @@ class Check:
         self.count(number)
         found = read_json(line)
         if found is None:
-            self.say(Code.NOT_JSON, number)
+            self.add(Code.NOT_JSON, number)
             return
         loc, lastmod = found
         self.loc(loc, number)
         if lastmod is not None:
-            self.say_all(values.check_lastmod(lastmod, self._now), number)
+            self.add_all(values.check_lastmod(lastmod, self._now), number)
 
     def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
         xml = XmlCheck(self, self._now)
@@ -194,7 +194,7 @@ class Check:
                 xml.feed(chunk)
                 yield from self._flush()
         except (content_coding.BrokenCoding, content_coding.TooLarge):
-            xml.break_off()
+            xml.abort()
             raise
         else:
             xml.close()
@@ -207,34 +207,34 @@ class Check:
         if not values.is_plainly_good(loc, self._prefix):
             self._check_loc(loc, line)
         if not self._seen.is_new(loc):
-            self.say(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
+            self.add(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
         elif self.kind == "index":
             self.children.append(loc)
 
     def _check_loc(self, loc: str, line: int) -> None:
-        self.say_all(values.check_loc(loc, self._home), line)
+        self.add_all(values.check_loc(loc, self._home), line)
         if self._home is None:
             if self._first is None:
                 self._first, self._prefix = loc, values.site_of(loc)
             if not values.same_host(loc, self._first):
-                self.say(Code.LOC_HOST, line, loc)
+                self.add(Code.LOC_HOST, line, loc)
 
     def versions(self, loc: str, versions: Collection[str], line: int) -> None:
         if loc not in versions:
-            self.say(Code.HREFLANG_SELF, line, loc)
+            self.add(Code.HREFLANG_SELF, line, loc)
         if self._returns:
             self._returns.add(self._place, loc, versions, line)
 
     def count(self, line: int) -> None:
         self.entries += 1
         if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # JSON lines are not part of the protocol
-            self.say(Code.TOO_MANY, line)
+            self.add(Code.TOO_MANY, line)
 
-    def say_all(self, faults: Iterable[values.Fault], line: int) -> None:
+    def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
         for code, details in faults:
-            self.say(code, line, *details)
+            self.add(code, line, *details)
 
-    def say(self, code: Code, line: int, *details: Any) -> None:
+    def add(self, code: Code, line: int, *details: Any) -> None:
         self._out.append(finding(self._place, line, code, *details))
 
     def _flush(self) -> Iterator[Finding]:

@@ -53,7 +53,7 @@ class Code(Reason):
     EXTENSION_FIELD = "extension-field", "<{}> is not allowed in <{}>"
     EXTENSION_MISSING = "extension-missing", "<{}> has no <{}>"
     EXTENSION_VALUE = "extension-value", "<{}> cannot be {}"
-    HREFLANG_CODE = "hreflang-code", "is no valid hreflang: {} ({})"
+    HREFLANG_CODE = "hreflang-code", "is not a valid hreflang: {} ({})"
     HREFLANG_SELF = "hreflang-self", "does not name itself among its language versions: {}"
     HREFLANG_RETURN = "hreflang-return", "names a language version that does not name it: {}"
     EXTENSION_MANY = "extension-many", "more than {:,} <{}>"

@@ -41,11 +41,11 @@ class Report(Protocol):
 
     kind: str
 
-    def say(self, code: Code, line: int, *details: Any) -> None:
+    def add(self, code: Code, line: int, *details: Any) -> None:
         """Adds a finding."""
         ...
 
-    def say_all(self, faults: Iterable[values.Fault], line: int) -> None:
+    def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
         """Adds several findings."""
         ...
 
@@ -132,7 +132,7 @@ class XmlCheck:
 
     def close(self) -> None:
         """Validates the end of the file."""
-        self.break_off()
+        self.abort()
         self._parse(b"", last=True)
 
     def free(self) -> None:
@@ -161,12 +161,12 @@ class XmlCheck:
             report.count(line)
             report.loc(loc.decode("ascii"), line)
             if date is not None and not values.is_plainly_past(text := date.decode("ascii"), now):
-                report.say_all(values.check_lastmod(text, now), line)
+                report.add_all(values.check_lastmod(text, now), line)
             at, line = found.end(), line + 1
         self._skipped += line - self._line
         return at
 
-    def break_off(self) -> None:
+    def abort(self) -> None:
         """Validates the bytes received so far; there are no more."""
         self._pass_on(self._rest)
         self._rest = b""
@@ -184,7 +184,7 @@ class XmlCheck:
         self._passed += data.count(b"\n")
         data, bare = self._escape(data)
         for lines in bare:
-            self._report.say(Code.ESCAPING, line + lines)
+            self._report.add(Code.ESCAPING, line + lines)
         self._parse(data, last=False)
 
     @property
@@ -197,15 +197,15 @@ class XmlCheck:
             self._parser.Parse(chunk, last)
         except expat.ExpatError as error:
             words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
-            self._report.say(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
+            self._report.add(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
             raise Ended from error
 
     def _declaration(self, _version: str, encoding: str | None, _alone: int) -> None:
         if encoding and encoding.lower() not in {"utf-8", "us-ascii"}:
-            self._report.say(Code.ENCODING, 1, encoding)
+            self._report.add(Code.ENCODING, 1, encoding)
 
     def _doctype(self, *_: object) -> None:
-        self._report.say(Code.DOCTYPE, self._line)
+        self._report.add(Code.DOCTYPE, self._line)
         raise Ended
 
     def _characters(self, text: str) -> None:
@@ -261,19 +261,19 @@ class XmlCheck:
 
     def _stray_text(self, text: str, line: int) -> None:
         if text.strip():
-            self._report.say(Code.TEXT, line, text.strip())
+            self._report.add(Code.TEXT, line, text.strip())
 
     def _root(self, space: str, local: str, line: int) -> None:
         if local not in ROOTS:
-            self._report.say(Code.ROOT, line, local)
+            self._report.add(Code.ROOT, line, local)
             raise Ended
         self._report.kind = "index" if local == "sitemapindex" else "urlset"
         if space != NAMESPACE:
-            self._report.say(Code.NAMESPACE, line, space or "none")
+            self._report.add(Code.NAMESPACE, line, space or "none")
             self._space = space
 
     def _misplaced(self, line: int, local: str, outer: str) -> None:
-        self._report.say(Code.ELEMENT, line, local, outer)
+        self._report.add(Code.ELEMENT, line, local, outer)
         self._misplaced_at = len(self._path)
 
     def _begin(self, space: str, local: str, line: int) -> None:
@@ -291,9 +291,9 @@ class XmlCheck:
             self._misplaced(line, local, self._path[1])
             return
         if local in entry.has:
-            self._report.say(Code.REPEATED, line, local)
+            self._report.add(Code.REPEATED, line, local)
         elif entry.last and order.index(local) < order.index(entry.last):
-            self._report.say(Code.ORDER, line, local, entry.last)
+            self._report.add(Code.ORDER, line, local, entry.last)
         else:
             entry.last = local
         entry.has.add(local)
@@ -305,16 +305,16 @@ class XmlCheck:
                 if self._entry:
                     self._entry.loc = text.strip()
             case "lastmod":
-                self._report.say_all(values.check_lastmod(text.strip(), self._now), line)
+                self._report.add_all(values.check_lastmod(text.strip(), self._now), line)
             case "changefreq":
-                self._report.say_all(values.check_changefreq(text.strip()), line)
+                self._report.add_all(values.check_changefreq(text.strip()), line)
             case "priority":
-                self._report.say_all(values.check_priority(text.strip()), line)
+                self._report.add_all(values.check_priority(text.strip()), line)
 
     def _close(self) -> None:
         entry, self._entry = self._entry, None
         if entry and "loc" not in entry.has:
-            self._report.say(Code.LOC_MISSING, entry.line)
+            self._report.add(Code.LOC_MISSING, entry.line)
         elif entry and entry.versions:
             self._report.versions(entry.loc, entry.versions, entry.line)
 
@@ -324,7 +324,7 @@ class XmlCheck:
         extension = EXTENSIONS.get(space)
         outer = self._extras[-1] if self._extras else None
         if extension is None and outer is None:
-            self._report.say(Code.EXTENSION, line, space or f"<{local}> without a namespace")
+            self._report.add(Code.EXTENSION, line, space or f"<{local}> without a namespace")
             extension = _UNKNOWN
         elif extension is None:
             extension = _UNKNOWN
@@ -334,9 +334,9 @@ class XmlCheck:
         elif outer.extension is not _UNKNOWN and outer.name in outer.extension.fields:
             outer.has.add(local)
             if local not in outer.extension.fields[outer.name]:
-                self._report.say(Code.EXTENSION_FIELD, line, name, f"{outer.extension.prefix}:{outer.name}")
+                self._report.add(Code.EXTENSION_FIELD, line, name, f"{outer.extension.prefix}:{outer.name}")
         if extension.prefix == "xhtml" and local == "link":
-            self._report.say_all(values.check_link(attributes), line)
+            self._report.add_all(values.check_link(attributes), line)
             self._version(attributes)
         self._extras.append(_Extra(extension, local, line))
 
@@ -352,22 +352,22 @@ class XmlCheck:
         entry = self._entry
         assert entry is not None  # noqa: S101 - the caller looked
         if extension.fields and local not in extension.fields:
-            self._report.say(Code.EXTENSION_FIELD, line, name, self._path[1])
+            self._report.add(Code.EXTENSION_FIELD, line, name, self._path[1])
         entry.extras[name] = entry.extras.get(name, 0) + 1
         most = extension.most.get(local)
         if most is not None and entry.extras[name] == most + 1:
-            self._report.say(Code.EXTENSION_MANY, line, most, name)
+            self._report.add(Code.EXTENSION_MANY, line, most, name)
 
     def _extra_end(self, local: str, text: str, line: int) -> None:
         extra = self._extras.pop()
         prefix = extra.extension.prefix
         for wanted in extra.extension.required.get(local, ()):
             if not extra.has.intersection(wanted.split("|")):
-                self._report.say(
+                self._report.add(
                     Code.EXTENSION_MISSING,
                     extra.line,
                     f"{prefix}:{local}",
                     f"{prefix}:{wanted.replace('|', ' or ')}",
                 )
         if self._extras and extra.extension is not _UNKNOWN:
-            self._report.say_all(values.check_value(prefix, local, text), line)
+            self._report.add_all(values.check_value(prefix, local, text), line)
