@@ -99,11 +99,12 @@ async def open_visitor(
             throttled=throttled,
             retried=traffic.retried if traffic else lambda: None,
         )
-        judge = Judge(_rules(settings, normaliser(settings, session, base)))
+        judge = Judge(_rules(settings, normaliser(settings, session, base), base))
         yield Visiting(Local(fetcher, judge, reader, clock, reading, suspect), fetcher, judge)
 
 
-def _rules(settings: Settings, normalise: Normaliser) -> Rules:
+def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> Rules:
+    images = Normaliser(strip=(), sessions=None, base=base) if settings.dates.images else None
     return Rules(
         agent=product_token(settings.http.user_agent),
         normalise=normalise,
@@ -111,6 +112,7 @@ def _rules(settings: Settings, normalise: Normaliser) -> Rules:
         off=frozenset(settings.verdicts.no_rule),
         date_sources=DATE_SOURCES[settings.dates.lastmod],
         versioned=settings.dates.hreflang,
+        images=images,
         max_redirects=settings.http.max_redirects,
         retries=settings.http.retries,
         max_wait=settings.pace.max_wait,

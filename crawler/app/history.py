@@ -1,8 +1,9 @@
 """Facts about the newest run, from the state: the folder and base of its sitemap, its entries, and doubts about them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
 
+from crawler.app.images import with_images, writes_images
 from crawler.app.versions import with_versions
 from crawler.model.facts import Entry
 from crawler.model.note import OUTPUT, PUBLISH_BASE
@@ -51,14 +52,20 @@ async def output_folder(runs: Runs, settings: Settings) -> Path:
 
 
 async def in_published_order(
-    frontier: Frontier, base: PublishBase, settings: Settings
+    frontier: Frontier, base: PublishBase, settings: Settings, site_wide: Collection[int] = ()
 ) -> AsyncIterator[Sequence[Entry]]:
-    """The entries as these settings want them, sorted by published URL."""
+    """The entries as these settings want them, sorted by published URL. `site_wide`: the ids of images to be left out."""
     rules = PageRules(settings.rules.rule)
     for first, below in base.ranges():
         async for chunk in frontier.entries(first, below):
             entries = rules.apply(chunk) if rules else chunk
-            yield await with_versions(frontier, entries, rules) if settings.dates.hreflang else entries
+            if settings.dates.hreflang:
+                entries = await with_versions(frontier, entries, rules)
+            if not writes_images(settings):
+                yield entries
+                continue
+            async for some in with_images(frontier, entries, site_wide):
+                yield some
 
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:

@@ -18,6 +18,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.delivery import deliver
 from crawler.app.history import doubts_of, final_start, in_published_order
+from crawler.app.images import site_wide_images, writes_images
 from crawler.app.resume import avoids_logout, fingerprint, reading, terms
 from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
@@ -187,8 +188,9 @@ class Job:
         try:
             base = await self._published_base()
             self.doubts = await doubts_of(self.frontier, self.starts)
+            site_wide = await site_wide_images(self.frontier) if writes_images(self.settings) else ()
             published = await publish(
-                in_published_order(self.frontier, base, self.settings),
+                in_published_order(self.frontier, base, self.settings, site_wide),
                 self.settings.output,
                 self.settings.dates,
                 self.settings.guard,
@@ -205,6 +207,7 @@ class Job:
             if over:
                 await self.frontier.conclude(refused=True)
             raise
+        published = replace(published, site_wide=len(site_wide))
         await self.frontier.remember(ROBOTS_LINE, published.robots_line)
         if not self._stopped:
             await ask_published(self.frontier, self.fetcher, published.robots_line, base.site)

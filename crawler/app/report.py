@@ -12,6 +12,7 @@ from typing import Final
 
 from crawler.app import atomic
 from crawler.app.history import final_start, published_as
+from crawler.app.images import cut_pages
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.app.versions import faulty
@@ -34,6 +35,7 @@ from crawler.settings.sections import Settings
 SUFFIXES: Final = (".html", ".json", ".md", ".csv")
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
 HREFLANG: Final = "hreflang"  # the setting
+IMAGES: Final = "images"  # the setting
 NEW: Final = "new:"
 RESOLVED: Final = 2_000  # ids at a time
 
@@ -125,9 +127,13 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
     async for chunk in rows.suspect_rows():
         for page in chunk:
             tally.pick(page)
-    if any(name == HREFLANG for name, _ in known.settings):
+    chosen = {name for name, _ in known.settings}
+    if HREFLANG in chosen:
         async for named, faults in _version_faults(rows, known.run.number):
             tally.state(named, faults)
+    if IMAGES in chosen:
+        async for page, detail in cut_pages(rows):
+            tally.state(page, [(Code.IMAGES_CUT, detail)])
     return tally.findings(await rows.tallies())
 
 
@@ -147,7 +153,9 @@ async def _add_pages(rows: Rows, passes: Gathering | Findings, run: int) -> None
         for edges in leading:
             passes.link(edges)
     async for page, faults in _version_faults(rows, run):
-        passes.versions[page.id] = faults
+        passes.faults.setdefault(page.id, []).extend(faults)
+    async for page, detail in cut_pages(rows):
+        passes.faults.setdefault(page.id, []).append((Code.IMAGES_CUT, detail))
 
 
 async def _version_faults(rows: Rows, run: int) -> AsyncIterator[tuple[PageRow, Sequence[tuple[Code, str]]]]:

@@ -40,6 +40,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         avoids_logout(settings),
         *_rules(settings, "list", "follow"),
         *(["hreflang"] if settings.dates.hreflang else ()),
+        *(["images"] if settings.dates.images else ()),
     ]
     return _digest(deciding)
 
@@ -56,6 +57,7 @@ def reading(settings: Settings) -> str:
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
         *(["hreflang"] if settings.dates.hreflang else ()),
+        *(["images"] if settings.dates.images else ()),
         *_rules(settings, "follow"),  # a link that is not followed is stored as one with nofollow
     ])  # fmt: skip
 

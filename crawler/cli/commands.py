@@ -185,7 +185,7 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     "list pages https://example.com/ --only failed --only unlisted:noindex",
     "list pages --fields url,outcome,lastmod --format jsonl",
 ))  # fmt: skip
-@click.argument("what", type=click.Choice(["pages", "links", "findings", "runs"]))
+@click.argument("what", type=click.Choice(["pages", "links", "images", "findings", "runs"]))
 @click.argument("url", required=False)
 @settings_options("state", "log", only=frozenset({"state"}))
 @click.option(
@@ -207,7 +207,7 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
 def list_(
     what: str, url: str | None, form: str, only: tuple[str, ...], fields: str, all_kinds: bool, **params: Any
 ) -> int:
-    """List all pages, links, findings or runs, from the saved state.
+    """List pages, links, images, findings or runs of the saved state.
 
     One line each, in order of the URL, as soon as it is read: for pipes, spreadsheets and databases.
     """

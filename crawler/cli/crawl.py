@@ -13,6 +13,7 @@ import anyio.lowlevel
 from crawler.app import report as reports
 from crawler.app import submission
 from crawler.app.compose import check_extras
+from crawler.app.images import writes_images
 from crawler.app.job import Job, open_job
 from crawler.app.robots_line import compared
 from crawler.app.state import MEMORY, state_path
@@ -380,6 +381,8 @@ async def _closing(history: Frontier, published: Published | None, settings: Set
         robots_line=line or None,
         robots_named=named.is_named,
         robots_others=named.others,
+        images=published.images if published and writes_images(settings) else None,
+        site_wide=published.site_wide if published else 0,
         examples=await _examples(history, balance),
         dated=await history.dated(),
         sitemaps=await history.sitemaps(),

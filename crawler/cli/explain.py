@@ -4,13 +4,14 @@ Output goes to stdout as plain lines or one JSON object; text from the network i
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from crawler.app.history import output_folder, published_as
+from crawler.app.images import images_of_page
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.app.state import open_frontier
 from crawler.app.versions import cluster_of
@@ -21,6 +22,7 @@ from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
 from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Moved, code, says
+from crawler.model.protocol import MAX_IMAGES
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
@@ -28,10 +30,13 @@ from crawler.parse.url import Url
 from crawler.ports import Hosts, Record, Runs
 from crawler.report.printable import printable
 from crawler.report.words import counted
+from crawler.rules.images import PERCENT, Shown
 from crawler.rules.page_rules import PageRules
 from crawler.settings.page_rules import PAGE_RULES, PageRule
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
+
+IMAGES: Final = 10  # shown with the same fate
 
 
 async def show_url(settings: Settings, text: str) -> Exit:
@@ -50,6 +55,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
         linked = await frontier.linking(url)
         robots = await _robots_line(settings, frontier, url)
         versions = await cluster_of(frontier, url)
+        images = await images_of_page(frontier, url)
         rule = PageRules(await _rules(frontier, settings)).of(url)
         folder = await output_folder(frontier, settings)
     finally:
@@ -66,6 +72,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
         facts |= {"published": published} if published != url else {}
         facts |= {"rule": asdict(rule)} if rule else {}
         facts |= {"hreflang": [member._asdict() for member in versions.members]} if versions else {}
+        facts |= {"images": images._asdict()} if images else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
         click.echo(json.dumps({"url": url, "known": record is not None, "gone": is_gone, **facts}))
     else:
@@ -80,6 +87,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
             ("hreflang", f"{member.code} {member.url}: {member.verdict}")
             for member in (versions.members if versions else ())
         )
+        show_lines(_images(images) if images else [])
         if published != url:
             show_lines([("published", f"as {published}")])
         show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "not in any published file")])
@@ -201,6 +209,18 @@ def _about(
     if record.failing is not None:
         lines.append(("failing", f"since {stamp(record.failing)}"))
     return lines + _answer(record)
+
+
+def _images(found: Shown) -> Iterator[tuple[str, str]]:
+    """The first images with the same fate, and how many more there are."""
+    for images, words in (
+        (found.written, "in the sitemap with --images"),
+        (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
+        (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
+    ):
+        yield from (("image", f"{image}: {words}") for image in images[:IMAGES])
+        if len(images) > IMAGES:
+            yield "image", f"and {len(images) - IMAGES:,} more {words}"
 
 
 def _answer(record: UrlRecord) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 from crawler.app.history import doubts_of, in_published_order, published_as
+from crawler.app.images import site_wide_images, writes_images
 from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
 from crawler.cli.crawl import _closing, configure_log, print_summary
@@ -29,8 +30,9 @@ async def export_sitemap(settings: Settings) -> Exit:
         if run is None or base is None or known is None:
             raise FrontierError("The state contains no URLs yet: crawl first.")
         doubts = await doubts_of(frontier, [known])
+        site_wide = await site_wide_images(frontier) if writes_images(settings) else ()
         published = await publish(
-            in_published_order(frontier, base, settings),
+            in_published_order(frontier, base, settings, site_wide),
             replace(settings.output, publish_base=base.base),
             settings.dates,
             replace(settings.guard, allow_partial=True),
@@ -38,6 +40,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             crawled=CrawlResult(run.complete, balance.outcomes, await frontier.changed(), doubts.doubt),
             run_id=str(run.number),
         )
+        published = replace(published, site_wide=len(site_wide))
         closing = await _closing(frontier, published, settings)
         closing = replace(closing, notes=doubts.notes, elapsed=time.monotonic() - began)
         print_summary(closing, settings.log)

@@ -1,4 +1,4 @@
-"""`list`: streams the contents of the state: pages, links, findings, runs.
+"""`list`: streams the contents of the state: pages, links, images, findings, runs.
 
 Rows are written as they are read, so memory use is small: filters that depend on other URLs are evaluated in an earlier
 pass, into one byte per URL.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from crawler.app import report as reports
+from crawler.app.images import images_of, site_wide_images
 from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
 from crawler.cli.states import with_state
@@ -19,7 +20,7 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
-from crawler.ports import Rows
+from crawler.ports import Frontier, Rows
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings, Found
 from crawler.report.forms import as_csv
@@ -56,6 +57,7 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
 }
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status")
+IMAGE: Final = ("page", "image", "place")
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "number": lambda run: run.number,
@@ -77,12 +79,14 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "pages": (*PAGE, PUBLISHED),
     "links": LINK,
+    "images": IMAGE,
     "findings": FINDING,
     "runs": tuple(RUN),
 }
 SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text form, without --fields
     "pages": ("outcome", "status", "url"),
     "links": ("outcome", "status", "source", "target"),
+    "images": ("place", "page", "image"),
     "findings": ("severity", "code", "status", "url", "detail"),
     "runs": ("number", "started", "status", "urls", "listed", "failed"),
 }  # fmt: skip
@@ -122,6 +126,8 @@ async def list_rows(
                 rows = _pages(frontier, known, wanted)
             case "links":
                 rows = _links(frontier, known.run, wanted, all_kinds=all_kinds)
+            case "images":
+                rows = _images(frontier)
             case "findings":
                 items = [(finding.code, item) for finding in site_findings(known) for item in finding.items]
                 rows = _findings(frontier, known.run, wanted, items)
@@ -144,8 +150,8 @@ def _filter(what: str, names: Sequence[str]) -> Filter:
     outcomes |= {f"unlisted:{why.value}" for why in Why}
     outcomes |= {f"{kind}:{cause.value}" for kind in ("failed", "kept") for cause in Cause}
     known = codes.keys() | (outcomes if what in {"pages", "links"} else set())
-    if names and what == "runs":
-        raise ConfigError("--only: of runs, all are listed.")
+    if names and what in {"runs", "images"}:
+        raise ConfigError(f"--only does not apply to {what}.")
     for name in names:
         if name not in known:
             raise ConfigError(
@@ -219,6 +225,20 @@ async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncI
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
             yield source, page.url, kind, to < 0, page.outcome or "open", page.status
+
+
+async def _images(frontier: Frontier) -> AsyncIterator[Row]:
+    """The images of the listed pages, and where each goes: into the sitemap, or not."""
+    site_wide = await site_wide_images(frontier)
+    async for chunk in frontier.entries():
+        async for page, found in images_of(frontier, [entry.url for entry in chunk], site_wide):
+            for place, images in (
+                ("sitemap", found.written),
+                ("site-wide", found.site_wide),
+                ("cut", found.cut),
+            ):
+                for image in images:
+                    yield page, image, place
 
 
 async def _findings(

@@ -52,6 +52,8 @@ class Closing:
         default_factory=dict
     )  # origins whose Last-Modified is not trusted, and why
     date_notes: Sequence[str] = ()  # other remarks on the dates
+    images: int | None = None  # in the files; None: they are not written
+    site_wide: int = 0  # images left out, as they are on many pages
     sitemaps: Mapping[str, int] = field(default_factory=dict)  # as counted by `ports.Record.sitemaps`
     orphans: Mapping[str, int] = field(default_factory=dict)  # listed pages that no page links to, by sitemap
     unmatched: Sequence[str] = ()  # patterns that matched no URL, with their flag
@@ -118,6 +120,9 @@ def as_json(closing: Closing) -> dict[str, Any]:
         "dated": dict(closing.dated),
         "lies": dict(closing.lies),
         "date_notes": list(closing.date_notes),
+        "images": None
+        if closing.images is None
+        else {"written": closing.images, "left_out": closing.site_wide},
         "traps": [asdict(trap) | {"flag": trap.flag} for trap in closing.traps],
         "findings": [line._asdict() for line in closing.findings],
         "reports": list(closing.reports),

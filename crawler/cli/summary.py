@@ -33,6 +33,7 @@ from crawler.parse.credentials import masked
 from crawler.report.log import duration
 from crawler.report.printable import printable
 from crawler.report.words import counted, size
+from crawler.rules.images import PERCENT
 
 PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns, so that numbers stay close to their labels
@@ -186,6 +187,7 @@ def _facts(closing: Closing, width: int) -> Table:
         "sitemaps": _sitemaps(closing.sitemaps),
         "orphans": _orphans(closing.orphans),
         "dates": _dates(closing),
+        "images": None if closing.images is None else Text(_images(closing.images, closing.site_wide)),
         "files": _files(closing.files, width - LABEL - GAP) if closing.files else None,
         "folder": Text(printable(closing.folder)) if closing.folder and closing.folder != STDOUT else None,
         "report": Text("\n".join(map(printable, closing.reports))) if closing.reports else None,
@@ -219,6 +221,15 @@ def _dates(closing: Closing) -> Text:
     lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in closing.lies.items()]
     lines += closing.date_notes
     return Text("\n".join(printable(line, 300) for line in lines))
+
+
+def _images(written: int, site_wide: int) -> str:
+    """How many images the sitemap has, and how many it leaves out."""
+    words = f"{counted(written, 'image')} in the sitemap"
+    if not site_wide:
+        return words
+    verb = "is" if site_wide == 1 else "are"
+    return f"{words}; {site_wide:,} left out that {verb} on {PERCENT}% of the pages or more"
 
 
 def _sitemaps(counts: Mapping[str, int]) -> Text | None:

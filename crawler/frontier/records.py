@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.tables import Tables
-from crawler.model.facts import Entry, Version
+from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Prior
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.outcome import Failed, Kept
@@ -54,6 +54,12 @@ AND (u.outcome <> 'listed' OR s.kind > 0)
 """
 
 VERSIONS: Final = "SELECT id, url, outcome, was, alternates FROM {urls} WHERE run = :run AND state = 3"
+
+LISTED: Final = "u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.outcome LIKE 'kept:%')"
+COMMON: Final = f"""
+count(*) >= :fewest AND count(*) * 100 >= :percent * (SELECT count(*) FROM {{urls}} AS u WHERE {LISTED})
+"""
+CROWDED: Final = f"SELECT u.id, u.url, u.outcome, u.was FROM {{urls}} AS u WHERE {LISTED}"
 
 SURVEY: Final = """
 SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(look, '') END, url >= :first AND url < :below, count(*)
@@ -161,6 +167,20 @@ def version(row: tuple[Any, ...]) -> Version:
     """A row of `VERSIONS`."""
     number, url, outcome, was, alternates = row
     return Version(Url(url), outcome, alternates, number, was)
+
+
+def crowded(row: tuple[Any, ...], run: int) -> PageRow:
+    """A row of `CROWDED`."""
+    number, url, outcome, was = row
+    return PageRow(number, Url(url), run, outcome, was=was)
+
+
+def images_by_page(rows: Iterable[Sequence[Any]]) -> Mapping[Url, Sequence[Image]]:
+    """Rows of a page, the id of an image and its URL, in the order of the pages."""
+    found: dict[Url, list[Image]] = {}
+    for page_url, number, url in rows:
+        found.setdefault(page_url, []).append(Image(number, Url(url)))
+    return found
 
 
 def entry(row: tuple[Any, ...]) -> Entry:

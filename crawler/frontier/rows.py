@@ -4,12 +4,13 @@ How a backend passes a group of rows to a statement is in its own module `rows`.
 `model.serialise`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from crawler.model.outcome import Failed, code
 from crawler.model.serialise import FACTS, detail_of, plain_facts
 from crawler.model.settlement import Settlement
+from crawler.parse.url import Url
 
 FACT_COLUMNS: Final = tuple(fact.name for fact in FACTS)
 
@@ -49,6 +50,7 @@ class SettledRow(NamedTuple):
     outcome: str
     detail: str | None
     links: str | None  # an array, in the text form of the backend
+    images: str | None  # as `links`; None: none, or those that are stored
     named: int  # how many of them, at the front, are only named: the canonical, the redirect target
     unchanged: bool
     patience: float  # seconds
@@ -62,16 +64,18 @@ SETTLED_COLUMNS: Final = (*SettledRow._fields, *FACT_COLUMNS)
 def settled_row(
     settlement: Settlement,
     links: LinkIds,
+    images: Mapping[Url, int],
     patience: float,
     array: Callable[[Sequence[int]], str],
 ) -> list[Any]:
-    """A `SettledRow` and its facts. `patience`: see `keep_failing.patience`. `array`: writes ids."""
-    return [*outcome_row(settlement, links, patience, array), *plain_facts(settlement.verdict.facts)]
+    """A `SettledRow` and its facts. `images`: their ids. `patience`: see `keep_failing.patience`. `array`: writes ids."""
+    return [*outcome_row(settlement, links, images, patience, array), *plain_facts(settlement.verdict.facts)]
 
 
 def outcome_row(
     settlement: Settlement,
     links: LinkIds,
+    images: Mapping[Url, int],
     patience: float,
     array: Callable[[Sequence[int]], str],
 ) -> SettledRow:
@@ -82,6 +86,7 @@ def outcome_row(
         code(verdict.outcome),
         detail_of(verdict.outcome) or None,
         None if links.links is None else array(links.links),
+        array([images[image] for image in verdict.images]) if verdict.images else None,
         links.named,
         verdict.unchanged,
         patience,

@@ -69,12 +69,20 @@ class Version(NamedTuple):
     was: str | None = None  # code of the outcome in the run before
 
 
+class Image(NamedTuple):
+    """An image that pages show."""
+
+    id: int
+    url: Url
+
+
 class Extras(NamedTuple):
     """What an entry has beside its URL and date."""
 
     changefreq: str | None = None  # None: that of all entries
     priority: float | None = None  # None: that of all entries
     alternates: tuple[tuple[str, Url], ...] = ()  # language versions by code, with the page itself
+    images: tuple[Url, ...] = ()
 
 
 class Entry(NamedTuple):

@@ -20,6 +20,7 @@ class Verdict(NamedTuple):
     unchanged: bool = False  # a 304: the links in the frontier are still valid
     truncated: bool = False  # the page has more links than are read
     named: tuple[Url, ...] = ()  # those of `links` that are only named: the canonical, the redirect target
+    images: tuple[Url, ...] = ()  # that the page shows, if they are read; a 304 leaves the stored ones
 
 
 class Seen(NamedTuple):

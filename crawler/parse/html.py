@@ -1,7 +1,7 @@
 """Extracts links, directives, dates and fingerprints from HTML, parsed as in the HTML Standard (by Lexbor).
 
 Links come from a, area, iframe and frame, and from link elements with alternate, next or prev; also inside noscript.
-Not from comments, scripts, templates, forms or images. What they mean is decided by `judge`. Pure.
+Not from comments, scripts, templates or forms. Images are read in `images`. What links mean is decided by `judge`. Pure.
 """
 
 import re
@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from crawler.parse import date_modified, encoding
 from crawler.parse import fingerprint as content
+from crawler.parse import images as shown_images
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.refresh import ASCII_WHITESPACE, parse_refresh
@@ -85,6 +86,7 @@ class Page(NamedTuple):
     )
     title: str | None = None  # white space folded, and cut
     alternates: tuple[tuple[str, str], ...] = ()  # hreflang and href of language versions, if requested
+    images: tuple[str, ...] = ()  # if requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class PageSource:
     dateless: bool = False  # leave numbers and months out of the fingerprint
     sparing: bool = False  # a digest of the bytes will do, unless the page links to queries
     versioned: bool = False  # its language versions
+    images: bool = False  # its images
 
     def read(self) -> Page:
         return extract(
@@ -110,6 +113,7 @@ class PageSource:
             dateless=self.dateless,
             sparing=self.sparing,
             versioned=self.versioned,
+            images=self.images,
         )
 
     @property
@@ -154,18 +158,21 @@ def extract(
     dateless: bool = False,
     sparing: bool = False,
     versioned: bool = False,
+    images: bool = False,
 ) -> Page:
     """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
 
     `dated` extracts the dates that the page states, `fingerprinted` the fingerprint of its content, without numbers and
     months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries. `versioned`
-    extracts its language versions.
+    extracts its language versions, `images` its images.
     """
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
     reading = _Reading(url, name, max_links, truncated=cut, versioned=versioned)
     reading.take(tree)
     page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else (), _title(tree))
+    if images:
+        page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = alone and (password or (reading.scripted and not _leads_on(page, url)))

@@ -18,16 +18,21 @@ class Directives:
 
     noindex: bool = False
     nofollow: bool = False
+    noimageindex: bool = False
 
     def __or__(self, other: "Directives") -> "Directives":
-        return Directives(self.noindex or other.noindex, self.nofollow or other.nofollow)
+        return Directives(
+            self.noindex or other.noindex,
+            self.nofollow or other.nofollow,
+            self.noimageindex or other.noimageindex,
+        )
 
 
 def directives(content: str) -> Directives:
     """The content of a meta robots element; `none` means both, unknown words are ignored."""
     words = {word.strip().lower() for word in content[:LONGEST].replace(";", ",").split(",")}
     none = "none" in words
-    return Directives(none or "noindex" in words, none or "nofollow" in words)
+    return Directives(none or "noindex" in words, none or "nofollow" in words, "noimageindex" in words)
 
 
 def robots_tag(values: Iterable[str], agent: str) -> Directives:

@@ -3,24 +3,47 @@
 Returns the URLs as written; which of them a browser would select does not matter. Pure, linear in the length of the text.
 """
 
+import math
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 _SKIP: Final = re.compile(r"[\t\n\x0c\r ,]*")
 _URL: Final = re.compile(r"[^\t\n\x0c\r ]*")
-_WIDTH: Final = re.compile(r"\d+w", re.ASCII)
-_HEIGHT: Final = re.compile(r"\d+h", re.ASCII)
+# At most one descriptor without parentheses, and the comma after it: what nearly every candidate has.
+_PLAIN: Final = re.compile(r"[\t\n\x0c\r ]*+([^\t\n\x0c\r ,()]*+)[\t\n\x0c\r ]*+(?:,|\Z)")
+_WHOLE: Final = re.compile(r"\d+[wh]", re.ASCII)
 _DENSITY: Final = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x", re.ASCII)
+LONGEST: Final = 100  # characters of a descriptor that may be valid
 ASCII_WHITESPACE: Final = "\t\n\x0c\r "
+
+
+class Size(NamedTuple):
+    """How large the image of a candidate is. One of the two is 0; without a descriptor the density is 1."""
+
+    width: float = 0.0  # in pixels
+    density: float = 0.0  # pixels for each CSS pixel
+
+
+class Candidate(NamedTuple):
+    """A valid candidate."""
+
+    url: str
+    size: Size
 
 
 def candidates(text: str) -> list[str]:
     """The URLs of all valid candidates, in their order."""
-    return list(_candidates(text))
+    return [found.url for found in _candidates(text)]
 
 
-def _candidates(text: str) -> Iterator[str]:
+def largest(text: str, is_wanted: Callable[[str], bool] = bool) -> str | None:
+    """The URL of the largest candidate that is wanted: by width, or where none has a width, by density; the first of equals."""
+    wanted = [found for found in _candidates(text) if is_wanted(found.url)]
+    return max(wanted, key=lambda found: found.size).url if wanted else None
+
+
+def _candidates(text: str) -> Iterator[Candidate]:
     at = 0
     while True:
         at = _end(_SKIP, text, at)
@@ -29,12 +52,15 @@ def _candidates(text: str) -> Iterator[str]:
         end = _end(_URL, text, at)
         url = text[at:end]
         if url.endswith(","):
-            yield url.rstrip(",")
+            yield Candidate(url.rstrip(","), Size(density=1.0))
             at = end
             continue
-        descriptors, at = _descriptors(text, end)
-        if _are_valid(descriptors):
-            yield url
+        if plain := _PLAIN.match(text, end):
+            descriptors, at = [plain[1]] if plain[1] else [], plain.end()
+        else:
+            descriptors, at = _descriptors(text, end)
+        if (size := _size(descriptors)) is not None:
+            yield Candidate(url, size)
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -61,22 +87,16 @@ def _descriptors(text: str, at: int) -> tuple[list[str], int]:
     return [w for w in words if w], at
 
 
-def _are_valid(descriptors: list[str]) -> bool:
-    """At most one width or density; a height only with a width; nothing else."""
-    width = density = height = False
+def _size(descriptors: list[str]) -> Size | None:
+    """The size that they describe; None unless they are valid: at most one width or density, a height only with a width."""
+    found: dict[str, float] = {}
     for word in descriptors:
-        if _WIDTH.fullmatch(word):
-            if width or density or int(word[:-1][:20]) == 0:
-                return False
-            width = True
-        elif _DENSITY.fullmatch(word):
-            if width or density or height or (word.startswith("-") and float(word[:-1]) < 0):
-                return False
-            density = True
-        elif _HEIGHT.fullmatch(word):
-            if height or density or int(word[:-1][:20]) == 0:
-                return False
-            height = True
-        else:
-            return False
-    return width or not height
+        kind = word[-1]
+        if kind in found or len(word) > LONGEST or not (_WHOLE.fullmatch(word) or _DENSITY.fullmatch(word)):
+            return None
+        found[kind] = number = float(word[:-1])
+        if number < 0 or number == math.inf or (number == 0 and kind != "x"):
+            return None
+    if ("x" in found and len(found) > 1) or ("h" in found and "w" not in found):
+        return None
+    return Size(found.get("w", 0.0), found.get("x", 0.0 if "w" in found else 1.0))

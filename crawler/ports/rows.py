@@ -1,9 +1,9 @@
 """The fifth role of the frontier: the whole state, row by row, for reports and lists."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final, Protocol
 
-from crawler.model.facts import Version
+from crawler.model.facts import Image, Version
 from crawler.model.rows import EdgeRow, HostRow, PageRow, RunRow, Tallies
 from crawler.parse.url import Url
 
@@ -38,6 +38,24 @@ class Rows(Protocol):
 
     async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
         """Those of these URLs that the newest run settled."""
+        ...
+
+    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
+        """The images of those of these URLs that the newest run settled and that have any, in the order of the page."""
+        ...
+
+    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
+        """The ids of the images that at least that many listed pages of the newest run have, and that share of them.
+
+        Reads all pages.
+        """
+        ...
+
+    def crowded_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+        """The listed pages of the newest run with more than `most` images, sorted by URL.
+
+        Only `id`, `url`, `run`, `outcome` and `was` are filled in.
+        """
         ...
 
     async def tallies(self) -> Tallies:

@@ -105,7 +105,11 @@ class Code(Enum):
     )  # fmt: skip
     HREFLANG_NO_SELF = (
         "hreflang-no-self", Severity.WARNING, "Language versions without the page itself",
-        "These pages do not name themselves among their versions; the sitemap does where the others tell the code.",
+        "These pages do not name themselves among their versions; the sitemap adds them if the others agree on their code.",
+    )  # fmt: skip
+    IMAGES_CUT = (
+        "images-cut", Severity.WARNING, "More images than search engines read",
+        "Search engines read 1,000 images of a page: the sitemap has the first 1,000 of these pages.",
     )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
@@ -138,7 +142,7 @@ GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 NEEDS_COMPLETE: Final = frozenset(
     {
         Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES, Code.NO_LASTMOD,
-        Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET,
+        Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET, Code.IMAGES_CUT,
     }
 )  # fmt: skip
 """Codes that need a complete run: until then links may still be found, and dates and duplicates are undecided."""

@@ -58,7 +58,7 @@ class Findings:
         self._kinds, self._wanted = bytearray(1024), bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
         self.inbound = Inbound(bytearray(), bytearray())
-        self.versions: dict[int, Sequence[tuple[Code, str]]] = {}  # faults of language versions, by page
+        self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
 
     def add_page(self, page: PageRow) -> None:
         """The first pass: every page, in any order."""
@@ -98,10 +98,10 @@ class Findings:
         for rule in _LISTED if page.outcome == "listed" else _OTHERS:
             for found in rule(self, page):
                 yield from self._judged(found)
-        yield from self.stated(page, self.versions.get(page.id, ()))
+        yield from self.stated(page, self.faults.get(page.id, ()))
 
     def stated(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> Iterator[Found]:
-        """The findings about the language versions of a page."""
+        """The findings about the language versions and images of a page."""
         for code, detail in faults:
             yield from self._judged(Found(code, page, detail))
 

@@ -97,9 +97,9 @@ class Gathering:
         self._changes.add_page(page)
 
     @property
-    def versions(self) -> dict[int, Sequence[tuple[Code, str]]]:
-        """See `Findings.versions`."""
-        return self._findings.versions
+    def faults(self) -> dict[int, list[tuple[Code, str]]]:
+        """See `Findings.faults`."""
+        return self._findings.faults
 
     def close(self) -> None:
         """All pages were added."""

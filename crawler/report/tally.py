@@ -41,7 +41,7 @@ class Tally:
         self._count(self._findings.found(page))
 
     def state(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> None:
-        """The faults in the language versions of a page."""
+        """The faults in the language versions or the images of a page."""
         self._count(self._findings.stated(page, faults))
 
     def _count(self, findings: Iterable[Found]) -> None:

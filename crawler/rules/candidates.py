@@ -56,6 +56,7 @@ class Candidates:
             self._with_ours(verdict.facts),
             unchanged=verdict.unchanged,
             named=verdict.named,
+            images=verdict.images,
         )
         listable = self.scope.unlisted(visit.url) is None
         return Settlement(lease, judged, tuple(found), listable, numbers)

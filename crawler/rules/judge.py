@@ -24,7 +24,7 @@ from crawler.parse.html import Page, PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
-from crawler.rules import content_digest, duplicates, hreflang, lastmod, retry_after
+from crawler.rules import content_digest, duplicates, hreflang, images, lastmod, retry_after
 from crawler.rules.trap_patterns import calendar_of
 
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
@@ -58,6 +58,7 @@ class Rules:
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
     date_sources: tuple[Source, ...] = lastmod.DATE_SOURCES["auto"]  # sources of a date, most trusted first
     versioned: bool = False  # language versions are read
+    images: Normaliser | None = None  # how URLs of images are spelled; None: images are not read
     max_redirects: int = 10
     retries: int = 3
     max_wait: float = 600.0  # seconds: the longest Retry-After that is honoured by waiting
@@ -95,7 +96,15 @@ class Judge:
         sparing = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
         dateless = not sparing and calendar_of(url) is not None
         return PageSource(
-            reply.body, url, charset, Source.PAGE in sources, True, dateless, sparing, self._rules.versioned
+            reply.body,
+            url,
+            charset,
+            dated=Source.PAGE in sources,
+            fingerprinted=True,
+            dateless=dateless,
+            sparing=sparing,
+            versioned=self._rules.versioned,
+            images=self._rules.images is not None,
         )
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
@@ -199,13 +208,16 @@ class Judge:
             canonical=_other(url, canonical),
             alternates=self._alternates(url, reply, page) if rules.versioned else None,
         )
-        if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
-            return Verdict(Moved(refresh), facts, links, truncated=truncated, named=named)
         essence, _ = _type(reply)
-        if essence not in rules.types:
-            return Verdict(Unlisted(Why.TYPE, essence), facts, links, truncated=truncated, named=named)
-        outcome = self._indexable(url, directives, canonical, facts)
-        return Verdict(outcome, facts, links, truncated=truncated, named=named)
+        outcome: Outcome
+        if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
+            outcome = Moved(refresh)
+        elif essence not in rules.types:
+            outcome = Unlisted(Why.TYPE, essence)
+        else:
+            outcome = self._indexable(url, directives, canonical, facts)
+        shown = self._images(url, page, directives) if page.images and isinstance(outcome, Listed) else ()
+        return Verdict(outcome, facts, links, truncated=truncated, named=named, images=shown)
 
     def _obstacle(self, url: Url, page: Page, directives: Directives, links: Links) -> Obstacle | None:
         """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""
@@ -284,6 +296,14 @@ class Judge:
                 stated += [(code, link.target, url) for code in link.hreflangs]
         named = ((code, self._rules.normalise(href, base)) for code, href, base in stated)
         return hreflang.written((code, to) for code, to in named if _usable(to) and to)
+
+    def _images(self, url: Url, page: Page, directives: Directives) -> tuple[Url, ...]:
+        """The images of a page that may be indexed."""
+        normalise = self._rules.images
+        if normalise is None or (directives.noimageindex and "noindex" not in self._rules.off):
+            return ()
+        base = page.base if len(page.base) <= html.LONGEST_BASE else url
+        return images.stored((normalise.canonical(image, base) for image in page.images), url)
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
         """The links in Link fields."""

@@ -217,6 +217,9 @@ class Dates:
         "write the language versions that pages name (hreflang) and that name them in return",
         SWITCH,
     )
+    images: bool = option(
+        False, "write the images that pages show, without those on a large share of the pages", SWITCH
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from crawler.model.reasons import Cause
 from crawler.model.serialise import FACTS, detail_of, facts_of, outcome_of, plain_facts
 from crawler.model.settlement import Seen, Verdict
 from crawler.model.visit import Visit
-from crawler.parse import headers
+from crawler.parse import headers, images
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import Url
 from crawler.rules import hreflang
@@ -71,7 +71,8 @@ def written(seen: Seen, sent: SentUrls) -> JSON:
     if verdict.unchanged:
         return None
     ended = [code(outcome), detail_of(outcome), outcome.until if isinstance(outcome, Later) else None]
-    return [ended, plain_facts(verdict.facts), sent.written(verdict.links), verdict.named, seen.truncated]
+    links = sent.written(verdict.links)
+    return [ended, plain_facts(verdict.facts), links, verdict.named, seen.truncated, verdict.images]
 
 
 def received_urls() -> ReceivedUrls:
@@ -91,15 +92,21 @@ def read(message: JSON, lease: Lease, received: ReceivedUrls) -> Seen:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
         return Seen(unchanged(lease.prior))
-    ended, facts, links, named, truncated = message
-    known = _facts(facts)
-    verdict = Verdict(_outcome(known, *ended), known, received.read(links), named=_named(named))
+    ended, facts, links, named, truncated, shown = message
+    known, leads = _facts(facts), received.read(links)
+    verdict = Verdict(
+        _outcome(known, *ended),
+        known,
+        leads,
+        named=_urls(named, MOST_NAMED),
+        images=_urls(shown, images.MOST),
+    )
     return Seen(verdict, _flag(truncated))
 
 
-def _named(message: JSON) -> tuple[Url, ...]:
-    if not isinstance(message, list) or len(message) > MOST_NAMED:
-        raise ValueError("no canonical or redirect of one page")
+def _urls(message: JSON, most: int) -> tuple[Url, ...]:
+    if not isinstance(message, list) or len(message) > most:
+        raise ValueError("no URLs of one page")
     return tuple(map(url_of, message))
 
 

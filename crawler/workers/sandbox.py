@@ -16,6 +16,7 @@ import anyio
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.html import MAX_ALTERNATES, MAX_CANONICALS, MAX_LINKS, Page, PageSource, shown_title
+from crawler.parse.images import MOST as MAX_IMAGES
 from crawler.parse.url import Url
 from crawler.workers.messages import MALFORMED
 from crawler.workers.sandbox_child import return_memory
@@ -161,6 +162,7 @@ def _page(message: dict[str, Any]) -> Page | Broken:
         alternates=tuple(
             (_text(code), _text(href)) for code, href in _list(message["alternates"])[:MAX_ALTERNATES]
         ),
+        images=tuple(map(_text, _list(message["images"])[:MAX_IMAGES])),
     )
 
 

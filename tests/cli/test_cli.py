@@ -320,7 +320,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
         (["crawl", "example.com", "--state", "redis://x"], "--state: redis is not supported"),
         (["crwl"], "No such command 'crwl'. Did you mean"),
         (["explain"], "Missing argument 'URL'"),
-        (["list"], "Missing argument: one of pages, links, findings, runs. (See"),
+        (["list"], "Missing argument: one of pages, links, images, findings, runs. (See"),
         (["list", "page"], "sitemap-crawler: 'page' is not one of 'pages', 'links'"),
         (["crawl", "http:/example.com"], "'http:/example.com' is not an http or https URL."),
         (["explain", "nonsense://"], "is not an http or https URL."),

@@ -359,7 +359,7 @@ def test_report_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.
         ),
         (("list", "findings", "--only", "failed"), "there is no finding failed"),
         (("list", "pages", "--fields", "url,size"), "pages have no field size: choose from url, outcome"),
-        (("list", "runs", "--only", "failed"), "of runs, all are listed"),
+        (("list", "runs", "--only", "failed"), "does not apply to runs"),
         (("list", "page"), "'page' is not one of"),
     ],
 )

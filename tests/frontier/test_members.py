@@ -359,10 +359,11 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
 
 
 BACK = """
-DROP VIEW known, pages, links, runs;
+DROP VIEW known, pages, links, images, runs;
 ALTER TABLE run DROP COLUMN succeeded;
 ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
-ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates;
+ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates, DROP COLUMN images;
+DROP TABLE image;
 DROP TABLE submission;
 ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,
     DROP COLUMN interruption;

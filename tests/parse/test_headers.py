@@ -9,6 +9,7 @@ from crawler.parse.robots_meta import Directives
 
 INDEX, FOLLOW = Directives(noindex=True), Directives(nofollow=True)
 BOTH, NONE = Directives(noindex=True, nofollow=True), Directives()
+NO_IMAGES = Directives(noimageindex=True)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,7 @@ def test_the_number_of_header_links_is_limited() -> None:
         ("max-snippet:20, noindex", INDEX),
         ("xnoindex", NONE),
         ("nofollow", FOLLOW),
+        ("index, NoImageIndex", NO_IMAGES),
     ],
 )
 def test_meta_directives(content: str, expected: Directives) -> None:
@@ -96,6 +98,7 @@ def test_meta_directives(content: str, expected: Directives) -> None:
         (["noindex, otherbot: nofollow"], INDEX),
         (["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], INDEX),
         (["max-snippet: 5"], NONE),
+        (["noimageindex", "otherbot: noindex"], NO_IMAGES),
     ],
 )
 def test_x_robots_tag_applies_to_all_agents_or_to_one(values: list[str], expected: Directives) -> None:

@@ -32,7 +32,7 @@ class MadeState:
     pages: dict[str, PageRow] = field(default_factory=dict)
     edges: dict[str, EdgeRow] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)  # of `Known`
-    versions: dict[int, Sequence[tuple[Code, str]]] = field(default_factory=dict)  # faults, by page
+    faults: dict[int, list[tuple[Code, str]]] = field(default_factory=dict)  # faults, by page
 
     def url(self, path: str) -> Url:
         return Url(path if "://" in path else self.site + path)
@@ -133,7 +133,7 @@ class MadeState:
         gathering.close()
         for edges in self.leading():
             gathering.link(edges)
-        gathering.versions.update(self.versions)
+        gathering.faults.update(self.faults)
         for page in self.in_order():
             gathering.pick(page)
         return gathering.report(self.urls(gathering.wanted()))
@@ -169,9 +169,10 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
             path, links=[*common, "/gone"] if place < 3 else common, title=title, content=content, was="listed", depth=2,
             took=30 + place, bytes=12_000 + 700 * place,
         )  # fmt: skip
-    state.versions[state.id("/lanterns/storm")] = [
+    state.faults[state.id("/lanterns/storm")] = [
         (code, f"de {SITE}/de/: for the test") for code in Code if code.value.startswith("hreflang-")
     ]
+    state.faults[state.id("/lanterns/ship")] = [(Code.IMAGES_CUT, "1,204 images")]
     twins: dict[str, Any] = {"title": "The same", "content": "same text", "was": "listed", "depth": 2}
     state.page("/twin-1", links=[*common, "/twin-2"], **twins)
     state.page("/twin-2", links=common, **twins)

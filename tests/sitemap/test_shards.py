@@ -147,3 +147,22 @@ def test_a_file_below_an_eighth_is_merged(count: int) -> None:
     old = [Shard(1), Shard(2, "00100")]
     joined = files(publish(numbered(*range(4), *range(100, 100 + count)), old))
     assert (len(joined) == 1) is (count * SMALL <= MOST)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40)), max_size=60),
+    st.lists(st.integers(0, 60), max_size=5),
+)
+def test_lines_of_any_size_stay_below_the_limits(lines: list[tuple[int, int]], firsts: list[int]) -> None:
+    """Lines with images may be thousands of times as long as others: half of the lines may be nearly all bytes."""
+    limits = Limits(MOST, 50)
+    old = [Shard(number, f"{first:05}") for number, first in enumerate(sorted({*firsts}), 1)]
+    shards = Shards(old, limits, lambda line: line.decode()[:5])
+    sizes = {f"{number:05}": size for number, size in lines}
+    leaves = [leaf for url in sorted(sizes) for leaf in shards.add(url, url.encode() + b"." * sizes[url])]
+    leaves += shards.finish()
+    assert [line[:5].decode() for leaf in leaves for line in leaf.lines] == sorted(sizes)
+    for leaf in leaves:
+        assert leaf.size == sum(map(len, leaf.lines))
+        assert limits.hold(len(leaf.lines), leaf.size)
+    assert len({leaf.shard.number for leaf in leaves}) == len(leaves)

@@ -39,6 +39,7 @@ EXTENSIONS = (
 )
 
 
+IMAGE = "<image:image><image:loc>{}</image:loc></image:image>"
 VERSION = '<xhtml:link rel="alternate" hreflang="{}" href="{}"/>'
 
 
@@ -125,7 +126,20 @@ def test_valid_files_have_no_findings(body: str) -> None:
             "extension-field",
         ),
         (A + "<image:picture/>", "extension-field"),
-        (A + "<image:image><image:loc>https://e.com/</image:loc></image:image>" * 1_001, "extension-many"),
+        (A + "".join(IMAGE.format(f"https://e.com/{number}") for number in range(1_001)), "extension-many"),
+        (A + IMAGE.format("https://e.com/") * 3, "image-repeated"),
+        (A + IMAGE.format("https://e.com/#a"), "image-loc"),
+        (A + IMAGE.format("https://e.com/a b"), "image-loc"),
+        (A + IMAGE.format(f"https://e.com/{'a' * 2_048}"), "image-loc"),
+        (A + IMAGE.format("data:,a"), "extension-value"),
+        (A + IMAGE.format(""), "extension-value"),
+        (
+            A
+            + IMAGE.format(
+                "https://e.com/</image:loc><image:title>a</image:title><image:title>c</image:title><image:loc>https://e.com/b"
+            ),
+            "image-retired",
+        ),
         (A + f"<video:video>{VIDEO}</video:video>", "extension-missing"),
         (A + NEWS.replace("2024-01-01", "soon"), "extension-value"),
         (A + NEWS + NEWS, "extension-many"),
@@ -493,10 +507,33 @@ _LINES = st.sampled_from([
 ])  # fmt: skip
 
 
+_IMAGE_SPACE = "http://www.google.com/schemas/sitemap-image/1.1"
+_HEADS = st.sampled_from([
+    f'<urlset xmlns="{NAMESPACE}" xmlns:image="{_IMAGE_SPACE}">', f'<urlset xmlns="{NAMESPACE}" xmlns:image="{_IMAGE_SPACE}">',
+    f'<urlset xmlns="{NAMESPACE}">', f'<urlset xmlns="{NAMESPACE}" xmlns:image="urn:x">', f'<urlset xmlns="urn:x" xmlns:image="{NAMESPACE}">',
+    f'<s:urlset xmlns:s="{NAMESPACE}" xmlns="urn:x">', f'<image:urlset xmlns:image="{NAMESPACE}" xmlns="{_IMAGE_SPACE}">',
+])  # fmt: skip
+_IMAGES = st.lists(
+    st.sampled_from([
+        "https://cdn/a.jpg", "https://cdn/b.jpg", "http://y:80/?c&amp;d", "https://cdn/%7E[1]", "https://cdn/%zz", "https://cdn/#f",
+        "https://1.2.3.999/", "https://cdn:99999/", "https://CDN/", "https://cdn", "/a", "", "ftp://x/a", "https://a b/", "https://cdn/é",
+        "https://x/" + "a" * 2_037, "https://x/" + "a" * 2_038, "https://cdn/a.jpg</image:loc><image:title>t</image:title><image:loc>https://cdn/e",
+    ]),
+    max_size=4,
+).map(
+    lambda locs: "<url><loc>https://x/i</loc>"
+    + "".join(f"<image:image><image:loc>{loc}</image:loc></image:image>" for loc in locs)
+    + "</url>"
+)  # fmt: skip
+
+
 @settings(max_examples=3 * settings().max_examples)
-@given(st.lists(_LINES, max_size=12), st.integers(1, 400))
-def test_plain_entries_get_the_same_findings_as_with_the_parser(lines: list[str], piece: int) -> None:
-    body = "\n".join([f'<?xml version="1.0"?>\n<urlset xmlns="{NAMESPACE}">', *lines, "</urlset>\n"]).encode()
+@given(_HEADS, st.lists(_LINES | _IMAGES, max_size=12), st.integers(1, 400))
+def test_plain_entries_get_the_same_findings_as_with_the_parser(
+    head: str, lines: list[str], piece: int
+) -> None:
+    tail = f"</{head[1:].partition(' ')[0]}>\n"
+    body = "\n".join([f'<?xml version="1.0"?>\n{head}', *lines, tail]).encode()
     said: list[object] = []
     for plain in (markup._PLAIN, re.compile(rb"(?!)")):
         with pytest.MonkeyPatch.context() as patch:
@@ -505,6 +542,14 @@ def test_plain_entries_get_the_same_findings_as_with_the_parser(lines: list[str]
             found = list(check.run(body[at : at + piece] for at in range(0, len(body), piece)))
             said.append((found, check.entries, check.kind))
     assert said[0] == said[1]
+
+
+def test_many_images_get_the_same_findings_as_with_the_parser() -> None:
+    for count in (1_000, 1_001):
+        many = "".join(IMAGE.format(f"https://cdn/{number}") for number in range(count))
+        assert codes(
+            f"<urlset {NS}{EXTENSIONS}>\n<url>{A}</url>\n<url><loc>https://example.com/b</loc>{many}</url>\n</urlset>\n"
+        ) == ([("extension-many", 3)] if count > 1_000 else [])
 
 
 @pytest.mark.parametrize(

@@ -90,20 +90,25 @@ def test_extras_count_for_the_size_of_a_file(tmp_path: Path) -> None:
     assert len(parts) > len(written(tmp_path, entries(400), style))
 
 
+def extended(namespace: str, file: str) -> etree.XMLSchema:
+    """The official schema with that of an extension."""
+    return etree.XMLSchema(
+        etree.fromstring(
+            '<schema xmlns="http://www.w3.org/2001/XMLSchema">'
+            '<import namespace="http://www.sitemaps.org/schemas/sitemap/0.9" schemaLocation="../data/sitemap/sitemap.xsd"/>'
+            f'<import namespace="{namespace}" schemaLocation="{file}"/></schema>',
+            base_url=str(Path(__file__).parent / "all.xsd"),
+        )
+    )
+
+
 def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
     versions = (("de", Url(f"{BASE}/a?b&c")), ("en", Url(f"{BASE}/en")))
     found = [entry._replace(extras=Extras("daily", alternates=versions)) for entry in entries(100)]
     style = Style(gzip=False, max_bytes=10_000, hreflang=True)
     parts = written(tmp_path, found, style)
     assert len(parts) > 2
-    schema = etree.XMLSchema(
-        etree.fromstring(
-            b'<schema xmlns="http://www.w3.org/2001/XMLSchema">'
-            b'<import namespace="http://www.sitemaps.org/schemas/sitemap/0.9" schemaLocation="../data/sitemap/sitemap.xsd"/>'
-            b'<import namespace="http://www.w3.org/1999/xhtml" schemaLocation="xhtml-link.xsd"/></schema>',
-            base_url=str(Path(__file__).parent / "all.xsd"),
-        )
-    )
+    schema = extended("http://www.w3.org/1999/xhtml", "xhtml-link.xsd")
     for part in parts[:-1]:
         file = tmp_path / part.name
         assert part.plain == file.stat().st_size <= 10_000
@@ -111,6 +116,59 @@ def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
         for entry in tree(file):
             links = entry.iter("{http://www.w3.org/1999/xhtml}link")
             assert [(link.get("hreflang"), link.get("href")) for link in links] == list(versions)
+
+
+def test_images_are_valid_and_of_known_size(tmp_path: Path) -> None:
+    images = tuple(Url(f"https://cdn.example/{number}?a=1&b='<2>'") for number in range(3))
+    found = [entry._replace(extras=Extras("daily", images=images)) for entry in entries(100)]
+    found[:50] = [entry._replace(extras=None) for entry in found[:50]]
+    parts = written(tmp_path, found, Style(gzip=False, max_urls=50, max_bytes=10_000, images=True))
+    assert len(parts) > 3
+    schema = extended("http://www.google.com/schemas/sitemap-image/1.1", "image.xsd")
+    counts = []
+    for part in parts[:-1]:
+        file = tmp_path / part.name
+        assert part.plain == file.stat().st_size <= 10_000
+        schema.assertValid(tree(file))
+        locs = [loc.text for loc in tree(file).iter("{http://www.google.com/schemas/sitemap-image/1.1}loc")]
+        assert locs == [*images] * (len(locs) // 3)
+        counts.append(len(locs))
+        assert (b"xmlns:image" in file.read_bytes()) is bool(locs)
+    assert (counts[0], sum(counts)) == (0, 150)
+
+
+HOSTILE = [
+    "https://x/\x07",
+    "https://x/a b",
+    "https://x/é",
+    "",
+    f"https://x/{'a' * 2_038}",
+    "https://x/]]>&<",
+]
+
+
+def test_images_that_are_no_urls_are_left_out(tmp_path: Path) -> None:
+    """The crawl stores none, but a state may have been edited."""
+    [entry] = entries(1)
+    images = tuple(map(Url, [*HOSTILE, "https://x/a.jpg"]))
+    writer = Writer(tmp_path, BASE, Style(gzip=False, images=True))
+    writer.add([entry._replace(extras=Extras(images=images))])
+    [part] = writer.finish()
+    locs = [loc.text for loc in tree(tmp_path / part.name).iter("{*}loc")]
+    assert locs == [entry.url, "https://x/]]>&<", "https://x/a.jpg"]
+    assert writer.images == 2
+
+
+def test_a_file_that_is_too_small_has_fewer_images(tmp_path: Path) -> None:
+    found = [
+        entry._replace(extras=Extras(images=tuple(Url(f"{BASE}/{n}{'a' * 2_000}") for n in range(9))))
+        for entry in entries(2)
+    ]
+    writer = Writer(tmp_path, BASE, Style(gzip=False, images=True, max_bytes=10_000))
+    writer.add(found)
+    parts = writer.finish()
+    assert [part.urls for part in parts] == [1, 1, 0]
+    assert writer.images == 8
 
 
 def test_few_entries_are_one_file_valid_by_the_schema(tmp_path: Path) -> None:

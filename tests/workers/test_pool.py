@@ -75,7 +75,8 @@ OUTCOMES: list[Outcome] = [
 @pytest.mark.parametrize("truncated", [False, True])
 def test_seen_round_trips_through_messages(outcome: Outcome, truncated: bool) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/%C3%A4"),))
-    seen = Seen(Verdict(outcome, FACTS, links, named=links.followed), truncated)
+    images = (Url("https://cdn.example/a.jpg"),)
+    seen = Seen(Verdict(outcome, FACTS, links, named=links.followed, images=images), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
     said = json.loads(json.dumps(messages.written(seen, SentUrls())))
     assert messages.read(said, lease, messages.received_urls()) == seen
@@ -92,34 +93,44 @@ def test_unchanged_page_is_restored_from_its_lease() -> None:
     assert seen.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
 
 
+GOOD: list[Any] = [["listed", "", None], NO_FACTS, [["http://x/"], [0], []], [], False, ["http://x/a.jpg"]]
+
+
+def test_a_message_of_this_form_is_read() -> None:
+    seen = messages.read(GOOD, Lease(1, 1, Visit(URL)), messages.received_urls())
+    assert (seen.verdict.links.followed, seen.verdict.images) == (("http://x/",), ("http://x/a.jpg",))
+
+
 @pytest.mark.parametrize(
     "said",
     [
         None, [], {}, 1,
-        [["listed", "", None], NO_FACTS, [["javascript:x"], [0], []], [], False],
-        [["listed", "", None], NO_FACTS, [["http://x/ä"], [0], []], [], False],
-        [["listed", "", None], NO_FACTS, [[1], [0], []], [], False],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [1], []], [], False],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [-1], []], [], False],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [], [False]], [], False],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [0.0], []], [], False],
-        [["listed", "", None], NO_FACTS, [["http://x/"], "0", []], [], False],
-        [["listed", "", None], NO_FACTS, None, [], False],
-        [["gone", "", None], NO_FACTS, [[], [], []], [], False],
-        [["unlisted:x", "", None], NO_FACTS, [[], [], []], [], False],
-        [["later:dns", "", "soon"], NO_FACTS, [[], [], []], [], False],
-        [["later:dns", "", None], NO_FACTS, [[], [], []], [], False],
-        [["moved", "x", None], NO_FACTS, [[], [], []], [], False],
-        [["listed", "", None], [1], [[], [], []], [], False],
-        [["listed", "", None], ["?", *NO_FACTS[1:]], [[], [], []], [], False],
-        [["listed", "", None], [200, None, None, 1e300, *NO_FACTS[4:]], [[], [], []], [], False],
-        [["listed", "", None], [200, None, None, None, None, "x", *NO_FACTS[6:]], [[], [], []], [], False],
-        [["listed", "", None], NO_FACTS, [[], [], []], ["x"], False],
-        [["listed", "", None], NO_FACTS, [[], [], []], ["http://x/"] * 3, False],
-        [["listed", "", None], [*NO_FACTS[:10], "\ud800", *NO_FACTS[11:]], [[], [], []], [], False],
-        [["listed", "", None], [200, *NO_FACTS[1:12], -1, *NO_FACTS[13:]], [[], [], []], [], False],
+        [["listed", "", None], NO_FACTS, [["javascript:x"], [0], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [["http://x/ä"], [0], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [[1], [0], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [1], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [-1], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [], [False]], [], False, []],
+        [["listed", "", None], NO_FACTS, [["http://x/"], [0.0], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [["http://x/"], "0", []], [], False, []],
+        [["listed", "", None], NO_FACTS, None, [], False, []],
+        [["gone", "", None], NO_FACTS, [[], [], []], [], False, []],
+        [["unlisted:x", "", None], NO_FACTS, [[], [], []], [], False, []],
+        [["later:dns", "", "soon"], NO_FACTS, [[], [], []], [], False, []],
+        [["later:dns", "", None], NO_FACTS, [[], [], []], [], False, []],
+        [["moved", "x", None], NO_FACTS, [[], [], []], [], False, []],
+        [["listed", "", None], [1], [[], [], []], [], False, []],
+        [["listed", "", None], ["?", *NO_FACTS[1:]], [[], [], []], [], False, []],
+        [["listed", "", None], [200, None, None, 1e300, *NO_FACTS[4:]], [[], [], []], [], False, []],
+        [["listed", "", None], [200, None, None, None, None, "x", *NO_FACTS[6:]], [[], [], []], [], False, []],
+        [["listed", "", None], NO_FACTS, [[], [], []], ["x"], False, []],
+        [["listed", "", None], NO_FACTS, [[], [], []], ["http://x/"] * 3, False, []],
+        [["listed", "", None], [*NO_FACTS[:10], "\ud800", *NO_FACTS[11:]], [[], [], []], [], False, []],
+        [["listed", "", None], [200, *NO_FACTS[1:12], -1, *NO_FACTS[13:]], [[], [], []], [], False, []],
+        GOOD[:-1], [*GOOD, []], [*GOOD[:-1], None], [*GOOD[:-1], "x"], [*GOOD[:-1], [1]], [*GOOD[:-1], ["javascript:x"]],
+        [*GOOD[:-1], ["http://x/\x1b"]], [*GOOD[:-1], ["http://x/"] * 2_001],
     ],
-    ids=repr,
+    ids=lambda said: repr(said)[:300],
 )  # fmt: skip
 def test_malformed_message_is_refused(said: Any) -> None:
     with pytest.raises(messages.MALFORMED):
@@ -173,7 +184,7 @@ stream = socket.socket(fileno=0).makefile("rwb")
 def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
 def say(message): send(json.dumps(message).encode())
 def receive(): return stream.read(int.from_bytes(stream.read(4)))
-def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False]])
+def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False, []]])
 receive()
 say(["ready"])
 while message := receive():
@@ -318,7 +329,9 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @given(st.sampled_from(OUTCOMES), st.data())
 def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: st.DataObject) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/b"),))
-    said = json.loads(json.dumps(messages.written(Seen(Verdict(outcome, FACTS, links)), SentUrls())))
+    shown = (Url("http://x.example/c.jpg"), Url("https://cdn.example/d?e"))
+    seen = Seen(Verdict(outcome, FACTS, links, images=shown))
+    said = json.loads(json.dumps(messages.written(seen, SentUrls())))
     place = said
     while isinstance(place, list) and place:  # replace a random value in it
         at = data.draw(st.integers(0, len(place) - 1))
@@ -331,11 +344,14 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         seen = messages.read(said, held, messages.received_urls())
     except messages.MALFORMED:
         return
+    assert all(map(host, seen.verdict.images))
     for link in seen.verdict.links.urls:
         assert origin(link)
         assert host(link)
         assert not scope("http://x.example/").belongs(link) or host(link) == "x.example"
-    row = settled_row(Settlement(held, seen.verdict, ()), LinkIds(), 0.0, array)
+    row = settled_row(
+        Settlement(held, seen.verdict, ()), LinkIds(), dict.fromkeys(seen.verdict.images, 1), 0.0, array
+    )
     with closing(sqlite3.connect(":memory:")) as db:
         stored = db.execute(
             "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]

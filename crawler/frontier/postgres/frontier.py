@@ -7,7 +7,7 @@ because it lists all of them.
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
@@ -19,7 +19,16 @@ from crawler.errors import Exit
 from crawler.frontier import publications as stored_publications
 from crawler.frontier import records
 from crawler.frontier.pace import FAR
-from crawler.frontier.postgres import dates, duplicates, ledger, overview, pages, publications, streams
+from crawler.frontier.postgres import (
+    dates,
+    duplicates,
+    images,
+    ledger,
+    overview,
+    pages,
+    publications,
+    streams,
+)
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.discovery import Discovery
@@ -35,7 +44,7 @@ from crawler.frontier.postgres.runs import RunTable
 from crawler.frontier.postgres.seeds import SeedTable
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.postgres.settlements import Settlements
-from crawler.model.facts import Entry, Version
+from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
@@ -440,6 +449,19 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
         """See `ports.Rows.versions`."""
         return await self._call(streams.versions, self._db, urls)
+
+    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
+        """See `ports.Rows.images_of`."""
+        return await self._call(images.of_pages, self._db, urls)
+
+    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
+        """See `ports.Rows.common_images`."""
+        return await self._call(images.common, self._db, fewest, percent)
+
+    async def crowded_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.crowded_rows`."""
+        async for rows in self._session.stream(images.CROWDED, {"run": self._db.run, "most": most}):
+            yield [records.crowded(row, self._db.run) for row in rows]
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""

@@ -6,6 +6,7 @@ long. It stops if another run begins meanwhile, whose conclusion goes on with it
 
 from typing import Final
 
+from crawler.frontier.postgres import images
 from crawler.frontier.postgres.database import Database
 
 PORTION: Final = 10_000  # URLs that are looked at in a transaction
@@ -45,6 +46,8 @@ class Retention:
         if up_to is None:
             for rows in SMALL:
                 self._db.do(f"DELETE FROM {rows}", {"last": last})
+            if self._db.run % self._keep_runs == 0:  # reads all pages
+                images.prune(self._db)
             return None
         self._db.do(FORGET, {"after": after, "up_to": up_to, "last": last})
         return up_to

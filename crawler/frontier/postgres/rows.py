@@ -14,7 +14,7 @@ from crawler.frontier.rows import FoundRow
 _TYPES: Final = {
     "id": "bigint", "token": "bigint", "fp": "uuid", "url": "text", "state": "smallint", "host": "bigint", "depth": "integer",
     "hops": "integer", "via": "bigint", "outcome": "text", "settled": "double precision", "detail": "text",
-    "trap": "bigint", "sample": "bigint", "links": "text", "unchanged": "boolean", "patience": "double precision",
+    "trap": "bigint", "sample": "bigint", "links": "text", "images": "text", "unchanged": "boolean", "patience": "double precision",
     "answered": "boolean", "listable": "boolean", "kind": "smallint", "name": "text", "was": "integer", "until": "double precision",
     "named": "integer", "share": "integer", "base": "text", "place": "integer", "sorting": "text", "first": "bigint", "last": "bigint",
     "failed": "text", "kept": "text", "seconds": "double precision", "origin": "text", "ease": "double precision",

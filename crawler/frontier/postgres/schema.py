@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 8
+VERSION: Final = 9
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
@@ -22,7 +22,7 @@ _KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, 3) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
        p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
-       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links
+       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links, p.images
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
 
@@ -170,7 +170,13 @@ CREATE TABLE page (
     kept text,
     was text,
     told text,                                  -- content@lastmod that search engines were told last; NULL: not told
-    links bigint[]                              -- ids; negative: nofollow
+    links bigint[],                             -- ids; negative: nofollow
+    images bigint[]                             -- ids in `image`, in the order of the page; NULL: none
+);
+CREATE TABLE image (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    fp uuid NOT NULL UNIQUE,                    -- as `url.fp`
+    url text NOT NULL
 );
 CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
 CREATE INDEX page_unasked ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
@@ -235,4 +241,10 @@ MIGRATIONS: Final = {
     5: "-- the views for queries by users",
     6: "-- the view `runs`: `interrupted` when no member is alive",
     7: 'ALTER TABLE page ADD COLUMN alternates text COLLATE "C"',
+    8: """
+        ALTER TABLE page ADD COLUMN images bigint[];
+        CREATE TABLE image (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp uuid NOT NULL UNIQUE, url text COLLATE "C" NOT NULL
+        );
+    """,
 }

@@ -4,9 +4,11 @@ Results of a lease that was lost to another member are dropped here: their visit
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from crawler.frontier import settlements
+from crawler.frontier.postgres import images
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.postgres.hosts import HostTable
@@ -37,6 +39,7 @@ _WRITTEN: Final = (
     "attempts",
     "links",
     "named",
+    "images",
     "learned",
     *FACT_COLUMNS,
     "failing",
@@ -53,6 +56,7 @@ INSERT INTO page (id, {", ".join(_WRITTEN)})
 SELECT s.id, s.outcome, s.detail, :now, s.attempts,
     coalesce(s.links::bigint[], CASE WHEN s.unchanged OR s.stays THEN p.links END),
     CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN p.named END,
+    coalesce(s.images::bigint[], CASE WHEN s.unchanged OR s.stays THEN p.images END),
     CASE WHEN s.stays THEN p.learned ELSE :run END,
     {_FACTS},
     CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(least(p.failing, :now), :now) ELSE p.failing END,
@@ -109,7 +113,8 @@ class Settlements(settlements.Settlements):
         return {row[0] for row in self._db.all(VALID, given(("id", "token"), pairs))}
 
     def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
-        rows = [settled_row(s, self._link_ids(s, numbers), self._keep_for(s), array) for s in done]
+        ids = images.ids_of(self._db, chain.from_iterable(s.verdict.images for s in done))
+        rows = [settled_row(s, self._link_ids(s, numbers), ids, self._keep_for(s), array) for s in done]
         self._db.do(SETTLE, given(SETTLED_COLUMNS, rows) | {"run": self._db.run, "now": self._db.now()})
         self._discovery.settled([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])

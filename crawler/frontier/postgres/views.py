@@ -36,6 +36,12 @@ SELECT u.url, p.canonical, 'canonical', 0 FROM url AS u JOIN page AS p ON p.id =
 WHERE u.run = (SELECT max(number) FROM run) AND p.canonical IS NOT NULL
 AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id);
 
+CREATE OR REPLACE VIEW images AS
+SELECT u.url AS page, i.url AS image
+FROM url AS u JOIN page AS p ON p.id = u.id
+CROSS JOIN LATERAL unnest(p.images) WITH ORDINALITY AS j(id, place) JOIN image AS i ON i.id = j.id
+WHERE u.run = (SELECT max(number) FROM run) AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id);
+
 CREATE OR REPLACE VIEW runs AS
 SELECT r.number, {_time("r.started")} AS started, {_time("r.ended")} AS ended,
     CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND NOT EXISTS (

@@ -8,7 +8,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
@@ -23,6 +23,7 @@ from crawler.frontier.rounds import Rounds
 from crawler.frontier.sqlite import (
     dates,
     duplicates,
+    images,
     ledger,
     overview,
     pages,
@@ -41,7 +42,7 @@ from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
 from crawler.frontier.sqlite.state_file import Lock, failure, open_state, seconds_since_heartbeat
-from crawler.model.facts import Entry, Version
+from crawler.model.facts import Entry, Image, Version
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -412,6 +413,21 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
         """See `ports.Rows.versions`."""
         return await self._call(streams.versions, self._db, urls)
+
+    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
+        """See `ports.Rows.images_of`."""
+        return await self._call(images.of_pages, self._db, urls)
+
+    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
+        """See `ports.Rows.common_images`."""
+        return await self._call(images.common, self._db, fewest, percent)
+
+    async def crowded_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.crowded_rows`."""
+        after = ""
+        while chunk := await self._call(images.crowded, self._db, most, after):
+            yield chunk
+            after = chunk[-1].url
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""

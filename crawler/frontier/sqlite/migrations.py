@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import PATTERNS, RUNS_VIEW, SUBMISSIONS, VIEWS
+from crawler.frontier.sqlite.schema import IMAGES, PATTERNS, RUNS_VIEW, SUBMISSIONS, VIEWS
 
 # By version: the migration to the next one. A test checks that the result equals `schema.TABLES`.
 MIGRATIONS: Final = {
@@ -94,4 +94,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
     15: "ALTER TABLE publication ADD COLUMN delivered TEXT",
     16: "ALTER TABLE run ADD COLUMN beat REAL; DROP VIEW runs;" + RUNS_VIEW,
     17: "ALTER TABLE url ADD COLUMN alternates TEXT",
+    18: "ALTER TABLE url ADD COLUMN images TEXT;" + IMAGES,
 }

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from crawler.frontier.sqlite import images
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.overview import balance
 from crawler.frontier.sqlite.seeds import SeedTable
@@ -91,6 +92,8 @@ class RunTable:
             "seed WHERE run <= ?",
         ):
             self._db.do(f"DELETE FROM {statement}", (last,))
+        if self._db.run % self._keep_runs == 0:  # reads all pages
+            images.prune(self._db)
 
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Runs.conclude`."""

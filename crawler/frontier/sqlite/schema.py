@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 18
+VERSION = 19
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -68,6 +68,17 @@ SELECT r.number, datetime(r.started, 'unixepoch') AS started, datetime(r.ended, 
     datetime(p.at, 'unixepoch') AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed,
     p.base, p.folder
 FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number);
+"""
+
+# The images of pages (`images`).
+IMAGES = """
+CREATE TABLE image (
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE
+);
+CREATE VIEW images AS
+SELECT p.url AS page, i.url AS image FROM url AS p, json_each(p.images) AS j JOIN image AS i ON i.id = j.value
+WHERE p.run = (SELECT max(number) FROM run) AND p.state = 3;
 """
 
 # What search engines were told (`ledger`).
@@ -185,6 +196,7 @@ CREATE TABLE url (
     took INTEGER,                          -- milliseconds from the request to the last byte
     canonical TEXT,                        -- canonical URL, if it is another one
     alternates TEXT,                       -- its language versions: lines of code and URL
+    images TEXT,                           -- JSON array of ids in `image`, in the order of the page; NULL: none
     trap INTEGER,                          -- the pattern that it belongs to
     sample INTEGER,                        -- its position in the pattern: a hash of the URL
     found INTEGER NOT NULL DEFAULT 0,      -- the round in which it was discovered
@@ -211,6 +223,7 @@ CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
 CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 """
+    + IMAGES
     + SUBMISSIONS
     + PATTERNS
     + VIEWS

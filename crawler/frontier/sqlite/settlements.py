@@ -4,11 +4,13 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from crawler.frontier import settlements
 from crawler.frontier.rows import FACT_COLUMNS, SETTLED_COLUMNS, LinkIds, SettledRow, outcome_row, settled_row
 from crawler.frontier.settlements import ANSWER, good_responses, is_as_it_was
+from crawler.frontier.sqlite import images
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.sqlite.hosts import HostTable
@@ -35,7 +37,7 @@ _ALWAYS = """
 
 # For each, ?1: the time, ?2: the run. ROWS: of `settled_row`, or its first columns.
 
-# A page that is as it was (304): its facts and links stay.
+# A page that is as it was (304): its facts, links and images stay.
 UNCHANGED = f"""
 WITH s ({", ".join(SettledRow._fields)}) AS MATERIALIZED (VALUES ROWS)
 UPDATE url SET {_ALWAYS}, learned = ?2, failing = NULL
@@ -47,6 +49,7 @@ WITH s ({", ".join(SETTLED_COLUMNS)}) AS MATERIALIZED (VALUES ROWS)
 UPDATE url SET {_ALWAYS}, learned = ?2, {", ".join(f"{fact} = s.{fact}" for fact in FACT_COLUMNS)},
     links = coalesce(s.links, CASE WHEN s.unchanged THEN url.links END),
     named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged THEN url.named END,
+    images = coalesce(s.images, CASE WHEN s.unchanged THEN url.images END),
     failing = CASE WHEN s.answered THEN NULL ELSE failing END
 FROM s WHERE url.id = s.id
 """
@@ -57,6 +60,7 @@ WITH r ({", ".join(SETTLED_COLUMNS)}) AS MATERIALIZED (VALUES ROWS)
 UPDATE url SET {_ALWAYS}, {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)}, {_KEPT},
     links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
     named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN url.named END,
+    images = coalesce(s.images, CASE WHEN s.unchanged OR s.stays THEN url.images END),
     learned = CASE WHEN s.stays THEN learned ELSE ?2 END,
     failing = CASE WHEN s.answered THEN NULL ELSE coalesce(min(failing, ?1), ?1) END
 FROM (
@@ -108,13 +112,14 @@ class Settlements(settlements.Settlements):
         return set(json.loads(self._db.one(VALID, {"leases": pairs})[0]))
 
     def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
+        ids = images.ids_of(self._db, chain.from_iterable(s.verdict.images for s in done))
         rows = defaultdict[str, list[Sequence[Any]]](list)
         for s in done:
             patience = self._keep_for(s)
             if is_as_it_was(s):
-                rows[UNCHANGED].append(outcome_row(s, LinkIds(), patience, array))
+                rows[UNCHANGED].append(outcome_row(s, LinkIds(), ids, patience, array))
             else:
-                row = settled_row(s, self._link_ids(s, numbers), patience, array)
+                row = settled_row(s, self._link_ids(s, numbers), ids, patience, array)
                 rows[FAILED if patience > 0 else ANSWERED].append(row)
         for statement, all_rows in rows.items():
             for at in range(0, len(all_rows), MOST_ROWS):

@@ -129,6 +129,7 @@ _SECTIONS: Final = (
     ("languages", "Language versions", (
         "hreflang-no-return", "hreflang-code", "hreflang-target", "hreflang-conflict", "hreflang-no-self",
     )),
+    ("images", "Images", ("images-cut",)),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
     ("dates", "Dates", ("lastmod-lies", "no-lastmod")),

@@ -81,6 +81,7 @@ async def publish(
         changefreq=dates.changefreq,
         priority=dates.priority,
         hreflang=dates.hreflang,
+        images=dates.images,
         stylesheet=stylesheet.NAME if output.stylesheet else None,
     )
     base = (output.publish_base or site).rstrip("/")
@@ -114,7 +115,7 @@ class _Draft:
         if not self.guard.force and form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
         line = _robots_line(self.style, self.base, parts)
-        return parts, Published((), urls, output, line, writer.refused)
+        return parts, Published((), urls, output, line, writer.refused, writer.images)
 
     def record(self, last: Last, parts: Sequence[Part]) -> Record:
         """Writes manifests for these parts."""
@@ -193,7 +194,10 @@ def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
 
 
 def _moved(extras: Extras, moved: Callable[[Url], Url]) -> Extras:
-    return extras._replace(alternates=tuple((code, moved(url)) for code, url in extras.alternates))
+    return extras._replace(
+        alternates=tuple((code, moved(url)) for code, url in extras.alternates),
+        images=tuple(map(moved, extras.images)),
+    )
 
 
 def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:

@@ -56,6 +56,9 @@ class Code(Reason):
     HREFLANG_CODE = "hreflang-code", "is not a valid hreflang: {} ({})"
     HREFLANG_SELF = "hreflang-self", "does not name itself among its language versions: {}"
     HREFLANG_RETURN = "hreflang-return", "names a language version that does not name it: {}"
+    IMAGE_LOC = "image-loc", "is the URL of an image that {}: {}"
+    IMAGE_REPEATED = "image-repeated", "is twice among the images of one entry: {}"
+    IMAGE_RETIRED = "image-retired", "<{}> is not read by search engines any more (since 2022)"
     EXTENSION_MANY = "extension-many", "more than {:,} <{}>"
 
 
@@ -63,6 +66,7 @@ WARNINGS = frozenset({
     Code.GZIP_NAME, Code.BYTE_ORDER_MARK, Code.ORDER, Code.LOC_SPELLING, Code.LOC_FRAGMENT, Code.LOC_FOLDER,
     Code.DUPLICATE, Code.CHILD_ELSEWHERE, Code.EXTENSION, Code.TEXT,
     Code.HREFLANG_CODE, Code.HREFLANG_SELF, Code.HREFLANG_RETURN,
+    Code.IMAGE_LOC, Code.IMAGE_REPEATED, Code.IMAGE_RETIRED,
 })  # fmt: skip
 
 

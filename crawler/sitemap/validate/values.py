@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from crawler.model.protocol import MAX_LOC
+from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.parse import languages
 from crawler.parse.dates import read_w3c
 from crawler.parse.url import host, join, origin
@@ -119,13 +119,14 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+IMAGES: Final = Extension(
+    "image",
+    {"image": _words("loc caption geo_location title license")},
+    {"image": ("loc",)},
+    {"image": MAX_IMAGES},
+)
 EXTENSIONS: Final[Mapping[str, Extension]] = {
-    "http://www.google.com/schemas/sitemap-image/1.1": Extension(
-        "image",
-        {"image": _words("loc caption geo_location title license")},
-        {"image": ("loc",)},
-        {"image": 1_000},
-    ),
+    "http://www.google.com/schemas/sitemap-image/1.1": IMAGES,
     "http://www.google.com/schemas/sitemap-video/1.1": Extension(
         "video",
         {
@@ -152,14 +153,20 @@ EXTENSIONS: Final[Mapping[str, Extension]] = {
     "http://www.google.com/schemas/sitemap-pagemap/1.0": Extension("pagemap", {}, {}, {}),
 }
 _DATED: Final = frozenset({"publication_date", "expiration_date"})
+RETIRED: Final = frozenset({"caption", "title", "geo_location", "license"})  # of images, by Google in 2022
 _LINKED: Final = frozenset({"thumbnail_loc", "content_loc", "player_loc", "loc"})
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text is an absolute http(s) URL, as far as the URL Standard accepts it."""
+    return (join(None, text) or "").startswith(("http://", "https://"))
 
 
 def check_value(prefix: str, name: str, text: str) -> Iterator[Fault]:
     """Checks the value of a field of an extension."""
     good = True
     if name in _LINKED:
-        good = (join(None, text) or "").startswith(("http://", "https://"))
+        good = is_web_address(text)
     elif name in _DATED:
         good = read_w3c(text) is not None
     elif name == "duration":
@@ -170,6 +177,18 @@ def check_value(prefix: str, name: str, text: str) -> Iterator[Fault]:
         good = bool(text)
     if not good:
         yield Code.EXTENSION_VALUE, (f"{prefix}:{name}", repr(text))
+
+
+def check_image(loc: str) -> Iterator[Fault]:
+    """Checks the URL of an image, which may be on any host. One that is no http(s) URL is a fault of its field."""
+    if not loc.startswith(("http://", "https://")):
+        return
+    if len(loc) > MAX_LOC:
+        yield Code.IMAGE_LOC, (f"has {len(loc):,} characters; at most {MAX_LOC:,} are allowed", loc)
+    elif not _SPELLED.fullmatch(loc):
+        yield Code.IMAGE_LOC, ("contains characters that RFC 3986 does not allow", loc)
+    elif "#" in loc:
+        yield Code.IMAGE_LOC, ("has a fragment", loc)
 
 
 def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:

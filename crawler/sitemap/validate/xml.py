@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 from xml.parsers import expat
 
-from crawler.model.protocol import NAMESPACE
+from crawler.model.protocol import MAX_IMAGES, MAX_LOC, NAMESPACE
 from crawler.sitemap.validate import values
 from crawler.sitemap.validate.ampersands import Ampersands, whole
 from crawler.sitemap.validate.findings import Code
@@ -24,10 +24,14 @@ ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
 MISSED: Final = 16  # lines of one piece that are passed to the parser one by one
 NEVER: Final = 1 << 60
 
-# An entry on one line with only a URL and a date: the usual form, which needs no parser.
+# An entry on one line with only a URL, a date and images: the usual form, which needs no parser.
+_IMAGE_LOC: Final = rb"https?://[a-z0-9.-]{1,253}+(?::[0-9]{1,5}+)?+/(?:[A-Za-z0-9._~:/?\[\]@!$\x27()*+,;=-]++|%[0-9A-Fa-f]{2}|&amp;)*+"
 _PLAIN: Final = re.compile(
-    rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
+    rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?"
+    rb"((?:<image:image><image:loc>" + _IMAGE_LOC + rb"</image:loc></image:image>)*+)</url>\n"
 )
+_BETWEEN_LOCS: Final = b"</image:loc></image:image><image:image><image:loc>"
+MOST_ORIGINS: Final = 1_000  # of images that are remembered as valid
 MOST_VERSIONS: Final = 1_000  # language versions of one entry that are read
 _UNKNOWN: Final = Extension("", {}, {}, {})
 
@@ -72,6 +76,8 @@ class _Entry:
     extras: dict[str, int] = field(default_factory=dict)  # number of each element of an extension
     loc: str = ""
     versions: dict[str, None] = field(default_factory=dict)  # URLs of its language versions
+    images: set[str] = field(default_factory=set)  # URLs of its images
+    repeats: bool = False  # one of them was there twice, and reported
 
 
 @dataclass
@@ -94,6 +100,9 @@ class XmlCheck:
         self._space = NAMESPACE  # the namespace that counts as that of sitemaps in this file
         self._entry: _Entry | None = None
         self._extras: list[_Extra] = []
+        self._retired: set[str] = set()  # retired elements that were reported: once in a file
+        self._prefixes: dict[str | None, str] = {}  # namespaces that the root element declares
+        self._origins: set[bytes] = set()  # valid ones of images
         self._text: list[str] = []
         self._chars = 0
         self._rest = b""
@@ -107,6 +116,7 @@ class XmlCheck:
         parser.buffer_text = True
         parser.XmlDeclHandler = self._declaration
         parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartNamespaceDeclHandler = self._prefix
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
@@ -139,7 +149,7 @@ class XmlCheck:
         """Breaks the reference cycle with the parser, which would keep its memory until garbage collection."""
         parser = self._parser
         parser.XmlDeclHandler = parser.StartDoctypeDeclHandler = parser.CharacterDataHandler = None
-        parser.StartElementHandler = parser.EndElementHandler = None
+        parser.StartElementHandler = parser.EndElementHandler = parser.StartNamespaceDeclHandler = None
 
     def _is_between(self) -> bool:
         """Whether the next line certainly starts between two entries: the parser has reported all tags."""
@@ -147,7 +157,7 @@ class XmlCheck:
             self._open == 0
             and len(self._path) == 1
             and self._path[0] == "urlset"
-            and self._space == NAMESPACE
+            and self._prefixes.get(None) == NAMESPACE
             and not self._misplaced_at
             and self._ends_in_tag
         )
@@ -157,7 +167,9 @@ class XmlCheck:
         report, now = self._report, self._now
         line = self._line
         while found := _PLAIN.match(self._rest, at):
-            loc, date = found.groups()
+            loc, date, images = found.groups()
+            if images and not self._are_plainly_good(images):
+                break
             report.count(line)
             report.loc(loc.decode("ascii"), line)
             if date is not None and not values.is_plainly_past(text := date.decode("ascii"), now):
@@ -165,6 +177,22 @@ class XmlCheck:
             at, line = found.end(), line + 1
         self._skipped += line - self._line
         return at
+
+    def _are_plainly_good(self, images: bytes) -> bool:
+        """A fast check that accepts nearly all valid images of an entry. Others need the parser."""
+        if values.EXTENSIONS.get(self._prefixes.get("image", "")) is not values.IMAGES:
+            return False
+        locs = images[len("<image:image><image:loc>") : -len("</image:loc></image:image>")].split(
+            _BETWEEN_LOCS
+        )
+        if len(locs) > MAX_IMAGES or len({*locs}) < len(locs) or max(map(len, locs)) > MAX_LOC:
+            return False
+        new = {loc[: loc.index(b"/", 8)] for loc in locs} - self._origins
+        if not all(values.is_web_address(f"{origin.decode()}/") for origin in new):
+            return False
+        if len(self._origins) < MOST_ORIGINS:
+            self._origins |= new
+        return True
 
     def abort(self) -> None:
         """Validates the bytes received so far; there are no more."""
@@ -199,6 +227,11 @@ class XmlCheck:
             words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
             self._report.add(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
             raise Ended from error
+
+    def _prefix(self, prefix: str | None, namespace: str) -> None:
+        """Notes what the root element declares."""
+        if not self._path:
+            self._prefixes[prefix] = namespace
 
     def _declaration(self, _version: str, encoding: str | None, _alone: int) -> None:
         if encoding and encoding.lower() not in {"utf-8", "us-ascii"}:
@@ -371,3 +404,20 @@ class XmlCheck:
                 )
         if self._extras and extra.extension is not _UNKNOWN:
             self._report.add_all(values.check_value(prefix, local, text), line)
+            if prefix == "image":
+                self._image(local, text, line)
+
+    def _image(self, local: str, text: str, line: int) -> None:
+        """Checks a field of an image."""
+        if local in values.RETIRED and local not in self._retired:
+            self._retired.add(local)
+            self._report.add(Code.IMAGE_RETIRED, line, f"image:{local}")
+        if local != "loc" or not self._entry:
+            return
+        self._report.add_all(values.check_image(text), line)
+        entry = self._entry
+        if text in entry.images and not entry.repeats:
+            entry.repeats = True
+            self._report.add(Code.IMAGE_REPEATED, line, text)
+        elif len(entry.images) < MAX_IMAGES:
+            entry.images.add(text)

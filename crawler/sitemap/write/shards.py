@@ -88,9 +88,11 @@ class Shards:
         """Adds a line that is outside the range of the current leaf, or does not fit into it."""
         while self._coming and url >= self._coming[-1].first:
             yield from self._turn(Leaf(self._coming.pop()))
-        leaf = self._leaf
-        if not self._limits.hold(len(leaf.lines) + 1, leaf.size + len(line)):
-            yield from self._turn(self._split(leaf, url))
+        # The second half of a leaf may be nearly all of its bytes: then it is split again.
+        while self._leaf.lines and not self._limits.hold(
+            len(self._leaf.lines) + 1, self._leaf.size + len(line)
+        ):
+            yield from self._turn(self._split(self._leaf, url))
         self._leaf.add([line])
 
     def finish(self) -> Iterator[Leaf]:

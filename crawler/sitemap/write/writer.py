@@ -19,14 +19,17 @@ from crawler.errors import OutputError
 from crawler.model.facts import Entry, Extras
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE
 from crawler.parse.dates import read_w3c, w3c
+from crawler.parse.url import Url
 from crawler.sitemap.write.shards import Leaf, Limits, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
-XHTML: Final = "http://www.w3.org/1999/xhtml"
+XHTML: Final = ' xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+IMAGE: Final = ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
 BATCH: Final = 512  # entries compressed at a time
 LEVEL: Final = 6  # twice as fast as 9, and 15 % larger
 
 _LOC: Final = re.compile(r"[!-~]+")  # visible ASCII: the characters of a URL, all valid in XML
+_END: Final = "</url>\n"
 _SPECIAL: Final = re.compile("[&<>\"']")
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
 
@@ -77,6 +80,7 @@ class Style:
     changefreq: str | None = None
     priority: float | None = None
     hreflang: bool = False  # entries may have language versions
+    images: bool = False  # entries may have images
     stylesheet: str | None = None  # file name of a stylesheet, for XML
 
 
@@ -130,7 +134,7 @@ class Writer:
         self._held: list[Leaf] | None = []  # while everything may still fit into one file
         self._parts: list[Part] = []
         self._lines = self._bytes = 0
-        self.refused = 0
+        self.refused = self.images = 0
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Writes entries. Those that are not allowed in a sitemap are counted in `refused`."""
@@ -152,7 +156,8 @@ class Writer:
             case "xml":
                 dated = f"<lastmod>{date}</lastmod>" if date else ""
                 more = self._fixed if entry.extras is None else self._fields_of(entry.extras)
-                return f"<url><loc>{escape(entry.url)}</loc>{dated}{more}</url>\n".encode()
+                line = f"<url><loc>{escape(entry.url)}</loc>{dated}{more}</url>\n"
+                return self._with_images(line, entry.extras.images if entry.extras else ()).encode()
             case "txt":
                 return f"{entry.url}\n".encode()
         return (json.dumps({"loc": entry.url, "lastmod": date or None}) + "\n").encode()
@@ -165,6 +170,22 @@ class Writer:
             f'<xhtml:link rel="alternate" hreflang="{code}" href="{escape(url)}"/>'
             for code, url in extras.alternates
         )
+
+    def _with_images(self, line: str, images: Collection[Url]) -> str:
+        """A line with its images, as far as a file has room for them. Those that are no valid URLs are left out."""
+        if not images:
+            return line
+        elements, room = list[str](), self._limits.size - len(line)
+        for image in images:
+            if len(image) > MAX_LOC or not _LOC.fullmatch(image):
+                continue
+            element = f"<image:image><image:loc>{escape(image)}</image:loc></image:image>"
+            room -= len(element)
+            if room < 0:
+                break
+            elements.append(element)
+        self.images += len(elements)
+        return f"{line.removesuffix(_END)}{''.join(elements)}{_END}"
 
     def _take(self, leaves: Iterable[Leaf]) -> None:
         """Writes final leaves, or keeps them while everything may still fit into one file."""
@@ -226,9 +247,8 @@ def _limits(form: Form, style: Style) -> Limits:
     """The limits of the lines of one file, without its head and tail."""
     if not form.splits:  # a limit for the memory only
         return Limits(MAX_ENTRIES, MAX_BYTES)
-    return Limits(
-        style.max_urls, style.max_bytes - len(_head(form, style, extended=style.hreflang)) - len(form.tail)
-    )
+    head = _head(form, style, (XHTML if style.hreflang else "") + (IMAGE if style.images else ""))
+    return Limits(style.max_urls, style.max_bytes - len(head) - len(form.tail))
 
 
 def _fields(changefreq: str | None, priority: float | None) -> str:
@@ -255,17 +275,18 @@ def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) ->
     return Part(path.name, len(lines), size, plain, data.hexdigest())
 
 
-def _head(form: Form, style: Style, *, extended: bool = False) -> str:
-    """The head of a file. `extended`: with the namespaces of extensions."""
-    head = form.head.replace('">', f'" xmlns:xhtml="{XHTML}">') if extended else form.head
+def _head(form: Form, style: Style, namespaces: str = "") -> str:
+    """The head of a file. `namespaces`: attributes of the root element."""
+    head = form.head.replace('">', f'"{namespaces}>') if namespaces else form.head
     if style.stylesheet is None:
         return head
     return head.replace(XML, f'{XML}<?xml-stylesheet type="text/css" href="{escape(style.stylesheet)}"?>\n')
 
 
 def _pieces(form: Form, style: Style, lines: Sequence[bytes]) -> Iterator[bytes]:
-    extended = style.hreflang and any(b"<xhtml:link " in line for line in lines)
-    yield _head(form, style, extended=extended).encode()
+    xhtml = style.hreflang and any(b"<xhtml:link " in line for line in lines)
+    image = style.images and any(b"<image:image>" in line for line in lines)
+    yield _head(form, style, (XHTML if xhtml else "") + (IMAGE if image else "")).encode()
     for at in range(0, len(lines), BATCH):
         yield b"".join(lines[at : at + BATCH])
     yield form.tail.encode()
