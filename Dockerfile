@@ -7,7 +7,7 @@ WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY crawler crawler
 RUN python -m venv /opt/crawler \
-    && /opt/crawler/bin/pip install --no-cache-dir '.[fast,http2,postgres]' \
+    && /opt/crawler/bin/pip install --no-cache-dir '.[cloud,fast,http2,postgres]' \
     && /opt/crawler/bin/pip uninstall --yes pip
 
 FROM python:3.13-slim

@@ -102,6 +102,7 @@ _SAMPLES = {
     "every": '"24h"',
     "webhook_env": '"SITEMAP_WEBHOOK"',
     "fail_on": "new:broken-link",
+    "cache_control": '"public, max-age=3600"',
     "changefreq": '"weekly"',
     "priority": "0.5",
     "publish_base": '"https://www.example.com"',

@@ -154,6 +154,7 @@ TOLD = (
     "docs/submission.md",
     "docs/many-machines.md",
     "docs/delivery.md",
+    "docs/object-stores.md",
 )
 
 

@@ -29,7 +29,9 @@ from crawler.ports import Fetcher, Pacer, Turn, Visitor
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import TYPES, Judge, Rules
 from crawler.rules.lastmod import DATE_SOURCES
+from crawler.settings.object_url import parsed
 from crawler.settings.sections import Settings
+from crawler.sitemap.publish.object_store import check_installed
 from crawler.workers.sandbox import CHILDREN, Sandbox
 
 
@@ -51,6 +53,8 @@ def check_extras(settings: Settings) -> None:
     """Checks that the extras required by the settings are installed. Raises `ConfigError`, which names the extra."""
     if settings.http.http2 and find_spec("h2") is None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
+    if url := parsed(settings.output.output):
+        check_installed(url)
 
 
 def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:

@@ -14,6 +14,7 @@ from typing import Final, Self
 
 from crawler.errors import OutputError
 from crawler.ports import Runs
+from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Output
 from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.manifest import MANIFEST
@@ -75,12 +76,13 @@ async def deliver(runs: Runs, output: Output, published: Published) -> bool:
     return True
 
 
-def _folder(output: Output) -> Path:
-    return Path(output.output).absolute()
+def _folder(output: Output) -> Path | str:
+    """The folder, or the URL of an object store."""
+    return output.output if is_object_url(output.output) else Path(output.output).absolute()
 
 
 def _environ(
-    folder: Path, published: Published, changed: Sequence[str], removed: Sequence[str]
+    folder: Path | str, published: Published, changed: Sequence[str], removed: Sequence[str]
 ) -> Mapping[str, str]:
     """The variables for the command. Files are named in an order in which they can be copied one by one."""
     return {
@@ -92,11 +94,12 @@ def _environ(
     }
 
 
-def _files(folder: Path, output: Output, published: Published) -> Mapping[str, str]:
+def _files(folder: Path | str, output: Output, published: Published) -> Mapping[str, str]:
     """The digest of each file, the entry point last. The manifest is not among them: it changes with each run."""
     files = {}
-    if output.stylesheet and (folder / stylesheet.NAME).is_file():
-        files[stylesheet.NAME] = hashlib.sha256((folder / stylesheet.NAME).read_bytes()).hexdigest()[:DIGITS]
+    style = stylesheet.SOURCE if isinstance(folder, str) else folder / stylesheet.NAME
+    if output.stylesheet and style.is_file():
+        files[stylesheet.NAME] = hashlib.sha256(style.read_bytes()).hexdigest()[:DIGITS]
     return files | {file.name: file.sha256[:DIGITS] for file in published.files}
 
 

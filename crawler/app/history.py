@@ -1,7 +1,6 @@
 """Facts about the newest run, from the state: the folder and base of its sitemap, its entries, and doubts about them."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from pathlib import Path
 
 from crawler.app.images import with_images, writes_images
 from crawler.app.versions import with_versions
@@ -41,14 +40,17 @@ async def published_as(history: History, settings: Settings, start: Url | None =
     return PublishBase(settings.output.publish_base or known_base or site, site)
 
 
-async def output_folder(runs: Runs, settings: Settings) -> Path:
-    """The folder of the sitemap: from --output, else from the last publication, else from the newest run's settings."""
+async def output_of(runs: Runs, settings: Settings) -> str:
+    """The folder of the sitemap, or its URL in an object store.
+
+    From --output, else from the last publication, else from the newest run's settings.
+    """
     told = settings.output.output
     if told != DEFAULTS.output.output:
-        return Path(told)
+        return told
     last = await runs.last_publication()
     kept = last.folder if last and last.folder else await runs.recall(OUTPUT)
-    return Path(kept or told)
+    return kept or told
 
 
 async def in_published_order(

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 
 import anyio
@@ -32,7 +33,7 @@ from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRe
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import fitting_cookies
 from crawler.fetch.routes import Transport
-from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, PUBLISHED_BY, ROBOTS_LINE, SETTINGS
+from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, PUBLISHED_BY, ROBOTS_LINE, SETTINGS, WRITER
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd
 from crawler.model.settlement import Settlement
@@ -49,6 +50,7 @@ from crawler.rules.page_rules import PageRules
 from crawler.rules.scope import Scope
 from crawler.rules.traps import Traps
 from crawler.settings.load import checked
+from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 from crawler.settings.shown import changed
 from crawler.sitemap.publish import staging
@@ -80,7 +82,9 @@ async def _deaths(runs: Runs, reading: ReadingLog) -> Mapping[str, int]:
 
 
 def _absolute(output: str) -> str:
-    return "" if output == STDOUT else str(Path(output).absolute())
+    if output == STDOUT:
+        return ""
+    return output if is_object_url(output) else str(Path(output).absolute())
 
 
 @dataclass
@@ -199,6 +203,7 @@ class Job:
                     complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt
                 ),
                 run_id=str(self.run.number),
+                writer=await self._writer(),
                 last_check=self.frontier.check_lead,
                 waits=self._waits_for_folder,
             )
@@ -246,6 +251,11 @@ class Job:
         base = await self._published_base()
         self.submitted = await submit(self.frontier, self.settings, base, on_counted=self._is_submitting)
         return self.submitted
+
+    async def _writer(self) -> str:
+        if not is_object_url(self.settings.output.output):
+            return ""
+        return await self.frontier.amend(WRITER, lambda known: known or token_hex(8))
 
     def _is_submitting(self, submitted: Submitted) -> None:
         self.submitted = submitted  # also of use if it fails half-way

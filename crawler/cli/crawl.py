@@ -44,9 +44,9 @@ from crawler.report.report import Finding, Report
 from crawler.rules.doubts import Doubts, without_flag
 from crawler.settings.sections import Log, Settings
 from crawler.settings.values import compile_pattern
-from crawler.sitemap.publish import publish_command, stylesheet
+from crawler.sitemap.publish import publish_command
 from crawler.sitemap.publish.guard import asked_for
-from crawler.sitemap.publish.publish import check_folder
+from crawler.sitemap.publish.publish import check_output, check_settings
 from crawler.sitemap.publish.published import Published
 
 log = logging.getLogger("crawler")
@@ -105,7 +105,7 @@ async def _crawl(settings: Settings, stopping: "_Stopping", run_end: RunEnd) -> 
 async def _run(settings: Settings, stopping: "_Stopping", run_end: RunEnd) -> Exit:
     check_extras(settings)
     reports.check(settings)
-    stylesheet.check(settings.output)
+    check_settings(settings.output)
     if settings.submit.submit:
         submission.check(settings)
     if settings.pace.ignore_robots:
@@ -113,7 +113,7 @@ async def _run(settings: Settings, stopping: "_Stopping", run_end: RunEnd) -> Ex
     if settings.http.insecure:
         log.warning("certificates are not verified: anyone on the network path can alter what is read")
     if not settings.guard.dry_run:
-        check_folder(settings.output)
+        await check_output(settings.output)
     async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
         await _log_start(job)
         stopping.job = job

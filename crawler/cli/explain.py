@@ -6,11 +6,12 @@ Output goes to stdout as plain lines or one JSON object; text from the network i
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from crawler.app.history import output_folder, published_as
+from crawler.app.history import output_of, published_as
 from crawler.app.images import images_of_page
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.app.state import open_frontier
@@ -32,6 +33,7 @@ from crawler.report.printable import printable
 from crawler.report.words import counted
 from crawler.rules.images import PERCENT, Shown
 from crawler.rules.page_rules import PageRules
+from crawler.settings.object_url import is_object_url
 from crawler.settings.page_rules import PAGE_RULES, PageRule
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
@@ -57,11 +59,11 @@ async def show_url(settings: Settings, text: str) -> Exit:
         versions = await cluster_of(frontier, url)
         images = await images_of_page(frontier, url)
         rule = PageRules(await _rules(frontier, settings)).of(url)
-        folder = await output_folder(frontier, settings)
+        output = await output_of(frontier, settings)
     finally:
         await frontier.close()
     published = base.published(url) if base else url
-    place = place_of(published, folder)
+    place = None if is_object_url(output) else place_of(published, Path(output))
     unknown = pending(record, newest) if newest else ""
     is_gone = bool(record and newest and newest.complete and record.run < newest.number)
     if wants_json(settings):
@@ -90,12 +92,18 @@ async def show_url(settings: Settings, text: str) -> Exit:
         show_lines(_images(images) if images else [])
         if published != url:
             show_lines([("published", f"as {published}")])
-        show_lines([("file", f"{place[0]}, entry {place[1]:,}" if place else "not in any published file")])
+        show_lines([("file", _file(place, output))])
         if unknown:
             show_lines([("not yet", unknown)])
         elif record and newest:
             show_lines([("changed", _change(record, newest))])
     return Exit.OK if record else Exit.FINDINGS
+
+
+def _file(place: tuple[str, int] | None, output: str) -> str:
+    if place:
+        return f"{place[0]}, entry {place[1]:,}"
+    return f"not read: the sitemap is in {output}" if is_object_url(output) else "not in any published file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from crawler.fetch.request_headers import Identity
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
+from crawler.report.printable import printable
+from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 from crawler.sitemap.tree import Places, is_web
 
@@ -28,6 +30,10 @@ def place_named(text: str) -> str:
     """A file or folder unchanged; a URL normalised. Raises `ConfigError` for an invalid URL."""
     if is_web(text.strip()):
         return start_url(text, Normaliser(strip=()))
+    if is_object_url(text):
+        raise ConfigError(
+            f"{printable(text)} is in an object store: give the URL at which it is served, as in https://www.example.com/sitemap.xml.gz."
+        )
     if _HOST.match(text) and not Path(text).parent.exists():
         raise ConfigError(f"{text} is not a file: if it is a URL, write https:// before it.")
     return text

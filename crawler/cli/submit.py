@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from crawler.app.history import output_folder, published_as
+from crawler.app.history import output_of, published_as
 from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
 from crawler.app.submission import Submitted, check, is_published, submit
@@ -22,6 +22,7 @@ from crawler.errors import ConfigError, Exit, FrontierError, OutputError
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.report.printable import printable
+from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 
 KEY_BYTES: Final = 16
@@ -68,14 +69,13 @@ def _print_result(settings: Settings, submitted: Submitted, *, dry: bool) -> Non
 async def make_key(settings: Settings) -> Exit:
     """Makes a key, writes its file into the output folder, and says where it must be reachable."""
     key = secrets.token_hex(KEY_BYTES)
-    site, folder = await _site_and_folder(settings)
-    path = folder / f"{key}.txt"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(key, encoding="ascii")
-        path.chmod(int(settings.output.file_mode, 8))
-    except OSError as error:
-        raise OutputError(f"The key file {path} cannot be written: {error.strerror}.") from error
+    site, output = await _site_and_output(settings)
+    if is_object_url(output):
+        raise ConfigError(
+            f"--new-key writes a file, and {output} is no folder: name one with --output, and copy the file to your site."
+        )
+    path = Path(output) / f"{key}.txt"
+    _write_key(path, key, int(settings.output.file_mode, 8))
     place = f"{site}/{key}.txt"
     if wants_json(settings):
         click.echo(json.dumps({"key": key, "file": str(path), "location": place}))
@@ -87,7 +87,16 @@ async def make_key(settings: Settings) -> Exit:
     return Exit.OK
 
 
-async def _site_and_folder(settings: Settings) -> tuple[str, Path]:
+def _write_key(path: Path, key: str, mode: int) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(key, encoding="ascii")
+        path.chmod(mode)
+    except OSError as error:
+        raise OutputError(f"The key file {path} cannot be written: {error.strerror}.") from error
+
+
+async def _site_and_output(settings: Settings) -> tuple[str, str]:
     """Where the sitemap is published, as far as the settings or a state tell."""
     start = _start(settings)
     try:
@@ -95,13 +104,13 @@ async def _site_and_folder(settings: Settings) -> tuple[str, Path]:
         frontier = open_frontier(settings, start, read_only=True)
     except (FrontierError, ConfigError):
         site = settings.output.publish_base or start or ANYWHERE
-        return urls.origin(f"{site}/"), Path(settings.output.output)
+        return urls.origin(f"{site}/"), settings.output.output
     try:
         base = await published_as(frontier, settings, start)
-        folder = await output_folder(frontier, settings)
+        output = await output_of(frontier, settings)
     finally:
         await frontier.close()
-    return urls.origin(f"{base.base}/") if base else ANYWHERE, folder
+    return urls.origin(f"{base.base}/") if base else ANYWHERE, output
 
 
 def _start(settings: Settings) -> Url | None:

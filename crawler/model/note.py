@@ -61,7 +61,10 @@ PUBLISH_BASE: Final = Note[str]("publish-base", "", read=str, write=str)
 """`--publish-base` of the run; empty without."""
 
 OUTPUT: Final = Note[str]("output", "", read=str, write=str)
-"""The absolute path of `--output`; empty for standard output."""
+"""The absolute path of `--output`, or its URL; empty for standard output."""
+
+WRITER: Final = Note[str]("writer", "", read=str, write=str)
+"""A random name by which the attempts to publish the run to an object store recognise each other."""
 
 SETTINGS: Final = Note[Sequence[tuple[str, str]]]("settings", (), read=_json(_list(_pair(_is(str)))))
 """The settings of the run that are not the default: name and value, without secrets."""

@@ -76,7 +76,7 @@ class PublicationRow(NamedTuple):
     removed: int | None = None
     changed: int | None = None
     base: str | None = None  # base URL of the published sitemaps
-    folder: str | None = None  # absolute; "" for standard output
+    folder: str | None = None  # absolute, or the URL of an object store; "" for standard output
     delivered: str | None = None  # what --publish-command delivered last (`app.delivery`)
     files_changed: float | None = (
         None  # seconds since the epoch: when this or an earlier publication last changed a file

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import TRAPS
+from crawler.settings.object_url import OUTPUT
 from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
 from crawler.settings.values import (
     ABSENT,
     BYTES,
+    CACHE_CONTROL,
     CHOICE,
     COMMAND,
     COUNT,
@@ -236,7 +238,10 @@ class Output:
     """The sitemap files."""
 
     output: str = option(
-        "./sitemaps", "folder for the sitemap files; - writes a single sitemap to stdout", TEXT, "-o"
+        "./sitemaps",
+        "folder for the sitemap files, or s3://BUCKET/PREFIX, gs://… or az://… (needs the cloud extra); - writes a single sitemap to stdout",
+        OUTPUT,
+        "-o",
     )
     publish_base: str | None = option(
         None,
@@ -257,7 +262,12 @@ class Output:
         ABSENT(COMMAND),
         secret=True,
     )
-    publish_timeout: float = option(600.0, "longest time for that command", TIMEOUT)
+    publish_timeout: float = option(
+        600.0, "longest time for --publish-command, and for putting files into an object store", TIMEOUT
+    )
+    cache_control: str | None = option(
+        None, "Cache-Control of the files in an object store", ABSENT(CACHE_CONTROL)
+    )
     max_urls: int = option(MAX_ENTRIES, "maximum number of URLs in one file", COUNT(1, MAX_ENTRIES))
     max_bytes: int = option(
         MAX_BYTES, "maximum size of one file before compression", BYTES(10_000, MAX_BYTES)

@@ -25,6 +25,8 @@ _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAY = _TIMES["d"]
 _TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
 _NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2) in lower case
+_DIRECTIVE: Final = rf'{_NAME}(?:=(?:{_NAME}|"[ !#-\[\]-~]*"))?'
+_CACHE_CONTROL: Final = re.compile(rf"{_DIRECTIVE}(?:\s*,\s*{_DIRECTIVE})*", re.IGNORECASE)  # RFC 9111 5.2
 
 
 T = TypeVar("T")
@@ -208,6 +210,13 @@ def _web_address(value: object) -> str:
     return url.rstrip("/")
 
 
+def _cache_control(value: object) -> str:
+    text = _text(value)
+    if not _CACHE_CONTROL.fullmatch(text):
+        raise ValueError("must be directives such as 'public, max-age=3600'")
+    return text
+
+
 def _duration(value: object) -> float:
     return float(_quantity(value, _TIMES, _TIME))
 
@@ -368,4 +377,5 @@ INTERVAL = Kind("TIME", _interval, _show_duration)
 DURATION = Kind("TIME", _duration, _show_duration)
 LISTEN = Kind("[HOST:]PORT", _listen)
 WEB_ADDRESS = Kind("URL", _web_address)
+CACHE_CONTROL = Kind("DIRECTIVES", _cache_control)
 SHARE = Kind("SHARE", _share, _show_share)

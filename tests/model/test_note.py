@@ -16,6 +16,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.OUTPUT, "", ""),
     (note.SETTINGS, '[["rate", "2"]]', [("rate", "2")]),
     (note.ROBOTS_LINE, f"Sitemap: {A}/sitemap.xml.gz", f"Sitemap: {A}/sitemap.xml.gz"),
+    (note.WRITER, "5f3c9a", "5f3c9a"),
     (note.ANSWERED, "17", 17),
     (note.DEATHS, f'{{"{A}/p": 2}}', {f"{A}/p": 2}),
     (note.MOVED, f'[["{A}/", "{A}/en/"]]', [(f"{A}/", f"{A}/en/")]),

@@ -181,6 +181,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "include": st.sampled_from(["/sql*", r"re:\.pdf$", ["/a", " re:^/b c"]]),
     "file_mode": st.sampled_from(["0644", "640", "0o600"]),
     "auth_env": st.none() | st.just("CRAWLER_LOGIN"),
+    "cache_control": st.none() | st.sampled_from(["no-cache", "public, max-age=3600"]),
     "every": st.none() | st.floats(60, 1e7) | st.sampled_from(["24h", "2d"]),
     "metrics_port": st.none() | st.integers(1, 65_535) | st.sampled_from(["[::1]:9464", "localhost:80"]),
     "publish_command": st.none() | st.just("rsync -a 'a b/' web:"),

@@ -69,6 +69,15 @@ async def test_the_folder_contains_only_files_and_manifest(tmp_path: Path) -> No
     assert [file["name"] for file in manifest["files"]] == names
 
 
+async def test_an_index_of_another_program_may_name_what_is_no_file(tmp_path: Path) -> None:
+    loc = f"<sitemap><loc>{SITE}/{'x' * 300}</loc></sitemap>"
+    (tmp_path / "sitemap.xml").write_text(
+        f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{loc}</sitemapindex>'
+    )
+    with pytest.raises(PublishRefused, match="It is unknown how many URLs are published"):
+        await put(tmp_path)
+
+
 async def test_json_lines_have_no_robots_line(tmp_path: Path) -> None:
     assert (await put(tmp_path, format="jsonl")).robots_line == ""
     assert (await put(tmp_path, format="txt")).robots_line == f"Sitemap: {SITE}/sitemap.txt.gz"

@@ -19,6 +19,7 @@ from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_summary import STDOUT
 from crawler.errors import ConfigError, Exit
+from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Report, Settings
 
 PUBLIC = "https://lanterns.example"  # --publish-base: the port on loopback differs in each run
@@ -53,6 +54,8 @@ def _report(settings: Settings, folder: str, *, named: bool) -> tuple[str, ...]:
 
 async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     """Serves the site and crawls it. `named`: --output was given."""
+    if is_object_url(settings.output.output):
+        raise ConfigError("demo writes into a folder: leave --output out, or name one.")
     with _folder(settings, named=named) as folder, demo_site().serve() as origin:
         if not settings.log.quiet:
             click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Final
 
 from crawler.parse.url import Url
@@ -85,23 +86,26 @@ def written(
     complete: bool,
     counts: Mapping[str, int],
     before: Sequence[int] = (),
+    etags: Mapping[str, str] = MappingProxyType({}),
+    **more: object,
 ) -> str:
     """The text of a manifest.
 
     `leaving`: files that will be removed. `counts`: the outcomes of the run by code. `before`: the URLs of earlier
-    publications.
+    publications. `etags`: those of files in an object store, by name. `more`: further keys.
     """
     urls = sum(part.urls for part in parts)
     facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
     facts["publications"] = [*before, urls]
-    facts |= {"files": [_facts_of(part) for part in parts]} | ({"leaving": leaving} if leaving else {})
+    facts |= {"files": [_facts_of(part, etags.get(part.name)) for part in parts]}
+    facts |= ({"leaving": leaving} if leaving else {}) | more
     return json.dumps(facts, indent=2) + "\n"
 
 
-def _facts_of(part: Part) -> dict[str, Any]:
+def _facts_of(part: Part, etag: str | None) -> dict[str, Any]:
     """The description of a file."""
     facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
-    return facts | ({"from": part.shard.first} if part.shard else {})
+    return facts | ({"from": part.shard.first} if part.shard else {}) | ({"etag": etag} if etag else {})
 
 
 def shards_of(last: Last, form: str) -> list[Shard]:
@@ -206,9 +210,44 @@ def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
 
 def _beside(folder: Path, loc: str) -> Path:
     """The local path of a file in an index: in the same folder or below."""
+    below = [folder / name for name in _names_of(loc)]
+    return next((path for path in below if _is_file(path)), below[0] if below else folder)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
+
+
+def _names_of(loc: str) -> list[str]:
+    """The names that a file of an index may have, relative to that: in the same folder, or below."""
     parts = [part for part in loc.partition("?")[0].split("/") if part not in {"", ".", ".."}]
-    below = (folder.joinpath(*parts[at:]) for at in range(len(parts) - 1, max(0, len(parts) - DEEPEST), -1))
-    return next((path for path in below if path.is_file()), folder / (parts[-1] if parts else ""))
+    tails = range(len(parts) - 1, max(0, len(parts) - DEEPEST), -1)
+    return ["/".join(parts[at:]) for at in tails] or parts
+
+
+def entry_points(manifest: Manifest | None) -> list[str]:
+    """The names under which an entry point may be found. Without a valid manifest also those of other programs."""
+    if _stated(manifest) is None:
+        return [*_ENTRY_POINTS, *_OTHERS]
+    named = {str(file.get("name")) for file in files_of(manifest)}
+    return [*_INDEXES, *sorted(named.intersection(_ENTRY_POINTS).difference(_INDEXES))]
+
+
+def uncounted(folder: Path) -> list[list[str]]:
+    """The files of indexes that `last_of` needs to count the URLs: the names that each may have."""
+    manifest = read_manifest(folder)
+    if _stated(manifest) is not None and not _is_overwritten(folder, manifest):
+        return []
+    found = []
+    for name in (*_ENTRY_POINTS, *_OTHERS):
+        if name.startswith("sitemap.jsonl"):
+            continue
+        with suppress(OSError, EOFError, zlib.error), open(folder / name, "rb") as file:
+            found += [_names_of(loc) for loc in sorted(_read(file)[1])]
+    return found
 
 
 def _lines_in(path: Path) -> int:
@@ -231,11 +270,11 @@ def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
 
 def _indexes(folder: Path) -> dict[str, set[str]]:
     """The indexes in a folder, with the names of their files."""
-    from crawler.sitemap.read import read  # noqa: PLC0415 - as above
-
     indexes: dict[str, set[str]] = {}
     for entry in _INDEXES:
         with suppress(OSError), open(folder / entry, "rb") as file:
+            from crawler.sitemap.read import read  # noqa: PLC0415 - as above
+
             for found in read(_chunks(file)):
                 if found.kind == "page":
                     break

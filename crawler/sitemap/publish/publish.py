@@ -2,7 +2,8 @@
 
 Files are first written to a hidden staging folder next to the old ones, so that a refusal or a full disk leaves the old
 files as they are. They are then moved by rename, the entry point last, so that a reader never sees a partial file or an
-index without its sitemaps (`swap`). Unchanged files are left untouched. Only one run at a time may publish to a folder.
+index without its sitemaps (`swap`), or put into an object store (`upload`). Unchanged files are left untouched. Only one run
+at a time may publish to a place.
 """
 
 import shutil
@@ -14,15 +15,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
+from threading import Thread
 from typing import Final
 
 import anyio.to_thread
 
-from crawler.errors import OutputError, PublishRefused
+from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url, origin
-from crawler.settings.sections import Dates, Guard, Output
-from crawler.sitemap.publish import staging, stylesheet
+from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
+from crawler.settings.sections import DEFAULTS, Dates, Guard, Output
+from crawler.sitemap.publish import staging, stylesheet, upload
 from crawler.sitemap.publish.guard import KEPT, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.manifest import (
@@ -37,20 +41,21 @@ from crawler.sitemap.publish.manifest import (
     taken,
     written,
 )
+from crawler.sitemap.publish.object_store import connect
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.swap import SETTLED, make_durable, move, swap
+from crawler.sitemap.publish.upload import Record
 from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import Code
 from crawler.sitemap.write.writer import Part, Style, Writer
 
 STDOUT: Final = "-"
+MIRROR: Final = ".published"  # folder with a copy of what is in an object store
 CHUNK: Final = 65_536  # bytes
+TURN: Final = 0.02  # seconds between looks at a thread
 VALIDATED: Final = frozenset({"xml", "txt"})
 
 LastCheck = Callable[[], Awaitable[None]]
-Record = Callable[
-    [Sequence[str]], str
-]  # writes the manifest; takes the names of files that are to be removed
 
 
 async def publish(
@@ -62,17 +67,19 @@ async def publish(
     *,
     crawled: CrawlResult,
     run_id: str,
+    writer: str | None = None,
     last_check: LastCheck | None = None,
     waits: Callable[[float], bool] = staging.is_patient,
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
 
     `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is checked by the
-    guard, and its outcomes go into the manifest. `last_check` is called just before files
-    are replaced, and may raise. `waits`: whether to wait on
+    guard, and its outcomes go into the manifest. `writer` names the run in an object store: attempts with the same one take
+    over from each other. `last_check` is called just before files are replaced, and may raise. `waits`: whether to wait on
     for a run that has locked the folder, after so many seconds. Raises `PublishRefused` if the guard refuses, `OutputError`
     if files cannot be written, `OutputBusy` if another run is publishing there.
     """
+    check_settings(output)
     style = Style(
         form=output.format,
         gzip=output.gzip and output.output != STDOUT,
@@ -88,7 +95,23 @@ async def publish(
     draft = _Draft(entries, style, guard, site, base, crawled, run_id)
     if output.output == STDOUT:
         return await _print_draft(draft)
+    if url := parsed(output.output):
+        return await _put_draft(draft, output, url, writer or token_hex(8), last_check)
     return await _move_draft(draft, output, last_check, waits)
+
+
+def check_settings(output: Output) -> None:
+    """Raises `ConfigError` for settings that this kind of output cannot have."""
+    stylesheet.check(output)
+    if not is_object_url(output.output):
+        if output.cache_control:
+            raise ConfigError(
+                "--cache-control is for object stores (s3://, gs://, az://): for a folder, set it in the web server."
+            )
+    elif output.file_mode != DEFAULTS.output.file_mode:
+        raise ConfigError(
+            f"--file-mode is for folders: who may read {output.output} is set where the bucket is administered."
+        )
 
 
 @dataclass
@@ -126,7 +149,7 @@ class _Draft:
 
 
 async def _print_draft(draft: _Draft) -> Published:
-    with _temporary() as place:
+    with _temporary("nothing was printed") as place:
         parts, published = await draft.write(place, Last(), "")
         if not draft.guard.dry_run:
             _print(place, parts)
@@ -158,23 +181,80 @@ async def _move_draft(
             return replace(published, files=files)
 
 
+async def _put_draft(
+    draft: _Draft, output: Output, url: ObjectUrl, writer: str, last_check: LastCheck | None
+) -> Published:
+    store, dry = connect(url), draft.guard.dry_run
+    with _temporary() as place:
+        with staging.translated(url):
+            before = await anyio.to_thread.run_sync(upload.look, store, mirror := place / MIRROR)
+            _check_manifest(mirror, url)
+            if not dry:
+                upload.check_unclaimed(store, before, writer, datetime.now(UTC))
+        parts, published = await draft.write(place, before.last, str(url))
+        if dry:
+            return published
+        if last_check:
+            await last_check()
+        with staging.translated(url) as state:
+            await anyio.to_thread.run_sync(upload.check_conditions, store, before.manifest)
+            record = draft.record(before.last, parts)
+            put = upload.Upload(store, place, parts, before, record, writer, output, state)
+            return replace(published, files=await anyio.to_thread.run_sync(put))
+
+
+async def check_output(output: Output) -> None:
+    """Raises `OutputError` if files cannot be written: checked before a long crawl, not only after it."""
+    if url := parsed(output.output):
+        await _abandonable(partial(_check_store, url))
+    elif output.output != STDOUT:
+        check_folder(output)
+
+
+async def _abandonable(call: Callable[[], None]) -> None:
+    """Calls a function in a thread that keeps nobody from leaving: a store that does not answer, after a signal."""
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            raised.append(error)
+
+    thread = Thread(target=work, daemon=True)  # those of anyio are waited for when the program ends
+    thread.start()
+    while thread.is_alive():  # noqa: ASYNC110 - a thread cannot set an event of every event loop
+        await anyio.sleep(TURN)
+    if raised:
+        raise raised[0]
+
+
 def check_folder(output: Output) -> None:
-    """Raises `OutputError` if the folder is not writable: checked before a long crawl, not only after it."""
+    """The same for a folder."""
     folder = Path(output.output)
-    if output.output != STDOUT:
-        with staging.translated(folder):
-            _check_manifest(folder)
-            staging.check(folder, int(output.file_mode, 8))
+    with staging.translated(folder):
+        _check_manifest(folder)
+        staging.check(folder, int(output.file_mode, 8))
+
+
+def _check_store(url: ObjectUrl) -> None:
+    store = connect(url)
+    with _temporary() as place, staging.translated(url):
+        manifest = store.get(MANIFEST)
+        (place / MANIFEST).write_bytes(manifest.body if manifest else b"")
+        _check_manifest(place, url)
+        upload.check_conditions(store, manifest)
 
 
 def _robots_line(style: Style, base: str, parts: Sequence[Part]) -> str:
     return f"Sitemap: {base}/{parts[-1].name}" if style.form in VALIDATED else ""
 
 
-def _check_manifest(folder: Path) -> None:
+def _check_manifest(folder: Path, place: object = None) -> None:
+    """`place`: what to call it, if the folder is a copy."""
     if is_foreign(folder):
         raise OutputError(
-            f"{folder / MANIFEST} belongs to another program and would be overwritten: choose another folder with --output, "
+            f"{place or folder}/{MANIFEST} belongs to another program and would be overwritten: choose another place with --output, "
             "or move that file away."
         )
 
@@ -241,8 +321,8 @@ def _print(place: Path, parts: Sequence[Part]) -> None:
 
 
 @contextmanager
-def _temporary() -> Iterator[Path]:
-    """A staging folder for output to stdout."""
+def _temporary(says: str = staging.KEPT) -> Iterator[Path]:
+    """A staging folder for output that is no folder. `says`: about the output, after a disk error."""
     folder = Path(tempfile.gettempdir())
-    with staging.translated(folder, "nothing was printed"), staging.temporary_folder(folder) as place:
+    with staging.translated(folder, says), staging.temporary_folder(folder) as place:
         yield place

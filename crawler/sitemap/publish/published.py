@@ -1,4 +1,4 @@
-"""The result of a publication, as callers and `swap` see it."""
+"""The result of a publication, as callers and `swap` and `upload` see it."""
 
 from dataclasses import dataclass
 

@@ -136,8 +136,8 @@ def reason(error: OSError) -> str:
 
 
 @contextmanager
-def translated(folder: Path, says: str = KEPT) -> Iterator[FolderState]:
-    """Turns a disk error into an `OutputError` that also tells the state of the folder."""
+def translated(folder: object, says: str = KEPT) -> Iterator[FolderState]:
+    """Turns a disk error, or one of an object store, into an `OutputError` that also tells the state of the output."""
     folder_state = FolderState(says)
     try:
         yield folder_state

@@ -1,7 +1,7 @@
 """Replaces the sitemap files of a folder by rename: parts, manifest, entry point; then removes obsolete files.
 
 A reader sees the old sitemap or the new one, never an index without its sitemaps. What is replaced is decided by
-`publish`.
+`publish`; the same for an object store is `upload`.
 """
 
 import hashlib

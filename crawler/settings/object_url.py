@@ -1,0 +1,72 @@
+"""The URL of a place in an object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`.
+
+Parses the values of `--output`, of which every other one is a folder. It never contains credentials: those come from the
+environment (`sitemap.publish.object_store`).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from crawler.settings.values import TEXT, InvalidValue, Kind
+
+SCHEMES: Final = ("s3", "gs", "az")
+
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)  # one letter: a drive of Windows
+_SIMILAR: Final = {
+    "s3a": "s3", "s3n": "s3", "gcs": "gs", "google": "gs",
+    "azure": "az", "azblob": "az", "abfs": "az", "abfss": "az", "adl": "az", "wasb": "az", "wasbs": "az",
+}  # fmt: skip
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,221}")  # of all three: the longest are those of GCS
+_SEGMENT: Final = re.compile(r"[A-Za-z0-9!_.*'()@=+,$&;: -]+")
+_LONGEST: Final = 900  # characters of a prefix; a key may have 1,024 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectUrl:
+    """A bucket, and the prefix of the names in it, without slashes around it."""
+
+    scheme: str
+    bucket: str
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        """The URL, without a slash at its end."""
+        return f"{self.scheme}://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
+
+
+def is_object_url(output: str) -> bool:
+    """Whether an output is in an object store, and not a folder."""
+    return output.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
+
+
+def parsed(output: str) -> ObjectUrl | None:
+    """The parts of such a URL; None for a folder. Raises `ValueError`."""
+    found = _URL.fullmatch(output)
+    if found is None:
+        return None
+    scheme, rest = found[1].lower(), found[2]
+    bucket, _, prefix = rest.partition("/")
+    if "@" in bucket or "?" in rest or "#" in rest:
+        raise InvalidValue("***", "must not contain credentials or a query: those come from the environment")
+    if scheme not in SCHEMES:
+        near = f"; did you mean {_SIMILAR[scheme]}://?" if scheme in _SIMILAR else ""
+        raise ValueError(f"must be a folder, or a URL with s3://, gs:// or az://{near}")
+    if not _BUCKET.fullmatch(bucket):
+        raise ValueError(f"must name a bucket, as in {scheme}://my-bucket/prefix")
+    prefix = prefix.strip("/")
+    segments = prefix.split("/") if prefix else []
+    if len(prefix) > _LONGEST or any(
+        not _SEGMENT.fullmatch(part) or part in {".", ".."} for part in segments
+    ):
+        raise ValueError("must have a prefix of plain names, separated by single slashes")
+    return ObjectUrl(scheme, bucket, prefix)
+
+
+def _read(value: object) -> str:
+    text = TEXT.read(value)
+    url = parsed(text)
+    return str(url) if url else text
+
+
+OUTPUT: Final = Kind("TEXT", _read)

@@ -1,0 +1,769 @@
+"""Publication to an object store: a reader never meets a missing part, and two writers never mix their files.
+
+Against the library's store in memory, which honours conditions; `test_s3.py` asks a server.
+"""
+
+import gzip
+import hashlib
+import itertools
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawler.errors import ConfigError, OutputBusy, OutputError, PublishRefused
+from crawler.model import failpoints
+from crawler.model.facts import Entry
+from crawler.parse.url import Url
+from crawler.settings.object_url import ObjectUrl, parsed
+from crawler.settings.sections import Dates, Guard, Output
+from crawler.sitemap.publish import object_store, upload
+from crawler.sitemap.publish.guard import CrawlResult
+from crawler.sitemap.publish.object_store import TIMEOUT, Store
+from crawler.sitemap.publish.publish import check_output, publish
+from crawler.sitemap.publish.published import Published
+from crawler.sitemap.publish.store_errors import code_of, reason
+from tests.s3 import package
+from tests.sitemap.test_publish import EVEN, NUMBERS, PAIRS, SITE, Death, urls_of
+
+obstore = package("obstore.store") and package("obstore")
+pytestmark = pytest.mark.anyio
+PLACE = "s3://bucket/prefix"
+
+
+class Bucket:
+    """A store in memory, and a stranger's view of it. It keeps a log of what is written."""
+
+    def __init__(self) -> None:
+        self.client = obstore.store.MemoryStore()
+
+    def __getitem__(self, name: str) -> bytes:
+        return bytes(obstore.get(self.client, name).bytes())
+
+    def __setitem__(self, name: str, body: bytes) -> None:
+        obstore.put(self.client, name, body)
+
+    def __delitem__(self, name: str) -> None:
+        obstore.delete(self.client, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(found["path"] for found in obstore.list(self.client).collect()))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return dict(json.loads(self["manifest.json"]))
+
+    def attributes(self, name: str) -> dict[str, str]:
+        return dict(obstore.get(self.client, name).attributes)
+
+    def etags(self) -> dict[str, str]:
+        return {found["path"]: found["e_tag"] or "" for found in obstore.list(self.client).collect()}
+
+    def contents(self) -> dict[str, bytes]:
+        """All objects; a manifest without the ETags, which count all puts of this store."""
+        found = {name: self[name] for name in self}
+        known = json.loads(found.pop("manifest.json"))
+        for file in known["files"]:
+            assert file.pop("etag"), file
+        return found | {"manifest.json": json.dumps(known).encode()}
+
+    def lines(self, name: str) -> list[str]:
+        body = self[name]
+        text = (gzip.decompress(body) if name.endswith(".gz") else body).decode()
+        if ".xml" not in name:
+            return [json.loads(line)["loc"] if line.startswith("{") else line for line in text.splitlines()]
+        return [piece.partition("</loc>")[0] for piece in text.split("<loc>")[1:]]
+
+    def locs(self) -> list[str]:
+        """What a reader finds who comes by any entry point; each file that an index names must be there."""
+        found = []
+        for entry in (name for name in self if name.startswith("sitemap.")):
+            named = self.lines(entry)
+            is_index = bool(named) and "/sitemap-" in named[0]
+            found += (
+                [url for name in named for url in self.lines(name.rpartition("/")[2])] if is_index else named
+            )
+        return found
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    made = Bucket()
+    monkeypatch.setattr(object_store, "client_of", lambda *_: made.client)
+    return made
+
+
+async def put(numbers: Iterable[int] = range(3), **chosen: Any) -> Published:
+    async def found() -> AsyncIterator[Sequence[Entry]]:
+        yield [Entry(Url(url)) for url in urls_of(numbers)]
+
+    def of(section: type) -> dict[str, Any]:
+        return {name: chosen.pop(name) for name in list(chosen) if name in section.__dataclass_fields__}  # type: ignore[attr-defined]
+
+    guard, output = (
+        Guard(**{"max_shrink": 1.0, **of(Guard)}),
+        Output(**{"output": PLACE, "max_urls": 16, **of(Output)}),
+    )
+    return await publish(
+        found(),
+        output,
+        Dates(),
+        guard,
+        SITE,
+        crawled=CrawlResult(True, {}, {}),
+        run_id="1",
+        **{"writer": "me", **chosen},
+    )
+
+
+# -- what is put -----------------------------------------------------------------------------------------------
+
+
+async def test_files_manifest_and_types(bucket: Bucket) -> None:
+    done = await put(range(40), cache_control="public, max-age=3600")
+    names = [*(f"sitemap-0000{number}.xml.gz" for number in (1, 2, 3)), "sitemap.xml.gz"]
+    assert list(bucket) == ["manifest.json", *names]
+    assert [file.name for file in done.files] == names
+    assert (done.folder, done.robots_line) == (PLACE, f"Sitemap: {SITE}/sitemap.xml.gz")
+    assert bucket.locs() == urls_of(range(40))
+    for name in names:
+        assert bucket.attributes(name) == {
+            "Content-Type": "application/gzip",
+            "Cache-Control": "public, max-age=3600",
+        }
+    assert bucket.attributes("manifest.json") == {"Content-Type": "application/json"}
+    assert [file["name"] for file in bucket.manifest["files"]] == names
+    assert "publishing" not in bucket.manifest
+    assert "leaving" not in bucket.manifest
+
+
+@pytest.mark.parametrize(
+    ("chosen", "types"),
+    [
+        ({"gzip": False}, {"sitemap.xml": "application/xml"}),
+        ({"gzip": False, "stylesheet": True}, {"sitemap.css": "text/css; charset=utf-8", "sitemap.xml": "application/xml"}),
+        ({"gzip": False, "format": "txt"}, {"sitemap.txt": "text/plain; charset=utf-8"}),
+        ({"gzip": False, "format": "jsonl"}, {"sitemap.jsonl": "application/x-ndjson"}),
+        ({"format": "txt"}, {"sitemap.txt.gz": "application/gzip"}),
+    ],
+)  # fmt: skip
+async def test_types_by_format(bucket: Bucket, chosen: dict[str, Any], types: dict[str, str]) -> None:
+    await put(**chosen)
+    assert {name: bucket.attributes(name) for name in bucket if name != "manifest.json"} == {
+        name: {"Content-Type": kind} for name, kind in types.items()
+    }
+
+
+async def test_what_is_unchanged_is_not_put_again(bucket: Bucket) -> None:
+    await put(EVEN)
+    before = bucket.etags()
+    done = await put(EVEN)
+    assert {name for name, etag in bucket.etags().items() if before[name] != etag} == {"manifest.json"}
+    assert all(file.unchanged for file in done.files)
+    done = await put({*EVEN} - {40} | {41})
+    assert [file.name for file in done.files if not file.unchanged] == ["sitemap-00002.xml.gz"]
+    assert bucket.manifest["publications"] == [48, 48]
+
+
+@pytest.mark.parametrize("harm", ["removed", "overwritten", "cached otherwise"])
+async def test_what_others_changed_is_put_again(bucket: Bucket, harm: str) -> None:
+    await put(EVEN)
+    name = "sitemap-00002.xml.gz"
+    chosen: dict[str, Any] = {}
+    if harm == "removed":
+        del bucket[name]
+    elif harm == "overwritten":
+        bucket[name] = bucket[name]
+    else:
+        chosen = {"cache_control": "no-cache"}
+    done = await put(EVEN, **chosen)
+    assert name in {file.name for file in done.files if not file.unchanged}
+    assert bucket.locs() == urls_of(EVEN)
+    assert all(file.unchanged for file in (await put(EVEN, **chosen)).files)
+
+
+async def test_obsolete_files_go_and_those_of_others_stay(bucket: Bucket) -> None:
+    await put(EVEN)
+    bucket["index.html"] = bucket["sitemap-news.xml"] = b"mine"
+    await put(range(5))
+    assert list(bucket) == ["index.html", "manifest.json", "sitemap-news.xml", "sitemap.xml.gz"]
+
+
+async def test_a_stylesheet_that_is_there_is_left_alone(bucket: Bucket) -> None:
+    await put(gzip=False, stylesheet=True)
+    bucket["sitemap.css"] = b"mine"
+    await put(range(5), gzip=False, stylesheet=True)
+    assert bucket["sitemap.css"] == b"mine"
+    del bucket["sitemap.css"]
+    await put(range(5), gzip=False, stylesheet=True)
+    assert b"urlset" in bucket["sitemap.css"], "put again, though no file changed"
+
+
+@pytest.mark.usefixtures("bucket")
+async def test_the_order_of_puts(monkeypatch: pytest.MonkeyPatch) -> None:
+    await put(EVEN)
+    order: list[str] = []
+    monkeypatch.setattr(failpoints, "hook", order.append)
+    await put(range(20))
+    done = [name.removeprefix("after ") for name in order if name.startswith("after")]
+    assert done[0] == "put of claim"
+    entry, manifest = done.index("put of sitemap.xml.gz"), done.index("put of manifest")
+    deletes = [at for at, name in enumerate(done) if name.startswith("delete")]
+    parts = [at for at, name in enumerate(done) if name.startswith("put of sitemap-")]
+    assert parts
+    assert deletes
+    assert max(parts) < entry < manifest < min(deletes)
+    assert done[-1] == "put of settled"
+
+
+# -- the guard -------------------------------------------------------------------------------------------------
+
+
+async def test_the_guard_compares_with_the_manifest_in_the_bucket(bucket: Bucket) -> None:
+    await put(range(10))
+    before = bucket.contents()
+    with pytest.raises(PublishRefused, match="URLs listed: 7, where 10 are published: 30% fewer"):
+        await put(range(7), max_shrink=0.2)
+    assert bucket.contents() == before
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml.gz", "sitemap_index.xml", "sitemap.txt"])
+async def test_the_sitemap_of_another_program_is_counted(bucket: Bucket, name: str) -> None:
+    urls = "".join(f"<url><loc>{url}</loc></url>" for url in urls_of(range(10)))
+    whole = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'.encode()
+    match name:
+        case "sitemap_index.xml":
+            bucket["deep/part.xml"] = whole
+            loc = f"<sitemap><loc>{SITE}/sub/deep/part.xml</loc></sitemap>"
+            bucket[name] = (
+                f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{loc}</sitemapindex>'.encode()
+            )
+        case "sitemap.txt":
+            bucket[name] = "\n".join(urls_of(range(10))).encode()
+        case _:
+            bucket[name] = gzip.compress(whole)
+    with pytest.raises(PublishRefused, match="URLs listed: 7, where 10 are published"):
+        await put(range(7), max_shrink=0.2)
+    assert "manifest.json" not in list(bucket)
+    await put(range(9), max_shrink=0.2)
+
+
+async def test_a_file_of_another_program_that_is_missing_cannot_be_counted(bucket: Bucket) -> None:
+    loc = f"<sitemap><loc>{SITE}/gone.xml</loc></sitemap>"
+    bucket["sitemap.xml"] = (
+        f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{loc}</sitemapindex>'.encode()
+    )
+    with pytest.raises(PublishRefused, match="It is unknown how many URLs are published"):
+        await put(range(7), max_shrink=0.2)
+
+
+@pytest.mark.parametrize("name", ["..%5c..", "a\\b", "x" * 300, "sitemap.xml/part.xml", "%00", "ü ü", "~"])
+async def test_an_index_may_name_what_is_no_file(bucket: Bucket, name: str) -> None:
+    loc = f"<sitemap><loc>{SITE}/sitemaps/{name}</loc></sitemap>"
+    bucket["sitemap.xml"] = (
+        f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{loc}</sitemapindex>'.encode()
+    )
+    for key in ("x" * 300, "sitemap.xml/part.xml"):
+        bucket[key] = b"x"
+    with pytest.raises(PublishRefused, match="It is unknown how many URLs are published"):
+        await put(range(7), max_shrink=0.2)
+
+
+async def test_a_dry_run_writes_nothing(bucket: Bucket) -> None:
+    await put(range(10))
+    before = bucket.etags()
+    assert (await put(range(9), dry_run=True)).urls == 9
+    with pytest.raises(PublishRefused, match="30% fewer"):
+        await put(range(7), dry_run=True, max_shrink=0.2)
+    assert bucket.etags() == before
+
+
+@pytest.mark.parametrize("text", [b'{"name": "app"}', b"[]", b"# mine"])
+async def test_a_manifest_of_another_program_is_never_overwritten(bucket: Bucket, text: bytes) -> None:
+    bucket["manifest.json"] = text
+    for call in (lambda: check_output(Output(output=PLACE)), lambda: put(force=True)):
+        with pytest.raises(
+            OutputError, match=r"s3://bucket/prefix/manifest\.json belongs to another program .*--output"
+        ):
+            await call()
+    assert list(bucket) == ["manifest.json"]
+    assert bucket["manifest.json"] == text
+
+
+async def test_a_forged_manifest_deletes_nothing_else(bucket: Bucket) -> None:
+    bucket["precious.txt"] = bucket["sitemap.html"] = b"x"
+    names = ["precious.txt", "../precious.txt", "sitemap.html", "", ".", None, 5]
+    bucket["manifest.json"] = json.dumps(
+        {
+            "run": 1,
+            "urls": "x",
+            "files": [{"name": name} for name in names] + [1],
+            "leaving": names,
+            "publishing": "x",
+        }
+    ).encode()
+    await put()
+    assert {"precious.txt", "sitemap.html"} < {*bucket}
+
+
+# -- deaths ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.slow
+async def test_a_reader_never_misses_a_url_during_publication_or_after_a_crash(
+    monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
+) -> None:
+    old, new, chosen = PAIRS[pair]
+    chosen = {"gzip": False, **chosen}
+    stay, moments = {*urls_of(old)} & {*urls_of(new)}, list[str]()
+    bucket = Bucket()
+    monkeypatch.setattr(object_store, "client_of", lambda *_: bucket.client)
+    monkeypatch.setattr(upload, "PARALLEL", 1)
+
+    def look(name: str) -> None:
+        moments.append(name)
+        assert stay <= {*bucket.locs()}, name
+
+    def dying(number: int) -> Callable[[str], None]:
+        left = [*moments[number::-1]]
+
+        def hook(name: str) -> None:
+            if left and name == left[-1]:
+                left.pop()
+                if not left:
+                    raise Death
+
+        return hook
+
+    async def begin() -> None:
+        nonlocal bucket
+        monkeypatch.setattr(failpoints, "hook", None)
+        bucket = Bucket()
+        await put(old, gzip=False)
+        if not knows:
+            del bucket["manifest.json"]
+
+    await begin()
+    monkeypatch.setattr(failpoints, "hook", look)
+    await put(new, **chosen)
+    calm, count = bucket.contents(), len(moments)
+    assert set(bucket.locs()) >= set(urls_of(new))
+    assert not knows or bucket.locs() == urls_of(new)
+    for number in range(count):
+        await begin()
+        monkeypatch.setattr(failpoints, "hook", dying(number))
+        with pytest.raises(Death):
+            await put(new, **chosen)
+        assert stay <= {*bucket.locs()}, moments[number]
+        monkeypatch.setattr(failpoints, "hook", look)
+        await put(new, **chosen)
+        assert bucket.contents() == calm, moments[number]
+        del moments[count:]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(NUMBERS, st.integers(2, 9), st.integers(0, 30)), min_size=2, max_size=6))
+@pytest.mark.slow
+def test_a_reader_never_misses_a_url_after_any_series_of_crashes(
+    history: list[tuple[set[int], int, int]],
+) -> None:
+    bucket, real = Bucket(), object_store.client_of
+
+    async def live() -> None:
+        stay: set[str] = set()
+        for numbers, most, death in history:
+            stay &= {*urls_of(numbers)}
+            left = [death]
+
+            def look(_: str, stay: set[str] = stay, left: list[int] = left) -> None:
+                assert stay <= {*bucket.locs()}
+                left[0] -= 1
+                if left[0] == 0:
+                    raise Death
+
+            failpoints.hook = look
+            with suppress(Death):
+                await put(numbers, max_urls=most)
+                stay = {*urls_of(numbers)}
+                assert sorted(bucket.locs()) == urls_of(numbers)
+
+    try:
+        object_store.client_of = lambda *_: bucket.client
+        anyio.run(live)
+    finally:
+        failpoints.hook, object_store.client_of = None, real
+
+
+# -- other writers ---------------------------------------------------------------------------------------------
+
+
+def dies_before(moment: str) -> Callable[[str], None]:
+    def hook(name: str) -> None:
+        if name == f"before {moment}":
+            raise Death
+
+    return hook
+
+
+async def die(monkeypatch: pytest.MonkeyPatch, moment: str, numbers: Iterable[int], **chosen: Any) -> None:
+    monkeypatch.setattr(failpoints, "hook", dies_before(moment))
+    with pytest.raises(Death):
+        await put(numbers, **chosen)
+    monkeypatch.setattr(failpoints, "hook", None)
+
+
+@pytest.mark.parametrize("moment", ["put of sitemap.xml.gz", "put of manifest"])
+async def test_after_a_death_the_guard_compares_with_what_readers_see(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    await put(EVEN)
+    await die(monkeypatch, moment, range(5), force=True)
+    live = len(bucket.locs())
+    assert live == (48 if "xml" in moment else 5)
+    if live == 48:
+        with pytest.raises(PublishRefused, match="URLs listed: 5, where 48 are published"):
+            await put(range(5), max_shrink=0.2)
+        await put(EVEN, max_shrink=0.2)
+    else:
+        await put(range(5), max_shrink=0.2)
+    assert len(bucket.locs()) == live
+    assert {file["name"] for file in bucket.manifest["files"]} == {*bucket} - {"manifest.json"}
+
+
+async def test_another_run_is_kept_out_until_the_claim_is_void(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(EVEN)
+    await die(monkeypatch, "put of sitemap.xml.gz", range(40), writer="one", publish_timeout=600.0)
+    assert bucket.manifest["publishing"] == {"by": "one", "seconds": 900.0}
+    before = bucket.etags()
+    with pytest.raises(
+        OutputBusy, match=r"Another run is publishing to s3://bucket/prefix since .* UTC: run again"
+    ):
+        await put(EVEN, writer="two")
+    assert bucket.etags() == before
+    before_now = upload.check_unclaimed
+    late = datetime.now(UTC) + timedelta(seconds=901)
+    monkeypatch.setattr(
+        upload, "check_unclaimed", lambda store, known, writer, _: before_now(store, known, writer, late)
+    )
+    await put(EVEN, writer="two")
+    assert bucket.locs() == urls_of(EVEN)
+
+
+@pytest.mark.parametrize("claim", [True, "x", {}, {"by": "x"}, {"by": "x", "seconds": "9"}, {"by": "x", "seconds": -1}, {"by": "x", "seconds": 1e300}])  # fmt: skip
+async def test_a_claim_that_makes_no_sense_is_void(bucket: Bucket, claim: object) -> None:
+    await put()
+    bucket["manifest.json"] = json.dumps(bucket.manifest | {"publishing": claim}).encode()
+    await put()
+    assert "publishing" not in bucket.manifest
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("put of claim", "the old files are kept"),
+        ("put of sitemap-00004.xml.gz", "the old sitemap is still complete: run again"),
+        ("put of manifest", "the new sitemap is in place, but old files may remain next to it: run again"),
+        ("put of settled", "the new sitemap is in place, but old files may remain next to it: run again"),
+    ],
+)  # fmt: skip
+async def test_another_writer_in_between_is_noticed(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str, said: str
+) -> None:
+    """One that pays no attention to the claim, or took it over because this one was slow."""
+    await put(EVEN)
+
+    def hook(name: str) -> None:
+        if name == f"before {moment}":
+            bucket["manifest.json"] = json.dumps(bucket.manifest | {"run": "other"}).encode()
+
+    monkeypatch.setattr(failpoints, "hook", hook)
+    with pytest.raises(
+        OutputBusy, match=f"Another run has changed s3://bucket/prefix in the meantime; {said}"
+    ) as raised:
+        await put(range(20))
+    assert raised.value.exit == 9
+    assert bucket.manifest["run"] == "other"
+    assert {*urls_of(range(0, 20, 2))} <= {*bucket.locs()}
+
+
+@pytest.mark.parametrize("moment", ["put of sitemap-00004.xml.gz", "delete of sitemap-00001.xml.gz"])
+async def test_a_run_that_was_suspended_looks_whether_another_took_over(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """One that resumes the same run may, at once."""
+    await put(EVEN)
+    monkeypatch.setattr(upload, "PARALLEL", 1)
+    now, done = [0.0], list[str]()
+    monkeypatch.setattr(upload, "monotonic", lambda: now[0])
+
+    def hook(name: str) -> None:
+        done.append(name)
+        if name == f"after {moment}":
+            now[0] += 20.0
+            bucket["manifest.json"] = json.dumps(bucket.manifest | {"run": "other"}).encode()
+
+    monkeypatch.setattr(failpoints, "hook", hook)
+    with pytest.raises(OutputBusy, match="Another run has changed"):
+        await put(range(20))
+    assert done[-1] == f"after {moment}"
+
+
+async def test_of_two_writers_one_is_kept_out_and_nothing_is_mixed(bucket: Bucket) -> None:
+    ends: list[str] = []
+
+    async def one(numbers: Iterable[int], writer: str) -> None:
+        try:
+            await put(numbers, writer=writer)
+            ends.append(writer)
+        except OutputBusy:
+            ends.append("busy")
+
+    for turn in range(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one, range(turn, 40), "one")
+            tasks.start_soon(one, range(turn, 80), "two")
+        last = [end for end in ends if end != "busy"][-1]
+        assert bucket.locs() == urls_of(range(turn, 40 if last == "one" else 80)), ends
+        assert {file["name"] for file in bucket.manifest["files"]} == {*bucket} - {"manifest.json"}
+
+
+async def test_a_lost_answer_is_no_other_writer(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library repeats a put whose answer was lost, and the second one finds the object changed: by the first."""
+    real = Store._put
+
+    def twice(self: Store, name: str, body: bytes, expected: Any) -> Any:
+        if expected and expected.get("version") == "1":
+            return real(self, name, body, expected)
+        real(self, name, body, expected)
+        return real(self, name, body, expected)
+
+    monkeypatch.setattr(Store, "_put", twice)
+    await put(EVEN)
+    await put(range(40))
+    assert bucket.locs() == urls_of(range(40))
+
+
+class Google(BaseHTTPRequestHandler):
+    """As much of Google's XML API as is used: its conditions are generations, and not ETags."""
+
+    protocol_version = "HTTP/1.1"
+    objects: ClassVar[dict[str, tuple[int, bytes]]] = {}
+    generations: ClassVar[Iterator[int]] = itertools.count(1_700_000_000_000_000)
+
+    def answer(self, status: int, body: bytes = b"") -> None:
+        generation, content = self.objects.get(self.path, (0, b""))
+        self.send_response(status)
+        self.send_header("x-goog-generation", str(generation))
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        self.send_header("Last-Modified", self.date_time_string())
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        if self.path in self.objects:
+            self.answer(200, self.objects[self.path][1])
+        else:
+            self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+
+    do_HEAD = do_GET  # noqa: N815 - the name is the base class's
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        expected, there = self.headers["x-goog-if-generation-match"], self.objects.get(self.path, (0,))[0]
+        if expected is not None and int(expected) != there:
+            self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+            return
+        self.objects[self.path] = (next(self.generations), body)
+        self.answer(200)
+
+    def do_DELETE(self) -> None:
+        self.answer(204 if self.objects.pop(self.path, None) else 404)
+
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+
+async def test_conditions_of_google_are_generations(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Google)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    key = {
+        "gcs_base_url": f"http://127.0.0.1:{server.server_port}",
+        "disable_oauth": True,
+        "client_email": "",
+        "private_key": "",
+    }
+    monkeypatch.setenv("GOOGLE_BASE_URL", str(key["gcs_base_url"]))
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", json.dumps(key | {"private_key_id": ""}))
+    place = "gs://bucket/prefix"
+    try:
+        await check_output(Output(output=place))
+        assert Google.objects == {}
+        await put(EVEN, output=place)
+        assert all(file.unchanged for file in (await put(EVEN, output=place)).files)
+        await die(monkeypatch, "put of sitemap.xml.gz", range(20), output=place)
+        with pytest.raises(OutputBusy):
+            await put(range(20), output=place, writer="other")
+        await put(range(20), output=place)
+        names = [unquote(path).rpartition("/")[2] for path in sorted(Google.objects)]
+        assert names == ["manifest.json", "sitemap-00004.xml.gz", "sitemap-00005.xml.gz", "sitemap.xml.gz"]
+        url = parsed(place)
+        assert url
+        for version in (None, object_store.Version(version="5")):
+            with pytest.raises(object_store.Changed):
+                object_store.connect(url).put_if("manifest.json", b"{}", version)
+    finally:
+        Google.objects.clear()
+        server.shutdown()
+        server.server_close()
+
+
+# -- stores that cannot be used --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "again"])
+async def test_a_store_that_ignores_conditions_is_refused(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    if not first:
+        await put(EVEN)
+    before = {name: bucket[name] for name in bucket}
+    real = obstore.put
+
+    def careless(*words: Any, **more: Any) -> Any:
+        return real(*words, **more | {"mode": None})
+
+    monkeypatch.setattr(obstore, "put", careless)
+    for call in (lambda: check_output(Output(output=PLACE)), lambda: put(range(40))):
+        with pytest.raises(
+            OutputError,
+            match=r"the store ignores the condition of a put \(If-Match\).*the old files are kept",
+        ):
+            await call()
+        assert {name: bucket[name] for name in bucket} == before
+
+
+async def test_the_check_before_a_crawl_changes_nothing(bucket: Bucket) -> None:
+    await check_output(Output(output=PLACE))
+    assert list(bucket) == []
+    await put()
+    before = bucket.etags()
+    await check_output(Output(output=PLACE))
+    assert bucket.etags() == before
+
+
+async def test_a_publication_that_takes_too_long_ends(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(range(0, 10_000, 400))
+    monkeypatch.setattr(upload, "monotonic", lambda: float(next(times)))
+    with pytest.raises(OutputError, match=r"it took longer than 10m \(--publish-timeout\); the old"):
+        await put(EVEN)
+    assert bucket.locs() == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"file_mode": "0640"}, "--file-mode is for folders"),
+        ({"stylesheet": True}, "--stylesheet needs XML files without compression"),
+        ({"output": "sitemaps", "cache_control": "no-cache"}, "--cache-control is for object stores"),
+    ],
+)
+async def test_settings_that_this_place_cannot_have(chosen: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        await put(**chosen)
+
+
+# -- words -----------------------------------------------------------------------------------------------------
+
+
+class PermissionDeniedError(Exception):
+    """As the library names it."""
+
+
+def answer(status: int, code: str) -> str:
+    return f"Error performing PUT REDACTED - Server returned non-2xx status code: {status} X: <Error><Code>{code}</Code>"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionDeniedError(answer(403, "AccessDenied")), "access is denied (403 AccessDenied): the credentials need"),
+        (PermissionDeniedError(answer(403, "InvalidAccessKeyId")), "the credentials in the environment are not accepted (403 InvalidAccessKeyId): check AWS_ACCESS_KEY_ID"),
+        (PermissionDeniedError(answer(403, "SignatureDoesNotMatch") + "X-Amz-Credential"), "the credentials in the environment are not accepted"),
+        (PermissionDeniedError(answer(403, "RequestTimeTooSkewed")), "the clock of this machine is wrong"),
+        (Exception(answer(404, "NoSuchBucket")), "there is no such bucket"),
+        (Exception(answer(301, "PermanentRedirect")), "the bucket is in another region (301 PermanentRedirect): set AWS_REGION"),
+        (Exception(answer(501, "NotImplemented")), "the store does not support what is needed (conditional puts)"),
+        (Exception(answer(503, "SlowDown")), "the store answered 503 SlowDown, also when asked again"),
+        (Exception("Error performing PUT http://169.254.169.254/latest/api/token - HTTP error"), "there are no valid credentials in the environment: set AWS_ACCESS_KEY_ID"),
+        (Exception("kind: Timeout, https://x.test/?sig=secret"), "the store did not answer within 1m"),
+        (Exception("kind: Connect, https://x.test/?sig=secret"), "the store cannot be reached"),
+        (Exception("HTTP error: builder error http://secret"), "the address of the store is not valid"),
+        (Exception("invalid XML: secret"), "the answer of the store was not understood"),
+        (Exception("<Code>secret=+/</Code> status code: 500"), "the store answered 500, also when asked again"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_failure(error: Exception, said: str) -> None:
+    words = reason(ObjectUrl("s3", "bucket"), error, TIMEOUT)
+    assert words.startswith(said)
+    assert "secret" not in words
+
+
+def test_a_code_is_letters_only() -> None:
+    assert code_of("<Code>\x1b[2J</Code>") == ""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "environ", "said"),
+    [
+        ("s3", {"AWS_SECRET_ACCESS_KEY": "secret\n"}, "AWS_SECRET_ACCESS_KEY contains a line break"),
+        ("s3", {"AWS_SSH_KEY": "of another program\n", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}, ""),
+        ("s3", {"AWS_ENDPOINT_URL": ""}, "AWS_ENDPOINT_URL must be an address such as"),
+        ("s3", {"AWS_ENDPOINT_URL_S3": "user:secret@storage.test"}, "AWS_ENDPOINT_URL_S3 must be an address"),
+        ("s3", {"AWS_ENDPOINT": "https://user:secret@storage.test"}, "AWS_ENDPOINT must be an address"),
+        ("gs", {"GOOGLE_BASE_URL": "ftp://x"}, "GOOGLE_BASE_URL must be an address"),
+        ("gs", {"GOOGLE_SERVICE_ACCOUNT_KEY": '{"secret'}, "the settings of Google Cloud Storage in the environment are not"),
+        ("gs", {"GOOGLE_SERVICE_ACCOUNT": "/no/secret.json"}, "the settings of Google Cloud Storage in the environment are not"),
+        ("az", {}, "the settings of Azure Blob Storage in the environment are not complete or not valid: check AZURE_STORAGE_ACC"),
+        ("az", {"AZURE_STORAGE_ACCOUNT_NAME": "a", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}, ""),
+    ],
+)  # fmt: skip
+def test_an_environment_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, environ: dict[str, str], said: str
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    url = ObjectUrl(scheme, "bucket")
+    if not said:
+        object_store.connect(url)
+        return
+    with pytest.raises(ConfigError, match=said) as raised:
+        object_store.connect(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "find_spec", lambda _: None)
+    url = parsed(PLACE)
+    assert url
+    with pytest.raises(
+        ConfigError, match=r"--output s3:// needs the cloud extra: pip install 'sitemap-crawler\[cloud\]'"
+    ):
+        object_store.connect(url)
