@@ -1,4 +1,5 @@
 # A small image for a nightly crawl. Build:  docker build -t sitemap-crawler .
+# With a browser, for --render (docs/render.md):  docker build --target render -t sitemap-crawler:render .
 # Run, with a read-only root:
 #   docker run --rm --read-only --tmpfs /tmp -v state:/state -v "$PWD/sitemaps:/output" sitemap-crawler crawl https://example.com/
 
@@ -10,14 +11,13 @@ RUN python -m venv /opt/crawler \
     && /opt/crawler/bin/pip install --no-cache-dir '.[cloud,fast,http2,postgres]' \
     && /opt/crawler/bin/pip uninstall --yes pip
 
-FROM python:3.13-slim
+FROM python:3.13-slim AS base
 LABEL org.opencontainers.image.title="sitemap-crawler" \
       org.opencontainers.image.description="Crawls a site and publishes a sitemap that search engines can trust" \
       org.opencontainers.image.licenses="MIT"
 # The volumes belong to the user we run as, so that an empty one mounted there can be written. No installer stays.
 RUN install -d -o 10001 -g 10001 /state /output \
     && python -m pip uninstall --yes pip
-COPY --from=build /opt/crawler /opt/crawler
 ENV PATH=/opt/crawler/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -35,3 +35,22 @@ STOPSIGNAL SIGTERM
 # sandboxed parser), so no init is needed.
 ENTRYPOINT ["sitemap-crawler"]
 CMD ["--help"]
+
+# The same with a browser. Its sandbox needs user namespaces: docs/how-to.md.
+FROM build AS build-render
+RUN python -m pip --python /opt/crawler/bin/python install --no-cache-dir '.[render]'
+
+FROM base AS render
+COPY --from=build-render /opt/crawler /opt/crawler
+USER 0:0
+# Not pinned: a browser must be the newest of its distribution. The driver of playwright needs libatomic.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends chromium-headless-shell libatomic1 \
+    && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
+ENV SITEMAP_CRAWLER_RENDER=auto
+
+# What `docker build .` makes: without a browser.
+FROM base AS plain
+COPY --from=build /opt/crawler /opt/crawler

@@ -91,6 +91,7 @@ _SAMPLES = {
     "client_key": '"client.key"',
     "auth_env": '"SITE_LOGIN"',
     "cookie_file": '"cookies.txt"',
+    "browser": '"/usr/bin/chromium"',
     "proxy": '"http://proxy.example.com:3128"',
     "ca_file": '"company-ca.pem"',
     "allow_address": "10.0.0.0/8",

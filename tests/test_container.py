@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from crawler.cli.options import typed
+from crawler.fetch.render import chromium
 from crawler.frontier.postgres.address import parsed
 from crawler.settings import load
 from tests.cli.test_webhook import Receiver
@@ -26,6 +27,7 @@ from tests.cli.test_webhook import Receiver
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "config"
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
+PLAIN = DOCKERFILE.partition(" AS build-render")[0]  # what all images have
 PROGRAM = [sys.executable, "-m", "crawler"]
 
 
@@ -47,21 +49,34 @@ def instruction(name: str, text: str) -> str:
 
 
 def test_the_last_stage_is_slim_and_runs_the_program_as_an_unprivileged_user() -> None:
-    final = DOCKERFILE.rpartition("\nFROM ")[2]
-    assert final.startswith("python:3.13-slim\n")
-    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", instruction("USER", final)), (
-        "a number, so that runAsNonRoot can see it"
-    )
-    assert json.loads(instruction("VOLUME", final)) == ["/state", "/output"]
-    assert instruction("STOPSIGNAL", final) == "SIGTERM"
+    *_, last = stages = dict(stage.partition("\n")[::2] for stage in DOCKERFILE.split("\nFROM ")[1:])
+    base = stages["python:3.13-slim AS base"]
+    assert last == "base AS plain"
+    assert stages[last] == "COPY --from=build /opt/crawler /opt/crawler\n"
+    for stage in (base, stages["base AS render"]):
+        assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", instruction("USER", stage)), (
+            "a number, so that runAsNonRoot can see it"
+        )
+    assert json.loads(instruction("VOLUME", base)) == ["/state", "/output"]
+    assert instruction("STOPSIGNAL", base) == "SIGTERM"
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert json.loads(instruction("ENTRYPOINT", final))[0] in scripts
-    assert "apt" not in DOCKERFILE
-    assert "uninstall --yes pip" in final
+    assert json.loads(instruction("ENTRYPOINT", base))[0] in scripts
+    assert [name for name, stage in stages.items() if "apt-get" in stage] == ["base AS render"]
+    assert "uninstall --yes pip" in base
+
+
+def test_the_stage_with_a_browser_has_the_extra_and_a_browser_that_is_found() -> None:
+    render = DOCKERFILE.partition("FROM base AS render\n")[2].partition("\nFROM ")[0]
+    assert any(f" {name} " in render for name in chromium.NAMES)
+    assert "COPY --from=build-render" in render
+    assert "'.[render]'" in DOCKERFILE
+    environ = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", render)))
+    check(["crawl", "https://example.com/"], environ)
 
 
 def test_variables_and_commands_in_the_image_are_valid() -> None:
-    environ = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", DOCKERFILE)))
+    base = DOCKERFILE.partition("FROM base AS render")[0]
+    environ = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", base)))
     program, *words = json.loads(instruction("HEALTHCHECK", DOCKERFILE).partition("CMD ")[2])
     assert program == "sitemap-crawler"
     check(words, environ)
@@ -72,7 +87,11 @@ def test_copied_files_are_not_ignored() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     let_through = {line[1:] for line in lines if line.startswith("!")}
     build = DOCKERFILE.rpartition("\nFROM ")[0]
-    copied = {word for line in re.findall(r"^COPY (.+)$", build, re.MULTILINE) for word in line.split()[:-1]}
+    copied = {
+        word
+        for line in re.findall(r"^COPY (?!--from)(.+)$", build, re.MULTILINE)
+        for word in line.split()[:-1]
+    }
     assert "*" in lines
     assert copied == let_through
     assert all((ROOT / name).exists() for name in copied)
@@ -180,7 +199,7 @@ class Night:
 
     def __init__(self, folder: Path, site: str, webhook: str) -> None:
         service = yaml.safe_load((CONFIG / "compose.yaml").read_text())["services"]["sitemap-crawler"]
-        image = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", DOCKERFILE)))
+        image = dict(pair.split("=", 1) for pair in shlex.split(instruction("ENV", PLAIN)))
         given = image | service["environment"] | {"SITEMAP_WEBHOOK": webhook, "SITEMAP_CRAWLER_RATE": "0"}
         volumes = {mount.split(":")[1]: folder / mount.split(":")[0] for mount in service["volumes"]}
         for place, real in volumes.items():

@@ -5,9 +5,10 @@
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -34,6 +35,9 @@ from crawler.settings.sections import Settings
 from crawler.sitemap.publish.object_store import check_installed
 from crawler.workers.sandbox import CHILDREN, Sandbox
 
+if TYPE_CHECKING:
+    from crawler.fetch.render.resources import Permission
+
 
 @dataclass(frozen=True, slots=True)
 class Visiting:
@@ -55,6 +59,10 @@ def check_extras(settings: Settings) -> None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
     if url := parsed(settings.output.output):
         check_installed(url)
+    if settings.render.render != "off":
+        from crawler.fetch.render import renderer  # noqa: PLC0415 - loaded only when asked for
+
+        renderer.check(settings)
 
 
 def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:
@@ -85,14 +93,16 @@ async def open_visitor(
     reading: Callable[[Url], AbstractContextManager[None]] = no_log,
     clock: Callable[[], float] = time.time,
     suspect: Callable[[Lease], Awaitable[None]] | None = None,
+    permits: "Callable[[Fetcher], Permission] | None" = None,
 ) -> AsyncIterator[Visiting]:
     """A visitor in this process that uses the fetcher `plain`.
 
     `children`: maximum number of sandbox processes. `traffic`: counts the requests. `reading`: a context manager around parsing a page. `throttled` and
-    `session`: callbacks of `Retrying` and `Normaliser`. `clock`: seconds since the epoch. `suspect`: see `Local`.
+    `session`: callbacks of `Retrying` and `Normaliser`. `clock`: seconds since the epoch. `suspect`: see `Local`. `permits`: makes what robots.txt
+    says about the requests of scripts; without it, nothing is rendered.
     """
-    async with Sandbox(children=children, reading=reading).running() as reader:
-        fetcher = Retrying(
+    async with Sandbox(children=children, reading=reading).running() as reader, AsyncExitStack() as stack:
+        fetcher: Fetcher = Retrying(
             Metered(plain, traffic) if traffic else plain,
             pacer,
             retries=settings.http.retries,
@@ -103,6 +113,14 @@ async def open_visitor(
             throttled=throttled,
             retried=traffic.retried if traffic else lambda: None,
         )
+        if permits and settings.render.render != "off":
+            from crawler.fetch.render import renderer  # noqa: PLC0415 - as above
+            from crawler.fetch.render.resources import Slot  # noqa: PLC0415 - as above
+
+            slot = Slot(pacer, turn)
+            fetcher = await stack.enter_async_context(
+                renderer.open_renderer(settings, fetcher, permits(fetcher), slot)
+            )
         judge = Judge(_rules(settings, normaliser(settings, session, base), base))
         yield Visiting(Local(fetcher, judge, reader, clock, reading, suspect), fetcher, judge)
 
@@ -120,4 +138,5 @@ def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) 
         max_redirects=settings.http.max_redirects,
         retries=settings.http.retries,
         max_wait=settings.pace.max_wait,
+        render=settings.render.render,
     )

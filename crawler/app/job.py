@@ -20,6 +20,7 @@ from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffi
 from crawler.app.delivery import deliver
 from crawler.app.history import doubts_of, final_start, in_published_order
 from crawler.app.images import site_wide_images, writes_images
+from crawler.app.rendering import permission
 from crawler.app.resume import avoids_logout, fingerprint, reading, terms
 from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
@@ -418,6 +419,7 @@ async def open_job(
                 reading=log_of_reading.reading,
                 clock=frontier.clock,
                 suspect=frontier.suspect,
+                permits=partial(permission, settings, frontier, turn),
             )
         )
         visitor = here.visitor

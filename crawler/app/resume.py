@@ -13,7 +13,7 @@ from crawler.settings.sections import Settings, keys
 
 AGREED: Final = frozenset({
     "scope", "urls", "verdicts", "output", "dates", "rules", "guard",
-    "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs",
+    "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render",
 })  # fmt: skip
 """Sections and settings that all members of a run must have alike."""
 READ: Final = 3  # increment when more is extracted from a page: all pages are then fetched and parsed again
@@ -41,6 +41,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         *_rules(settings, "list", "follow"),
         *(["hreflang"] if settings.dates.hreflang else ()),
         *(["images"] if settings.dates.images else ()),
+        *_render(settings),
     ]
     return _digest(deciding)
 
@@ -58,6 +59,7 @@ def reading(settings: Settings) -> str:
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
         *(["hreflang"] if settings.dates.hreflang else ()),
         *(["images"] if settings.dates.images else ()),
+        *_render(settings),
         *_rules(settings, "follow"),  # a link that is not followed is stored as one with nofollow
     ])  # fmt: skip
 
@@ -86,6 +88,11 @@ def _rules(settings: Settings, *keys: str) -> Sequence[object]:
     if all(getattr(rule, key) for rule in rules for key in keys):
         return ()
     return [[[rule.match, *(getattr(rule, key) for key in keys)] for rule in rules]]
+
+
+def _render(settings: Settings) -> Sequence[str]:
+    mode = settings.render.render
+    return () if mode == "off" else (f"render {mode}",)
 
 
 def _digest(deciding: object) -> str:

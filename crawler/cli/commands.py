@@ -50,6 +50,7 @@ def cli() -> None:
     "pace",
     "http",
     "verdicts",
+    "render",
     "dates",
     "output",
     "guard",

@@ -21,9 +21,11 @@ from crawler.cli.phrases import pending, stamp
 from crawler.cli.states import with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
+from crawler.model import rendering
 from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Moved, code, says
 from crawler.model.protocol import MAX_IMAGES
+from crawler.model.rendering import Rendering
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
@@ -243,6 +245,29 @@ def _answer(record: UrlRecord) -> list[tuple[str, str]]:
         lines.append(("lastmod", f"no reliable date{given}"))
     if facts.validators.etag:
         lines.append(("etag", facts.validators.etag))
+    return lines + (_rendering(facts.rendering) if facts.rendering else [])
+
+
+def _rendering(seen: Rendering) -> list[tuple[str, str]]:
+    """Whether the scripts of the page were run, and what they changed."""
+    if seen.after is None:
+        why = seen.skipped.says if seen.skipped else "the browser failed"
+        return [("rendered", f"no: {why}; needed because {seen.needs.says}")]
+    before, after = seen.before, seen.after
+    refused = f", {seen.refused:,} refused" if seen.refused else ""
+    requests = f"{counted(seen.requests, 'request')} of scripts ({seen.bytes:,} bytes){refused}"
+    lines = [("rendered", f"yes: {seen.needs.says}; {requests}")]
+    lines.append(("links", f"{before.links:,} without scripts, {after.links:,} with them"))
+    if seen.hash_routes:
+        lines.append(
+            ("hash routes", f"{counted(seen.hash_routes, 'link')} to #/…, which search engines do not follow")
+        )
+    for name, was, now in (
+        ("robots", before.robots, after.robots),
+        ("canonical", before.canonical, after.canonical),
+    ):
+        if was != now:
+            lines.append((name, f"{was or 'none'} without scripts, {now or 'none'} with them"))
     return lines
 
 
@@ -269,4 +294,5 @@ def _facts(record: UrlRecord | None, path: Sequence[Url], robots: str) -> dict[s
         "status": facts.status if facts else None,
         "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
         "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,
+        "rendering": json.loads(rendering.written(facts.rendering)) if facts and facts.rendering else None,
     }

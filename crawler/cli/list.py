@@ -16,7 +16,9 @@ from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
 from crawler.cli.states import with_state
 from crawler.errors import ConfigError, Exit
+from crawler.model import rendering
 from crawler.model.reasons import Cause, Why
+from crawler.model.rendering import Rendering
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
@@ -40,6 +42,12 @@ ALIGNED: Final = 200  # rows that determine the column widths of the text form
 WIDEST: Final = 60  # characters of a column that is not the last
 LONGEST: Final = 2_100  # characters of a cell
 
+
+def _rendered(page: PageRow, read: Callable[[Rendering], Any]) -> Any:
+    """What is stored of the rendering of a page; None if it does not need scripts, or --render was off."""
+    return None if page.rendering is None else read(rendering.read(page.rendering))
+
+
 PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "url": lambda page: page.url,
     "outcome": lambda page: page.outcome or "open",
@@ -54,6 +62,15 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "type": lambda page: page.type,
     "bytes": lambda page: page.bytes,
     "took": lambda page: page.took,
+    "rendered": lambda page: _rendered(page, lambda seen: seen.words),
+    "links_before": lambda page: _rendered(page, lambda seen: seen.before.links),
+    "links_after": lambda page: _rendered(page, lambda seen: seen.after and seen.after.links),
+    "robots_before": lambda page: _rendered(page, lambda seen: seen.before.robots or None),
+    "robots_after": lambda page: _rendered(page, lambda seen: (seen.after and seen.after.robots) or None),
+    "canonical_before": lambda page: _rendered(page, lambda seen: seen.before.canonical),
+    "canonical_after": lambda page: _rendered(page, lambda seen: seen.after and seen.after.canonical),
+    "script_requests": lambda page: _rendered(page, lambda seen: seen.requests),
+    "script_bytes": lambda page: _rendered(page, lambda seen: seen.bytes),
 }
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status")

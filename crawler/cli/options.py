@@ -18,6 +18,7 @@ HEADINGS: Final = {
     "pace": "Pace",
     "http": "HTTP",
     "verdicts": "What is listed",
+    "render": "Pages made by scripts",
     "dates": "Dates",
     "rules": "Rules by pattern",
     "output": "Output",

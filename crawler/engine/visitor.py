@@ -5,6 +5,7 @@ The engine decides whether and when a URL is fetched, and what happens with the 
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,7 +13,7 @@ import anyio.to_thread
 
 from crawler.model.facts import Validators
 from crawler.model.lease import Lease
-from crawler.model.reply import Broken, Reply
+from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import Seen
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Reader, Request
@@ -54,7 +55,16 @@ class Local:
         reply = await self._fetcher.fetch(Request(url, validators, wants_body=self._judge.wants_body))
         if self._suspect and lease.attempt > 1:
             await self._suspect(lease)
-        return await self._look(lease, reply, datetime.fromtimestamp(self._clock(), UTC))
+        seen = await self._look(lease, reply, self._now())
+        facts = seen.verdict.facts
+        if facts and facts.rendering and facts.rendering.is_due and isinstance(reply, Response):
+            shell = replace(reply, rendering=facts.rendering)
+            rendered = await self._fetcher.fetch(Request(url, shell=shell))
+            seen = await self._look(lease, rendered, self._now())
+        return seen
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
 
     async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:
         markup = self._judge.markup(lease, reply, now)

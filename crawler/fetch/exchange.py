@@ -160,9 +160,10 @@ class _Timeouts:
 
 
 def conditions(request: Request) -> dict[str, str]:
-    """The headers of a conditional request: both validators, exactly as received (RFC 9110 13.1.2, 13.1.3)."""
+    """The headers of this request only; of a conditional one both validators, exactly as received (RFC 9110 13.1.2, 13.1.3)."""
     known = {"if-none-match": request.validators.etag, "if-modified-since": request.validators.modified}
-    return {name: value for name, value in known.items() if value}
+    given = {name: value for name, value in known.items() if value}
+    return {**request.headers, **given} if request.headers else given
 
 
 async def _body(response: httpx.Response, fields: Headers, limit: int, *, cut: bool) -> bytes:

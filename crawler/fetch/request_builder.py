@@ -73,7 +73,12 @@ class RequestBuilder:
         if post is not None:
             conditions = {**conditions, "content-type": JSON, "content-length": str(len(post))}
         if conditions:
-            headers = httpx.Headers([*headers.raw, *_raw(conditions)])
+            shared = headers.raw
+            if "accept" in conditions:  # the request of a script: its own headers, but never in place of ours
+                shared = [field for field in shared if field[0] != b"accept"]
+                ours = {name.decode("ascii") for name, _ in shared}
+                conditions = {name: value for name, value in conditions.items() if name not in ours}
+            headers = httpx.Headers([*shared, *_raw(conditions)])
         extensions = {WIRE_LIMIT: limit, PROGRESS: progress}
         method, body = ("GET", _NOTHING) if post is None else ("POST", httpx.ByteStream(post))
         request = httpx.Request(method, site, headers=headers, stream=body, extensions=extensions)

@@ -42,15 +42,15 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 PAGES: Final = """
 SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
        CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
-       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took
+       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.rendering
 FROM {urls} AS u LEFT JOIN seed AS s ON s.id = u.seed
 """
 
 SUSPECTS: Final = """
-SELECT u.id, u.outcome, u.was, s.kind
+SELECT u.id, u.outcome, u.was, s.kind, u.rendering
 FROM {urls} AS u LEFT JOIN seed AS s ON s.id = u.seed
 WHERE u.run = :run AND u.state = 3 AND u.outcome <> 'unlisted:offsite'
-AND (u.outcome <> 'listed' OR s.kind > 0)
+AND (u.outcome <> 'listed' OR s.kind > 0 OR u.rendering IS NOT NULL)
 """
 
 VERSIONS: Final = "SELECT id, url, outcome, was, alternates FROM {urls} WHERE run = :run AND state = 3"
@@ -137,7 +137,7 @@ def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
 
 def page(row: tuple[Any, ...]) -> PageRow:
     """A row of `PAGES`."""
-    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took = row
+    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took, rendered = row
     seed = None if kind is None else Seed(SeedKind(kind), name, nested)
     return PageRow._make(
         (
@@ -152,15 +152,16 @@ def page(row: tuple[Any, ...]) -> PageRow:
             essence,
             size,
             took,
+            rendered,
         )
     )
 
 
 def suspect(row: tuple[Any, ...], run: int) -> PageRow:
     """A row of `SUSPECTS`."""
-    number, outcome, was, kind = row
+    number, outcome, was, kind, rendered = row
     seed = None if kind is None else _SEEDS[kind]
-    return PageRow(number, Url(""), run, outcome, was=was, seed=seed)
+    return PageRow(number, Url(""), run, outcome, was=was, seed=seed, rendering=rendered)
 
 
 def version(row: tuple[Any, ...]) -> Version:

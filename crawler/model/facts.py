@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from crawler.model.reasons import Reason, Source
+from crawler.model.rendering import Rendering
 from crawler.parse.url import Url
 
 
@@ -57,6 +58,7 @@ class Facts(NamedTuple):
     took: int | None = None  # milliseconds from the request to the last byte
     canonical: Url | None = None  # another URL that the page names as its canonical one
     alternates: str | None = None  # its language versions: lines of code and URL (`rules.hreflang`)
+    rendering: Rendering | None = None  # if it needs scripts, and `--render` is on
 
 
 class Version(NamedTuple):

@@ -82,7 +82,7 @@ class Cause(Reason):
     CODING = "coding", "unknown or broken content coding (compression)"
     TOO_LARGE = "too-large", "larger than --max-body"
     PARSE = "parse", "HTML could not be parsed in time"
-    CRASHED = "crashed", "HTML crashed the parser"
+    CRASHED = "crashed", "HTML crashed the parser, or the page the browser"
     ROBOTS_DOWN = "robots-down", Why.ROBOTS_DOWN.says  # only in `Kept`: nothing was requested
 
 

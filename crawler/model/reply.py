@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from crawler.model.reasons import Cause
+from crawler.model.rendering import Rendering
 
 
 class Headers:
@@ -39,6 +40,7 @@ class Response:
     headers: Headers = field(default_factory=Headers)
     body: bytes = b""  # decoded
     took: int | None = None  # milliseconds from the request to the last byte that was read
+    rendering: Rendering | None = None  # of a page whose scripts are to be run, or were
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class PageRow(NamedTuple):
     type: str | None = None  # essence of the media type
     bytes: int | None = None  # decoded
     took: int | None = None  # milliseconds, from the request to the last byte
+    rendering: str | None = None  # as stored: `model.rendering.read`
 
 
 class EdgeRow(NamedTuple):

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple
 
+from crawler.model import rendering
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
@@ -81,6 +82,7 @@ MOMENT: Final = Form(seconds, moment)
 SOURCE: Final = Form(attrgetter("value"), Source.of)
 ALTERNATES: Final = Form()
 OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
+RENDERING: Final = Form(rendering.written, rendering.read)
 
 
 class Fact(NamedTuple):
@@ -108,6 +110,7 @@ FACTS: Final = (
     Fact("took", COUNT),
     Fact("canonical", URL),
     Fact("alternates", ALTERNATES),
+    Fact("rendering", RENDERING),
     # Last, since a date may be missing altogether.
     Fact("lastmod", MOMENT, "lastmod"),
     Fact("source", SOURCE, "lastmod"),

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from crawler.parse import date_modified, encoding
+from crawler.parse import date_modified, encoding, needs_scripts
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
@@ -87,6 +87,8 @@ class Page(NamedTuple):
     title: str | None = None  # white space folded, and cut
     alternates: tuple[tuple[str, str], ...] = ()  # hreflang and href of language versions, if requested
     images: tuple[str, ...] = ()  # if requested
+    mount: bool = False  # an element that scripts fill is empty, if requested
+    noscript: bool = False  # it asks for JavaScript, and shows little, if requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class PageSource:
     sparing: bool = False  # a digest of the bytes will do, unless the page links to queries
     versioned: bool = False  # its language versions
     images: bool = False  # its images
+    needing: bool = False  # signs that it needs scripts
 
     def read(self) -> Page:
         return extract(
@@ -114,6 +117,7 @@ class PageSource:
             sparing=self.sparing,
             versioned=self.versioned,
             images=self.images,
+            needing=self.needing,
         )
 
     @property
@@ -159,12 +163,13 @@ def extract(
     sparing: bool = False,
     versioned: bool = False,
     images: bool = False,
+    needing: bool = False,
 ) -> Page:
     """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
 
     `dated` extracts the dates that the page states, `fingerprinted` the fingerprint of its content, without numbers and
     months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries. `versioned`
-    extracts its language versions, `images` its images.
+    extracts its language versions, `images` its images, `needing` signs that it needs scripts.
     """
     shown, cut = _cut(body)
     tree, name = _parse(shown, charset)
@@ -175,7 +180,11 @@ def extract(
         page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
-    measured = alone and (password or (reading.scripted and not _leads_on(page, url)))
+    asks = False
+    if needing and reading.scripted and len(reading.links) <= needs_scripts.FEW_LINKS:
+        asks = needs_scripts.asks_in_noscript(tree, shown)
+        page = page._replace(mount=needs_scripts.has_empty_mount(tree, shown))
+    measured = asks or (alone and (password or (reading.scripted and not _links_to_another_page(page, url))))
     if sparing and fingerprinted and not _leads_to_queries(page, url):
         fingerprinted, page = False, _digested(page, body)
     visible = None
@@ -184,7 +193,9 @@ def extract(
         visible = content.visible_text(tree, may_have_main=has_main, measured=measured)
     del tree, reading  # the tree takes ten times the memory of the page
     if visible and measured:
-        page = page._replace(password=password, length=visible.length)
+        page = page._replace(
+            password=password, length=visible.length, noscript=asks and visible.length < needs_scripts.LITTLE
+        )
     return _fingerprinted(page, visible, shown, url, dateless=dateless) if visible and fingerprinted else page
 
 
@@ -238,7 +249,7 @@ def _host_of(href: str, own: str) -> str:
     return found[1].lower().removeprefix("www.") if found else own
 
 
-def _leads_on(page: Page, url: str) -> bool:
+def _links_to_another_page(page: Page, url: str) -> bool:
     """Whether the page links to another page on its own host, as far as that shows without resolving the link.
 
     Such a page shows something without its scripts, so that nobody asks how much text it has.

@@ -1,12 +1,15 @@
 """How a page is fetched: the fetcher, robots.txt and politeness."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from crawler.model.facts import Validators
-from crawler.model.reply import Headers, Reply
+from crawler.model.reply import Headers, Reply, Response
 from crawler.model.robots import Permit, RobotsFile
 from crawler.parse.url import Url
+
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Request(NamedTuple):
@@ -19,6 +22,10 @@ class Request(NamedTuple):
     seconds: float | None = None  # for the whole exchange; the fetcher's own limit if None
     wants_body: Callable[[int, Headers], bool] | None = None  # called when the headers are in
     post: bytes | None = None  # JSON to send by POST
+    headers: Mapping[str, str] = NO_HEADERS  # of this request only; names in lower case
+    shell: Response | None = (
+        None  # the answer to an earlier request for the page: run its scripts, if a browser is at hand
+    )
 
 
 class Fetcher(Protocol):

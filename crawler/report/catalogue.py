@@ -123,6 +123,10 @@ class Code(Enum):
         "robots-line", Severity.WARNING, "robots.txt does not name the sitemap",
         "Search engines find the sitemap by a line in robots.txt.",
     )  # fmt: skip
+    HASH_ROUTES = (
+        "hash-routes", Severity.WARNING, "Links to hash routes",
+        "These pages link to addresses like #/about, which search engines take for the page itself.",
+    )  # fmt: skip
     ROBOTS_LINKED = (
         "robots-linked", Severity.INFO, "Links to disallowed URLs",
         "Pages link to these URLs, which robots.txt disallows.",
@@ -130,6 +134,10 @@ class Code(Enum):
     NOINDEX_LINKED = (
         "noindex-linked", Severity.INFO, "Links to noindex pages",
         "Pages link to these pages, which are marked noindex.",
+    )  # fmt: skip
+    NEEDS_SCRIPTS = (
+        "needs-scripts", Severity.INFO, "Pages that need scripts",
+        "These pages show nothing without JavaScript: search engines see them late, and others not at all.",
     )  # fmt: skip
     NO_LASTMOD = (
         "no-lastmod", Severity.INFO, "Listed without a date",

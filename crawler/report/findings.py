@@ -8,14 +8,17 @@ not complete; a finding that did not apply in the previous run is new.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from crawler.model import rendering
 from crawler.model.outcome import says
 from crawler.model.reasons import SeedKind
+from crawler.model.rendering import Needs
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
 from crawler.report.groups import Groups
 from crawler.report.inbound import Inbound
 from crawler.report.kinds import FAILED, LINKED, WHY, Kind, is_listed, kind_of
+from crawler.report.words import counted
 
 FEWEST: Final = 10  # least number of pages for calling a link site-wide
 SITE_WIDE: Final = 0.9  # least fraction of the pages with links
@@ -193,6 +196,17 @@ class Findings:
                 number, size = group
                 yield Found(code, page, title, group=number, size=size, first=groups.is_first(number))
 
+    def _rendered(self, page: PageRow) -> Iterator[Found]:
+        """Pages whose scripts make their content."""
+        if page.rendering is None:
+            return
+        seen = rendering.read(page.rendering)
+        if seen.hash_routes:
+            yield Found(Code.HASH_ROUTES, page, counted(seen.hash_routes, "link"))
+        if seen.after and seen.needs is not Needs.ALWAYS:
+            before = counted(seen.before.links, "link")
+            yield Found(Code.NEEDS_SCRIPTS, page, f"{before} without scripts, {seen.after.links:,} with them")
+
     def _undated(self, page: PageRow) -> Iterator[Found]:
         if page.lastmod is None:
             yield Found(Code.NO_LASTMOD, page, "")
@@ -209,12 +223,13 @@ class Findings:
 
 
 _Rule = Callable[[Findings, PageRow], Iterator[Found]]
-_LISTED: Final[Sequence[_Rule]] = (Findings._named, Findings._grouped, Findings._undated)  # noqa: SLF001 - our own
+_LISTED: Final[Sequence[_Rule]] = (Findings._named, Findings._grouped, Findings._rendered, Findings._undated)  # noqa: SLF001 - our own
 _OTHERS: Final[Sequence[_Rule]] = (
     Findings._linked,  # noqa: SLF001
     Findings._chained,  # noqa: SLF001
     Findings._canonical,  # noqa: SLF001
     Findings._named,  # noqa: SLF001
+    Findings._rendered,  # noqa: SLF001
 )
 """The rules for listed pages, and for all other URLs."""
 

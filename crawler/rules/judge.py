@@ -14,6 +14,7 @@ from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause, Source, Why
+from crawler.model.rendering import LONGEST_ROBOTS, Glimpse
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Links
@@ -24,7 +25,7 @@ from crawler.parse.html import Page, PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
-from crawler.rules import content_digest, duplicates, hreflang, images, lastmod, retry_after
+from crawler.rules import content_digest, duplicates, hreflang, images, lastmod, rendering, retry_after
 from crawler.rules.trap_patterns import calendar_of
 
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
@@ -62,6 +63,7 @@ class Rules:
     max_redirects: int = 10
     retries: int = 3
     max_wait: float = 600.0  # seconds: the longest Retry-After that is honoured by waiting
+    render: str = "off"  # auto: pages that need scripts are to be rendered; always: all
 
 
 class Judge:
@@ -105,6 +107,7 @@ class Judge:
             sparing=sparing,
             versioned=self._rules.versioned,
             images=self._rules.images is not None,
+            needing=self._rules.render != "off" and reply.rendering is None,
         )
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
@@ -216,8 +219,17 @@ class Judge:
             outcome = Unlisted(Why.TYPE, essence)
         else:
             outcome = self._indexable(url, directives, canonical, facts)
+        if rules.render != "off" and (needs := rendering.needs(reply, page, facts.look, rules.render)):
+            glimpse = Glimpse(links.total, self._robots_text(reply, page), facts.canonical)
+            facts = facts._replace(rendering=rendering.seen(reply, needs, glimpse, outcome))
         shown = self._images(url, page, directives) if page.images and isinstance(outcome, Listed) else ()
         return Verdict(outcome, facts, links, truncated=truncated, named=named, images=shown)
+
+    def _robots_text(self, reply: Response, page: Page) -> str:
+        """The directives as they are written, for the record of what scripts changed."""
+        on_page = [content for name, content in page.robots if name in {"robots", self._rules.agent}]
+        text = ", ".join([*on_page, *reply.headers.all("x-robots-tag")])
+        return html.shown_title(text[:LONGEST_ROBOTS]) or ""
 
     def _obstacle(self, url: Url, page: Page, directives: Directives, links: Links) -> Obstacle | None:
         """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""

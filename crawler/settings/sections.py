@@ -198,6 +198,20 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
+class Render:
+    """Pages whose content is made by scripts."""
+
+    render: str = option(
+        "off",
+        "run the scripts of pages in a browser: off, auto (pages that show nothing without them), or always (needs the render extra)",
+        CHOICE("off", "auto", "always"),
+    )
+    browser: str | None = option(
+        None, "path of the Chromium browser to use; the one of the system if absent", ABSENT(TEXT)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Dates:
     """The dates and other attributes of an entry."""
 
@@ -391,6 +405,7 @@ class Settings:
     pace: Pace = Pace()
     http: Http = Http()
     verdicts: Verdicts = Verdicts()
+    render: Render = Render()
     dates: Dates = Dates()
     rules: Rules = Rules()
     output: Output = Output()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from crawler.model import serialise
+from crawler.model import rendering, serialise
 from crawler.model.facts import Facts, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Kept, Later, Listed, Moved, Outcome, code
@@ -193,4 +193,5 @@ _CHECKS: Final[Mapping[serialise.Form, Callable[[JSON], Any]]] = {
     serialise.SOURCE: text_of,
     serialise.ALTERNATES: alternates_of,
     serialise.OBSTACLE: text_of,
+    serialise.RENDERING: lambda value: _text(value, rendering.LONGEST),
 }

@@ -163,6 +163,8 @@ def _page(message: dict[str, Any]) -> Page | Broken:
             (_text(code), _text(href)) for code, href in _list(message["alternates"])[:MAX_ALTERNATES]
         ),
         images=tuple(map(_text, _list(message["images"])[:MAX_IMAGES])),
+        mount=bool(message["mount"]),
+        noscript=bool(message["noscript"]),
     )
 
 

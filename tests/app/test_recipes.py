@@ -11,6 +11,7 @@ from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.cli.test_cli import locs
+from tests.render.conftest import browser  # noqa: F401 - a fixture
 
 Run = Callable[..., tuple[int, str, str]]
 RECIPES = (Path(__file__).parents[2] / "docs/recipes.md").read_text()
@@ -134,6 +135,8 @@ def rendered() -> tuple[Site, list[str]]:
         body=b"<title>x</title><div></div><script src=/a.js></script>",
         headers=[("Content-Type", "text/html")],
     )
+    script = f"document.body.innerHTML = `<a href=/a>a</a><p>{PROSE}</p>`".encode()
+    site.raw("/a.js", body=script, headers=[("Content-Type", "text/javascript")])
     site.sitemap("/sitemap.xml", ["/", "/a"])
     site.page("/a", text=PROSE)
     return site, ["/", "/a"]
@@ -161,6 +164,7 @@ def test_a_recipe_works(
     run: Run,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
     heading: str,
 ) -> None:
     monkeypatch.setenv("SITE_LOGIN", "Bearer abc")
@@ -168,6 +172,8 @@ def test_a_recipe_works(
         "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\t42\n"
     )
     for name, *words in commands(heading):
+        if "--render" in words:
+            request.getfixturevalue("browser")
         site, listed = SHAPES[heading]()
         cli.commands[name].make_context(name, list(words))
         with site.serve() as origin:

@@ -362,7 +362,7 @@ BACK = """
 DROP VIEW known, pages, links, images, runs;
 ALTER TABLE run DROP COLUMN succeeded;
 ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
-ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates, DROP COLUMN images;
+ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates, DROP COLUMN images, DROP COLUMN rendering;
 DROP TABLE image;
 DROP TABLE submission;
 ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crawler.model import rendering
 from crawler.model.reasons import SeedKind
+from crawler.model.rendering import Glimpse, Needs, Rendering
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.seed import Seed
 from crawler.model.survey import Balance
@@ -181,6 +183,7 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         links=[*common, "/twin-1", "/basket", "/thanks", "/old-name", "/down", "/slow"],
         was=None,
         depth=1,
+        rendering=rendering.written(Rendering(Needs.SHELL, Glimpse(0), Glimpse(7), hash_routes=2)),
     )
     state.page("/legal.html", "failed:not-found", status=404, was="failed:not-found", depth=1)
     state.page("/gone", "failed:not-found", status=404, was="listed", depth=3)

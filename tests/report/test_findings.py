@@ -43,8 +43,10 @@ GOLDEN = {
     "trap": ["/events/2031/05 0"],
     "lastmod-lies": ["/ 0"],
     "robots-line": ["/robots.txt 0"],
+    "hash-routes": ["/about new 0"],
     "robots-linked": ["/basket 1"],
     "noindex-linked": ["/thanks 1"],
+    "needs-scripts": ["/about new 0"],
     "no-lastmod": ["/workshop new 0"],
 }
 

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 9
+VERSION: Final = 10
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
@@ -247,4 +247,5 @@ MIGRATIONS: Final = {
             id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp uuid NOT NULL UNIQUE, url text COLLATE "C" NOT NULL
         );
     """,
+    9: 'ALTER TABLE page ADD COLUMN rendering text COLLATE "C"',
 }

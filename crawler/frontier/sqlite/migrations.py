@@ -95,4 +95,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
     16: "ALTER TABLE run ADD COLUMN beat REAL; DROP VIEW runs;" + RUNS_VIEW,
     17: "ALTER TABLE url ADD COLUMN alternates TEXT",
     18: "ALTER TABLE url ADD COLUMN images TEXT;" + IMAGES,
+    19: "ALTER TABLE url ADD COLUMN rendering TEXT",
 }

@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 19
+VERSION = 20
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -197,6 +197,7 @@ CREATE TABLE url (
     canonical TEXT,                        -- canonical URL, if it is another one
     alternates TEXT,                       -- its language versions: lines of code and URL
     images TEXT,                           -- JSON array of ids in `image`, in the order of the page; NULL: none
+    rendering TEXT,                        -- JSON object: why it needs scripts, and what they did
     trap INTEGER,                          -- the pattern that it belongs to
     sample INTEGER,                        -- its position in the pattern: a hash of the URL
     found INTEGER NOT NULL DEFAULT 0,      -- the round in which it was discovered

@@ -132,6 +132,7 @@ _SECTIONS: Final = (
     ("images", "Images", ("images-cut",)),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
+    ("scripts", "Pages made by scripts", ("needs-scripts", "hash-routes")),
     ("dates", "Dates", ("lastmod-lies", "no-lastmod")),
 )  # fmt: skip
 

@@ -1,0 +1,72 @@
+"""Finds the browser of the system, and how it is started: without a network, with a fresh profile, in its sandbox.
+
+Requests go through the DevTools protocol to `tab`. Whatever got past that would meet a proxy that refuses every connection
+and a resolver that knows no name, loopback included.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from crawler.errors import ConfigError
+
+NAMES: Final = (
+    "chromium-headless-shell", "chromium", "chromium-browser", "chrome-headless-shell", "google-chrome", "google-chrome-stable",
+)  # fmt: skip
+HEAP: Final = 512  # megabytes of JavaScript objects of one page
+DEAD_PROXY: Final = "http://127.0.0.1:1"  # tcpmux, a port that Chromium itself never connects to
+ARGUMENTS: Final = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--no-pings",
+    "--disable-background-networking",
+    "--disable-domain-reliability",
+    "--disable-dev-shm-usage",
+    "--blink-settings=imagesEnabled=false",
+    "--mute-audio",
+    f"--js-flags=--random-seed=1 --max-old-space-size={HEAP}",
+)
+"""In addition to those of playwright. The seed makes `Math.random` return the same numbers in every page."""
+# What a browser needs of our environment, which may hold secrets.
+_PLAIN: Final = (
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "LANG",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "FONTCONFIG_PATH",
+    "XDG_RUNTIME_DIR",
+)
+
+
+def find(named: str | None) -> str:
+    """The path of the browser: `named`, or the one of the system. Raises `ConfigError`."""
+    if find_spec("playwright") is None:
+        raise ConfigError("--render needs the render extra: pip install 'sitemap-crawler[render]'.")
+    if named is not None:
+        found = shutil.which(named)
+        if found is None:
+            raise ConfigError(f"--browser: {named} is not a program that can be run.")
+        return str(Path(found).absolute())
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    raise ConfigError(
+        "--render needs a browser: apt-get install chromium-headless-shell, or name another Chromium with --browser PATH."
+    )
+
+
+def has_sandbox() -> bool:
+    """Whether the browser's own sandbox can be used: it refuses to start as root with it."""
+    return not (hasattr(os, "geteuid") and os.geteuid() == 0)
+
+
+def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str | float | bool]:
+    """The environment of the browser: ours without secrets."""
+    return {name: environ[name] for name in _PLAIN if name in environ}

@@ -1,0 +1,90 @@
+"""Answers the requests of pages through the fetcher of the crawl: robots.txt, slots, address guard and limits apply.
+
+Scripts and style sheets are kept for the run, up to `CACHE` bytes; several pages that need the same one wait for one request.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import anyio
+
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Reply, Response
+from crawler.model.robots import Permit
+from crawler.parse.url import Url, origin
+from crawler.ports import Fetcher, Pacer, Request, Turn
+
+CACHE: Final = 64_000_000  # bytes of scripts and style sheets
+MOST_KEPT: Final = 10_000  # of them
+
+Permission: TypeAlias = Callable[[Url], Awaitable[Permit]]
+Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Waits for the next slot of an origin."""
+
+    pacer: Pacer
+    turn: Turn
+
+    async def __call__(self, origin: str) -> None:
+        """Books the slot and waits for it."""
+        await self.turn(origin, await self.pacer.slot(origin))
+
+
+@dataclass(eq=False, slots=True)
+class _Kept:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    reply: Response | None = None
+
+
+class Resources:
+    """The answers to the requests of all pages of a run."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        permission: Permission,
+        slot: Callable[[str], Awaitable[None]],
+        cache: int = CACHE,
+    ) -> None:
+        """`permission`: what robots.txt says; `slot`: waits for the slot of an origin; `cache`: in bytes."""
+        self._fetcher, self._permission, self._slot, self._cache = fetcher, permission, slot, cache
+        self._kept: OrderedDict[Url, _Kept] = OrderedDict()
+        self._bytes = 0
+        self._asking: dict[str, anyio.Lock] = {}
+
+    async def get(self, url: Url, headers: Mapping[str, str], waiting: Waiting, *, keep: bool) -> Reply:
+        """The answer. `waiting`: a context manager around the wait for a slot. `keep`: for the run, if it is a 200."""
+        if not keep:
+            return await self._ask(url, headers, waiting)
+        kept = self._kept.setdefault(url, _Kept())
+        self._kept.move_to_end(url)
+        async with kept.lock:
+            if kept.reply is not None:
+                return kept.reply
+            reply = await self._ask(url, headers, waiting)
+            if isinstance(reply, Response) and reply.status == 200:
+                kept.reply = reply
+                self._bytes += len(reply.body)
+                self._drop()
+        return reply
+
+    def _drop(self) -> None:
+        while len(self._kept) > 1 and (self._bytes > self._cache or len(self._kept) > MOST_KEPT):
+            _, dropped = self._kept.popitem(last=False)
+            self._bytes -= len(dropped.reply.body) if dropped.reply else 0
+
+    async def _ask(self, url: Url, headers: Mapping[str, str], waiting: Waiting) -> Reply:
+        site = origin(url)
+        with waiting():
+            async with self._asking.setdefault(site, anyio.Lock()):  # one request for its robots.txt
+                permit = await self._permission(url)
+            if not permit.allowed:
+                return Broken(Cause.FORBIDDEN, f"robots.txt: {permit.line}")
+            await self._slot(site)
+        return await self._fetcher.fetch(Request(url, headers=headers))

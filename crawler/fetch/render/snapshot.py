@@ -1,0 +1,64 @@
+"""What is read of a page once its scripts ran: a script for the browser, and the document that is made of its result. Pure.
+
+The script runs in a world of its own, where the page cannot replace the functions that it calls.
+"""
+
+import html
+from typing import Any, Final, NamedTuple
+
+from crawler.parse.url import Url
+
+SCRIPT: Final = """
+(limit) => {
+    const hidden = document.querySelectorAll("noscript");
+    for (const element of hidden) element.remove();  // what browsers without scripts would show
+    const routes = [...document.querySelectorAll("a[href]")].filter(
+        (link) => link.host === location.host && /^#[!/]/.test(link.hash)).length;
+    const base = document.baseURI;
+    let root = document.documentElement;
+    if (!root) return {html: "", base, routes};
+    const roots = [...document.querySelectorAll("*")].some((element) => element.shadowRoot);
+    if (roots) {  // the content of open shadow trees stands in their host, as search engines read it
+        const inert = document.implementation.createHTMLDocument("");
+        const copied = (node, depth) => {
+            const copy = inert.importNode(node, false);
+            if (depth > 500) return copy;
+            const inner = node.shadowRoot ? [...node.shadowRoot.childNodes, ...node.childNodes] : node.childNodes;
+            for (const child of inner) copy.appendChild(copied(child, depth + 1));
+            return copy;
+        };
+        root = copied(root, 0);
+    }
+    const text = root.outerHTML;
+    return text.length > limit ? {html: null, base, routes} : {html: text, base, routes};
+}
+"""
+
+
+class Snapshot(NamedTuple):
+    """A rendered page."""
+
+    html: str | None  # None: larger than the limit
+    base: str  # its base URL, after scripts may have changed the address or added a `base` element
+    routes: int  # links to #/… or #!…
+
+
+def read(value: Any) -> Snapshot:
+    """What the script returned. Raises `ValueError`, `LookupError` or `TypeError` for anything else."""
+    text, base, routes = value["html"], value["base"], value["routes"]
+    if not (text is None or isinstance(text, str)) or not isinstance(base, str):
+        raise TypeError("no snapshot")
+    return Snapshot(text, base, int(routes))
+
+
+def document(text: str, url: Url, base: str) -> bytes:
+    """The HTML, with the base URL that its relative links had in the browser."""
+    changed = "" if base == url else f'<base href="{html.escape(base)}">'
+    return f"<!doctype html>{changed}{text}".encode("utf-8", "replace")
+
+
+def redirect(to: str) -> bytes:
+    """The document of a page whose scripts led to another one: the same as a refresh without delay."""
+    return f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(to)}">'.encode(
+        "utf-8", "replace"
+    )

@@ -1,0 +1,245 @@
+"""One page in the browser: its document and its requests are answered here, its scripts run in virtual time.
+
+Virtual time (`Emulation.setVirtualTimePolicy`) runs as fast as the page has something to do, and stands still while a request
+is open: a busy machine or a slow server changes nothing of what the page has done when the budget is used up. It stands still
+until the navigation is committed; only then is the budget set, as a page that is not there yet would use it up.
+"""
+
+import base64
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import anyio
+import anyio.abc
+
+from crawler.fetch.render import policy, snapshot
+from crawler.fetch.render.policy import Answer
+from crawler.fetch.render.resources import Resources, Waiting
+from crawler.fetch.render.snapshot import Snapshot
+from crawler.model.reply import Response
+from crawler.parse.url import Url
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession, Page
+
+BUDGET: Final = 10_000  # milliseconds of virtual time
+_WORLD: Final = "snapshot"
+_EVENT_TIMEOUT: Final = 2.0  # seconds that an event may come after the request that it is about
+# Navigations by a refresh, which `judge` reads in the document: only one without delay is a redirect.
+_REFRESH: Final = frozenset({"metaTagRefresh", "httpHeaderRefresh"})
+_READ_BY_SCRIPTS: Final = frozenset({"XHR", "Fetch"})
+_STYLE: Final = [("content-type", "text/css"), ("access-control-allow-origin", "*")]
+
+
+Send: TypeAlias = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    """The request is answered already."""
+
+
+class Crashed(Exception):  # noqa: N818 - not an error of the program
+    """The page crashed its process."""
+
+
+class Tab:
+    """A page that is being rendered."""
+
+    def __init__(
+        self,
+        page: "Page",
+        session: "CDPSession",
+        url: Url,
+        shell: Response,
+        resources: Resources,
+        waiting: Waiting,
+    ) -> None:
+        """`shell`: the page as the server sent it. `waiting`: around waits for slots, which do not count as time."""
+        self._page, self._session, self._url, self._shell = page, session, url, shell
+        self._resources, self._waiting = resources, waiting
+        self._frame = ""
+        self._is_loaded = False
+        self._answered = anyio.Event()  # set when the last request is answered
+        self._answered.set()
+        self._reasons: dict[str, str] = {}  # why the page navigates, by URL
+        self._navigation = anyio.Event()  # set when there is another one
+        self._ended, self._has_crashed = anyio.Event(), False
+        self._loads: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)  # by number of the request
+        self.redirect: str | None = None  # where its scripts led
+        self.requests = self.refused = self.bytes = 0
+
+    async def render(self, now: int, limit: int) -> Snapshot | None:
+        """Runs the scripts. None if they led to another page. Raises `Crashed`, playwright's `Error`.
+
+        `now`: what clocks of the page show, in seconds since the epoch; `limit`: characters of HTML.
+        """
+        from playwright.async_api import Error  # noqa: PLC0415 - an extra
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._run, tasks, now)
+                await self._ended.wait()  # also set by a crash, after which the browser answers nothing
+                tasks.cancel_scope.cancel()
+        except* Error:
+            self.crash()
+        finally:
+            self._ended.set()
+        if self._has_crashed:
+            raise Crashed
+        return None if self.redirect else await self._snapshot(limit)
+
+    async def _run(self, tasks: anyio.abc.TaskGroup, now: int) -> None:
+        await self._intercept(tasks)
+        await self._time("pause", initialVirtualTime=now)
+        await self._page.goto(self._url, wait_until="commit", timeout=0)
+        await self._time("pauseIfNetworkFetchesPending", budget=BUDGET)
+
+    async def _intercept(self, tasks: anyio.abc.TaskGroup) -> None:
+        session = self._session
+        session.on("Fetch.requestPaused", partial(self._on_request, tasks))
+        session.on("Network.loadingFinished", self._on_loaded)
+        session.on("Network.loadingFailed", self._on_loaded)
+        session.on("Emulation.virtualTimeBudgetExpired", lambda _: self._ended.set())
+        session.on("Page.frameRequestedNavigation", self._navigates)
+        self._page.on("crash", lambda _: self.crash())
+        tree = await session.send("Page.getFrameTree")
+        self._frame = tree["frameTree"]["frame"]["id"]
+        await session.send("Page.enable")
+        await session.send("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0})
+        await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
+
+    def _navigates(self, event: dict[str, Any]) -> None:
+        if event["frameId"] == self._frame:
+            self._reasons[event["url"]] = event["reason"]
+            self._navigation.set()
+            self._navigation = anyio.Event()
+
+    def crash(self) -> None:
+        """The page, or the whole browser, has ended."""
+        self._has_crashed = True
+        self._ended.set()
+
+    async def _time(self, mode: str, **more: int) -> None:
+        await self._session.send("Emulation.setVirtualTimePolicy", {"policy": mode, **more})
+
+    async def _snapshot(self, limit: int) -> Snapshot:
+        world = await self._session.send(
+            "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": _WORLD}
+        )
+        found = await self._session.send(
+            "Runtime.evaluate",
+            {
+                "expression": f"({snapshot.SCRIPT})({limit})",
+                "contextId": world["executionContextId"],
+                "returnByValue": True,
+            },
+        )
+        return snapshot.read(found["result"].get("value"))
+
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    def _on_request(self, tasks: anyio.abc.TaskGroup, event: dict[str, Any]) -> None:
+        if not self._ended.is_set():
+            tasks.start_soon(self._answer, event, *self._next())
+
+    def _next(self) -> tuple[anyio.Event, anyio.Event]:
+        """Set when the request before is answered; to be set when this one is."""
+        before, self._answered = self._answered, anyio.Event()
+        return before, self._answered
+
+    async def _answer(self, event: dict[str, Any], before: anyio.Event, answered: anyio.Event) -> None:
+        """Requests are answered in the order in which they were made, so that pages do not depend on which is faster."""
+        from playwright.async_api import Error  # noqa: PLC0415 - an extra
+
+        with suppress(Error):  # the page is gone, or did not wait
+            try:
+                send = await self._handled(event)
+                await before.wait()
+                await send()
+                if event["resourceType"] in _READ_BY_SCRIPTS:
+                    await self._loaded(event.get("networkId", ""))
+            except Error:  # the browser refused the answer
+                await self._refuse(event)
+        answered.set()
+
+    def _on_loaded(self, event: dict[str, Any]) -> None:
+        self._loads[event["requestId"]].set()
+
+    async def _loaded(self, network: str) -> None:
+        """Waits until the page has an answer: those that it reads in parts take longer than a refusal after them."""
+        with anyio.move_on_after(_EVENT_TIMEOUT):
+            await self._loads[network].wait()
+        del self._loads[network]
+
+    async def _handled(self, event: dict[str, Any]) -> Send:
+        """How the request is answered, once it is its turn."""
+        asked, kind = event["request"], event["resourceType"]
+        if kind == "Document" and event.get("frameId") == self._frame:
+            return await self._navigate(event)
+        answer = policy.answer(kind, asked["method"], asked["url"], asked["headers"], self._url)
+        match answer:
+            case Answer.FETCH if self.requests < policy.MAX_REQUESTS and self.bytes < policy.MAX_BYTES:
+                return await self._fetch(event)
+            case Answer.PREFLIGHT:
+                return partial(self._fulfil, event, 204, policy.allowing(asked["headers"]), b"")
+            case Answer.EMPTY_STYLE:
+                return partial(self._fulfil, event, 200, _STYLE, b"")
+            case _:
+                return partial(self._refuse, event)
+
+    async def _navigate(self, event: dict[str, Any]) -> Send:
+        """The document of the page; any further one is a redirect by a script, which is not followed here."""
+        asked = event["request"]
+        if not self._is_loaded:
+            self._is_loaded = True
+            headers = policy.of_document(self._shell.headers)
+            return partial(self._fulfil, event, 200, headers, self._shell.body)
+        await self._fulfil(event, 204, (), b"")  # an error would replace the page
+        to = asked["url"].partition("#")[0]
+        if asked["method"] == "GET" and to.startswith(("http://", "https://")) and to != self._url:
+            reason = await self._reason(asked["url"] + asked.get("urlFragment", ""))
+            if reason not in _REFRESH:
+                self.redirect = self.redirect or to
+                self._ended.set()
+        return _nothing
+
+    async def _reason(self, url: str) -> str:
+        """Why the page navigates there: the event may come after the request."""
+        with anyio.move_on_after(_EVENT_TIMEOUT):
+            while url not in self._reasons:
+                await self._navigation.wait()
+        return self._reasons.get(url, "")
+
+    async def _fetch(self, event: dict[str, Any]) -> Send:
+        asked, kind = event["request"], event["resourceType"]
+        self.requests += 1
+        reply = await self._resources.get(
+            Url(asked["url"].partition("#")[0]),
+            policy.forwarded(asked["headers"]),
+            self._waiting,
+            keep=kind in policy.CACHED,
+        )
+        if not isinstance(reply, Response):
+            self.requests -= 1
+            return partial(self._refuse, event)
+        self.bytes += len(reply.body)
+        headers = (policy.of_document if kind == "Document" else policy.returned)(reply.headers)
+        return partial(self._fulfil, event, reply.status, headers, reply.body)
+
+    async def _fulfil(
+        self, event: dict[str, Any], status: int, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> None:
+        fields = [{"name": name, "value": value} for name, value in headers]
+        answer = {"requestId": event["requestId"], "responseCode": status, "responseHeaders": fields}
+        if body:
+            answer["body"] = base64.b64encode(body).decode("ascii")
+        await self._session.send("Fetch.fulfillRequest", answer)
+
+    async def _refuse(self, event: dict[str, Any]) -> None:
+        self.refused += 1
+        await self._session.send(
+            "Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "BlockedByClient"}
+        )

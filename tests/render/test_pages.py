@@ -1,0 +1,341 @@
+"""One page for each question: what is rendered, what is read of it, what is stored, and what happens when it fails."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from crawler import open_job
+from crawler.cli.demo.site import CannedResponse, Site
+from crawler.errors import ConfigError
+from crawler.fetch.render import browser as browsers
+from crawler.fetch.render import chromium
+from crawler.fetch.render.browser import Browser
+from crawler.fetch.render.renderer import Renderer
+from crawler.model.outcome import code
+from crawler.model.rendering import Needs, Rendering, Skipped
+from crawler.model.url_record import UrlRecord
+from tests.render.crawls import crawled, links, settings, shell
+
+pytestmark = pytest.mark.anyio
+
+in_browser = pytest.mark.usefixtures("browser")
+
+TEXT = "<p>Words that can be read without any script at all. " * 10
+SHADOW = """
+const host = document.querySelector("#app"), open = host.attachShadow({mode: "open"});
+open.innerHTML = "<p>In the shadow <a href=/in-shadow>link</a></p><inner-part></inner-part>";
+open.querySelector("inner-part").attachShadow({mode: "open"}).innerHTML = "<a href=/in-nested-shadow>link</a>";
+"""
+CHANGING = "document.title = `${Date.now()} ${Math.random()} ${performance.now()} ${navigator.language} ${innerHeight}`;"
+API = """
+fetch("/api/open.json").then((reply) => reply.json()).then((all) => all.forEach((to) => {
+    document.body.insertAdjacentHTML("beforeend", `<a href="${to}">${to}</a>`)}));
+fetch("/api/closed.json").catch(() => document.body.append("refused"));
+fetch("/api/odd").catch(() => document.body.append("odd"));
+"""
+
+
+def questions() -> Site:
+    site = Site()
+    site.robots("User-agent: *\nDisallow: /api/closed")
+    pages = {
+        "/late": f"setTimeout(() => {{ {links('/late-found')} }}, 5000);",
+        "/base": "const b = document.createElement('base'); b.href = '/deep/'; document.head.append(b);"
+        + links("in-base"),
+        "/pushed": "history.pushState({}, '', '/elsewhere/now');" + links("beside"),
+        "/hash": links("#/one", "#!two", "#three", "/after-hash"),
+        "/shadow": SHADOW,
+        "/changing": links("/after-changing") + CHANGING,
+        "/api": API,
+        "/noindex-added": links("/x") + "document.head.innerHTML += '<meta name=robots content=noindex>';",
+        "/canonical-added": "document.head.innerHTML += '<link rel=canonical href=/>';",
+        "/click": "document.querySelector('#app').innerHTML = `<button onclick=\"location='/by-button'\">no link</button>`;",
+        "/noscript-link": "document.title = 'Not in the noscript';",
+    }
+    site.page("/", links=[*pages, "/plain", "/shell-noindex", "/shell-canonical"])
+    for path, script in pages.items():
+        shell(
+            site,
+            path,
+            script,
+            body="<div id=app></div>"
+            + ("<noscript><a href=/x-noscript>x</a></noscript>" if "noscript" in path else ""),
+        )
+    site.page("/plain", links=["/"], text=TEXT + "<script>document.title = 'Rendered'</script>")
+    shell(site, "/shell-noindex", "fetch('/never')", head="<meta name=robots content=noindex>")
+    shell(site, "/shell-canonical", "fetch('/never')", head="<link rel=canonical href=/>")
+    fields = {"Content-Type": "application/json", "X-Odd": "caf\u00e9", "Set-Cookie": "a=b"}
+    site.raw("/api/open.json", body=b'["/by-api"]', headers=fields)
+    site.raw("/api/odd", body=b"x", status=999)
+    return site
+
+
+def rendering(found: Mapping[str, UrlRecord], path: str) -> Rendering | None:
+    facts = found[path].facts
+    assert facts
+    return facts.rendering
+
+
+def outcome(found: Mapping[str, UrlRecord], path: str) -> str:
+    result = found[path].outcome
+    return code(result) if result else ""
+
+
+@in_browser
+@pytest.mark.slow
+async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path: Path) -> None:
+    site = questions()
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path))
+        again = await crawled(settings(origin, tmp_path / "again"))
+    assert {"/late-found", "/deep/in-base", "/elsewhere/beside", "/after-hash", "/by-api"} <= set(found)
+    assert {"/in-shadow", "/in-nested-shadow"} <= set(found)
+    assert not {"/by-button", "/x-noscript", "/in-base", "/beside"} & set(found)
+    assert rendering(found, "/plain") is None
+    assert rendering(found, "/") is None
+    late = rendering(found, "/late")
+    assert late
+    assert (late.needs, late.before.links, late.after and late.after.links) == (Needs.SHELL, 0, 1)
+    hashes, api = rendering(found, "/hash"), rendering(found, "/api")
+    assert hashes
+    assert hashes.hash_routes == 2
+    assert api
+    assert (api.requests, api.refused, api.bytes) == (2, 2, len(b'["/by-api"]x'))
+    assert site.requests("/api/closed.json") == 0, "robots.txt applies to scripts"
+    assert (outcome(found, "/noindex-added"), outcome(found, "/canonical-added")) == (
+        "unlisted:noindex",
+        "unlisted:canonical",
+    )
+    added = rendering(found, "/noindex-added")
+    assert added
+    assert (added.before.robots, added.after and added.after.robots) == ("", "noindex")
+    for path, skipped in {"/shell-noindex": Skipped.NOINDEX, "/shell-canonical": Skipped.CANONICAL}.items():
+        left = rendering(found, path)
+        assert left
+        assert left.skipped is skipped
+    assert site.requests("/never") == 0
+    told = [
+        {
+            path: (record.outcome, record.facts and record.facts._replace(took=None))
+            for path, record in one.items()
+        }
+        for one in (found, again)
+    ]
+    assert told[0] == told[1], "verdicts, titles, fingerprints, links and costs"
+
+
+@in_browser
+@pytest.mark.slow
+async def test_a_page_that_hangs_and_one_that_crashes_fail_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small = [word.replace(f"size={chromium.HEAP}", "size=40") for word in chromium.ARGUMENTS]
+    monkeypatch.setattr(chromium, "ARGUMENTS", small)
+    site = Site()
+    site.page("/", links=["/hangs", "/crashes", "/1", "/2"])
+    shell(site, "/hangs", "for (;;) {}")
+    shell(site, "/crashes", "const all = []; for (;;) all.push(new Array(100000).fill(Math.random()));")
+    for number in (1, 2):
+        shell(site, f"/{number}", links(f"/from-{number}"))
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path, total_timeout=12.0, retries=0))
+    assert outcome(found, "/hangs") == "failed:timeout"
+    assert outcome(found, "/crashes") == "failed:crashed"
+    assert {"/from-1", "/from-2"} <= set(found)
+    assert (outcome(found, "/1"), outcome(found, "/2")) == ("listed", "listed")
+
+
+@in_browser
+@pytest.mark.slow
+async def test_the_validators_of_a_shell_are_not_trusted_in_the_next_crawl(tmp_path: Path) -> None:
+    site = Site()
+    fields = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 10:00:00 GMT", "Content-Type": "text/html"}
+    site.raw(
+        "/", body=f"<title>Home</title><div id=app></div><script>{API}</script>".encode(), headers=fields
+    )
+    site.raw("/plain", body=f"<title>Plain</title>{TEXT}<a href=/>home</a>".encode(), headers=fields)
+    site.raw("/api/open.json", body=b'["/plain"]', headers={"Content-Type": "application/json"})
+    with site.serve() as origin:
+        first = await crawled(settings(origin, tmp_path))
+        site.raw("/api/open.json", body=b'["/plain", "/new"]', headers={"Content-Type": "application/json"})
+        site.page("/new")
+        async with open_job(settings(origin, tmp_path)) as job:
+            await job.crawl()
+            await job.publish()
+        site.log.clear()
+        second = await crawled(settings(origin, tmp_path))
+    start = first["/"].facts
+    assert start
+    assert (start.validators.etag, start.validators.modified, start.header) == (None, None, None)
+    assert "/new" in second
+    asked = {each.target: each for each in site.log}
+    assert "If-None-Match" not in asked["/"].headers
+    assert asked["/"].status == 200
+    assert asked["/plain"].status == 304
+
+
+@in_browser
+@pytest.mark.slow
+def test_no_process_outlives_a_killed_crawler(tmp_path: Path) -> None:
+    site = Site()
+    shell(site, "/", "for (;;) {}")
+    with site.serve() as origin:
+        words = ["crawl", f"{origin}/", "--render", "auto", "--state", ":memory:", "-o", str(tmp_path)]
+        process = subprocess.Popen([sys.executable, "-m", "crawler", *words], stderr=subprocess.DEVNULL)
+        children: set[int] = set()
+        while len([pid for pid in children if "render" in _command(pid)]) == 0:
+            assert process.poll() is None
+            time.sleep(0.1)
+            children = {*browsers._tree(process.pid)} - {process.pid}
+        process.kill()
+        process.wait()
+        while [pid for pid in children if _command(pid)]:
+            time.sleep(0.1)
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@in_browser
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+async def test_a_page_survives_the_death_of_the_driver_and_of_the_browser(tmp_path: Path) -> None:
+    victims = ["/driver/node", "--remote-debugging-pipe"]
+    site = Site()
+    shell(site, "/", f"fetch('/data').then(() => {{ {links('/found')} }})")
+
+    def answer(_: object) -> CannedResponse:
+        if victims:
+            sought = victims.pop(0)
+            pids = [pid for pid in browsers._tree(os.getpid()) if sought in _command(pid)]
+            os.kill(max(pids), signal.SIGKILL)  # the newest: another may be on its way out
+        return Site.answer(200, b"{}", {"Content-Type": "application/json"})
+
+    site.respond("/data", answer)
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path))
+    assert "/found" in found
+    assert site.requests("/data") == 3
+
+
+@in_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["browser", "driver"])
+def test_a_browser_that_cannot_be_started_is_one_sentence(part: str, tmp_path: Path) -> None:
+    site, broken = Site(), tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho libatomic.so.1 is missing >&2; exit 1\n")
+    broken.chmod(0o755)
+    shell(site, "/", "1")
+    with site.serve() as origin:
+        words = ["crawl", f"{origin}/", "--render", "auto", "--state", ":memory:"]
+        words += ["--browser", str(broken)] if part == "browser" else []
+        done = subprocess.run(
+            [sys.executable, "-m", "crawler", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env=os.environ | ({"PLAYWRIGHT_NODEJS_PATH": str(broken)} if part == "driver" else {}),
+        )
+    assert (done.returncode, done.stdout) == (2, "")
+    name = broken if part == "browser" else "the driver of playwright"
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"sitemap-crawler: --render: {name} cannot be started: ")
+    assert part == "browser" or last.endswith("libatomic.so.1 is missing")
+    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@in_browser
+async def test_plain_pages_start_no_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def start(_: Renderer) -> Browser:
+        raise AssertionError("a browser was started")
+
+    monkeypatch.setattr(Renderer, "_start", start)
+    site = Site()
+    site.page("/", links=["/a"], text=TEXT, head="<script src=/a.js></script>")
+    site.page("/a", links=["/"], head="<script src=/a.js></script>")
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path))
+    assert all(rendering(found, path) is None for path in ("/", "/a"))
+
+
+@in_browser
+@pytest.mark.slow
+async def test_scripts_get_the_login_but_cannot_end_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SITE_LOGIN", "user:secret")
+    site = Site()
+    own = "fetch('/data.json', {headers: {'X-Own': '1', Authorization: 'Bearer x', Cookie: 'a=b'}});"
+    shell(site, "/", own + "fetch('/logout');" + links("/a"))
+    site.raw("/data.json", body=b"{}", headers={"Content-Type": "application/json"})
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path, auth_env="SITE_LOGIN"))
+    assert site.requests("/logout") == 0
+    seen = rendering(found, "/")
+    assert seen
+    assert (seen.requests, seen.refused) == (1, 1)
+    sent = next(asked.headers for asked in site.log if asked.target == "/data.json")
+    assert sent["authorization"].startswith("Basic ")
+    assert sent["x-own"] == "1"
+    assert "cookie" not in sent
+    assert sent["user-agent"].startswith("sitemap-crawler")
+
+
+@in_browser  # not slow: what the quick tests cover is measured
+async def test_always_renders_plain_pages_too(tmp_path: Path) -> None:
+    site = Site()
+    site.page(
+        "/",
+        text=TEXT
+        + "<script>fetch('/data').then(() => { document.body.innerHTML += '<a href=/b>b</a>' })</script>",
+    )
+    site.raw("/data", body=b"{}", headers={"Content-Type": "application/json"})
+    site.page("/b")
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path, mode="always"))
+    seen = rendering(found, "/")
+    assert seen
+    assert seen.needs is Needs.ALWAYS
+    assert "/b" in found
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+@in_browser
+async def test_trio_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--render runs on asyncio only"):
+        async with open_job(settings("http://127.0.0.1:8099", tmp_path)):
+            pass
+
+
+class _Process:
+    """What `Browser` needs of playwright's."""
+
+    def on(self, _: str, __: object) -> None:
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is watched on Linux only")
+async def test_a_browser_that_takes_too_much_memory_is_killed_with_its_children() -> None:
+    child = "import time; x = bytearray(300_000_000); time.sleep(600)"
+    parent = (
+        f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", parent], start_new_session=True)  # noqa: ASYNC220 - not waited for
+    browser = Browser(_Process(), process.pid, memory=200_000_000)  # type: ignore[arg-type]
+    with anyio.fail_after(60):
+        await browser.watch()
+    assert process.wait() == -signal.SIGKILL
+    assert not browser.is_fit

@@ -1,0 +1,93 @@
+"""Pages made by scripts, rendered by the browser of the system: three applications, in one run or in several."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from tests.render.sites import APPS, PAGES, paths, spa
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
+
+
+def crawl(origin: str, folder: Path, *words: str, mode: str = "auto") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-m",
+                "crawler",
+                "crawl",
+                f"{origin}/",
+                "--render",
+                mode,
+                "--rate",
+                "0",
+                "--no-gzip",
+            ),
+            *("--state", str(folder / "state.db"), "-o", str(folder / "out"), *words),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def listed(folder: Path) -> list[str]:
+    text = (folder / "out/sitemap.xml").read_text()
+    return [part.partition("</loc>")[0] for part in text.split("<loc>")[1:]]
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """The processors are busy with something else."""
+    burning = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_every_page_of_an_application_is_listed(app: str, tmp_path: Path) -> None:
+    site = spa(app)
+    with site.serve() as origin:
+        done = crawl(origin, tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert listed(tmp_path) == sorted(origin + path for path in paths())
+    assert len(listed(tmp_path)) == PAGES == 65
+    assert site.requests("/assets/index.js") == 1, "a script is requested once"
+    assert site.requests("/api/tea/1.json") == 1
+
+
+FIELDS = "url,outcome,title,rendered,links_before,links_after,script_requests,script_bytes"
+SOME = ("--include", "/", "--include", "/tea", "--include", "/tea/1*")
+
+
+def listing(folder: Path) -> bytes:
+    words = ("list", "pages", "--state", str(folder / "state.db"), "--fields", FIELDS, "--format", "jsonl")
+    return subprocess.run([sys.executable, "-m", "crawler", *words], capture_output=True, check=True).stdout
+
+
+def test_three_runs_give_the_same_bytes_also_on_a_busy_machine(tmp_path: Path) -> None:
+    files, lists = set(), set()
+    with spa("svelte").serve() as origin:
+        for around, concurrency in ((nullcontext, "1"), (nullcontext, "16"), (busy, "16")):
+            folder = tmp_path / str(len(list(tmp_path.iterdir())))
+            folder.mkdir()
+            with around():
+                done = crawl(origin, folder, *SOME, "--concurrency", concurrency)
+            assert done.returncode == 0, done.stderr
+            assert len(listed(folder)) == 9
+            files.add((folder / "out/sitemap.xml").read_bytes())
+            lists.add(listing(folder))
+    assert (len(files), len(lists)) == (1, 1)

@@ -1,0 +1,333 @@
+"""Which pages need their scripts, what a page may request, and what is stored: tables and laws, without a browser."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.util import find_spec
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.app.compose import check_extras
+from crawler.errors import ConfigError
+from crawler.fetch.render import chromium, policy, snapshot
+from crawler.fetch.render.browser import Browser
+from crawler.fetch.render.deadline import LONGEST_WAIT, Deadline
+from crawler.fetch.render.policy import Answer, answer
+from crawler.fetch.render.resources import Resources
+from crawler.model import rendering
+from crawler.model.lease import Lease
+from crawler.model.outcome import code
+from crawler.model.reasons import Cause, Why
+from crawler.model.rendering import Glimpse, Needs, Rendering, Skipped
+from crawler.model.reply import Broken, Headers, Reply, Response
+from crawler.model.robots import Permit
+from crawler.model.visit import Visit
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.ports import Request
+from crawler.rules.judge import Judge, Rules
+from crawler.settings import Pace, Render, Settings
+
+pytestmark = pytest.mark.anyio
+
+URL = Url("https://a.example/x")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SCRIPT = "<script src=/app.js></script>"
+TEXT = "<p>Some words that stand here. " * 10
+LINK = "<a href=/y>y</a>"
+
+
+def verdict(
+    markup: str, mode: str = "auto", headers: tuple[tuple[str, str], ...] = ()
+) -> tuple[str, Rendering | None]:
+    judge = Judge(Rules("sitemap-crawler", Normaliser(), render=mode))
+    fields = Headers([("content-type", "text/html"), *headers])
+    found = judge(Lease(1, 1, Visit(URL)), Response(200, fields, f"<!doctype html>{markup}".encode()), NOW)
+    assert found.facts
+    return code(found.outcome), found.facts.rendering
+
+
+@pytest.mark.parametrize(
+    ("markup", "needs"),
+    [
+        (SCRIPT, Needs.SHELL),
+        (f"{SCRIPT}<a href=#top>top</a><a href=/x>itself</a>", Needs.SHELL),
+        (f"{SCRIPT}{TEXT}", None),
+        (f"{SCRIPT}{LINK}", None),
+        (f"{TEXT}{LINK}", None),
+        ("", None),
+        (f"<script type='application/ld+json'>{{}}</script>{LINK}<div id='app'></div>", None),
+        *((f"{SCRIPT}{LINK}{TEXT}<div id={quote}{name}{quote}></div>", Needs.MOUNT)
+          for name in ("app", "root", "__next", "svelte") for quote in ("", '"', "'")),
+        (f"{SCRIPT}{LINK}{TEXT}<div id=app><div class=spinner></div><script>1</script></div>", Needs.MOUNT),
+        (f"{SCRIPT}{LINK}{TEXT}<div id=app><p>Words</div>", None),
+        (f"{SCRIPT}{LINK}{TEXT}<div id=app><img src=/a></div>", None),
+        (f"{SCRIPT}{LINK}{TEXT}<div id=apple></div>", None),
+        (f"{SCRIPT}{LINK}<noscript>Please enable JavaScript</noscript>", Needs.NOSCRIPT),
+        (f"{SCRIPT}{LINK}<noscript>Sin JAVASCRIPT no hay nada</noscript>", Needs.NOSCRIPT),
+        (f"{SCRIPT}{LINK}<noscript><img src=/pixel></noscript>", None),
+        # As below every post of many blogs: the page has a text of its own.
+        (f"{SCRIPT}{LINK}{TEXT * 5}<noscript>Please enable JavaScript to view the comments.</noscript>", None),
+    ],
+)  # fmt: skip
+def test_a_page_needs_its_scripts(markup: str, needs: Needs | None) -> None:
+    _, found = verdict(markup)
+    assert (found.needs if found else None) is needs
+    assert found is None or found.is_due
+    _, always = verdict(markup, "always")
+    assert always
+    assert always.needs is (needs or Needs.ALWAYS)
+    assert verdict(markup, "off")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("head", "headers", "outcome", "skipped"),
+    [
+        ("<meta name=robots content=noindex>", (), "unlisted:noindex", Skipped.NOINDEX),
+        ("", (("x-robots-tag", "noindex"),), "unlisted:noindex", Skipped.NOINDEX),
+        ("<link rel=canonical href=/y>", (), "unlisted:canonical", Skipped.CANONICAL),
+        ("", (("link", "</y>; rel=canonical"),), "unlisted:canonical", Skipped.CANONICAL),
+        ("<meta http-equiv=refresh content=0;url=/y>", (), "moved", Skipped.MOVED),
+        ("<link rel=canonical href=/x>", (), "listed", None),
+    ],
+)
+def test_noindex_and_canonical_of_the_shell_are_judged_first(
+    head: str, headers: tuple[tuple[str, str], ...], outcome: str, skipped: Skipped | None
+) -> None:
+    for mode in ("auto", "always"):
+        found, seen = verdict(f"<head>{head}</head>{SCRIPT}<div id=app></div>", mode, headers)
+        assert found == outcome
+        assert seen
+        assert seen.skipped is skipped
+        assert seen.is_due is (skipped is None)
+
+
+def test_a_rendered_page_is_judged_by_what_its_scripts_made() -> None:
+    judge = Judge(Rules("sitemap-crawler", Normaliser(), render="auto"))
+    before = Rendering(Needs.SHELL, Glimpse(0, "index"), requests=3)
+    html = b"<!doctype html><meta name=robots content=noindex><a href=/y>y</a><a href=/z>z</a>"
+    reply = Response(200, Headers([("content-type", "text/html")]), html, rendering=before)
+    seen = judge(Lease(1, 1, Visit(URL)), reply, NOW)
+    assert seen.outcome.why is Why.NOINDEX  # type: ignore[union-attr]
+    assert seen.facts
+    assert seen.facts.rendering == before._replace(after=Glimpse(2, "noindex"))
+
+
+OWN, OTHER = "https://a.example/f", "https://b.example/f"
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "url", "headers", "wanted"),
+    [
+        ("Script", "GET", OWN, {}, Answer.FETCH),
+        ("Script", "GET", OTHER, {}, Answer.FETCH),
+        ("XHR", "GET", OTHER, {"Accept": "application/json"}, Answer.FETCH),
+        ("XHR", "POST", OWN, {}, Answer.REFUSE),
+        ("XHR", "PUT", OWN, {}, Answer.REFUSE),
+        ("XHR", "HEAD", OWN, {}, Answer.REFUSE),
+        ("Preflight", "OPTIONS", OTHER, {}, Answer.PREFLIGHT),
+        ("XHR", "GET", OWN, {"Accept": "text/event-stream"}, Answer.REFUSE),
+        ("Fetch", "GET", OWN, {"Sec-Purpose": "prefetch"}, Answer.REFUSE),
+        ("Fetch", "GET", OWN, {"Purpose": "prefetch"}, Answer.REFUSE),
+        ("Document", "GET", OWN, {}, Answer.FETCH),
+        ("Document", "GET", OTHER, {}, Answer.REFUSE),
+        ("Document", "GET", "http://a.example/f", {}, Answer.REFUSE),
+        ("Stylesheet", "GET", OWN, {}, Answer.FETCH),
+        ("Stylesheet", "GET", OTHER, {}, Answer.EMPTY_STYLE),
+        ("Other", "GET", OWN, {}, Answer.FETCH),
+        ("Other", "GET", OTHER, {}, Answer.REFUSE),
+        *((kind, "GET", OWN, {}, Answer.REFUSE) for kind in
+          ("Image", "Media", "Font", "TextTrack", "EventSource", "WebSocket", "Manifest", "Ping", "Prefetch",
+           "CSPViolationReport", "SignedExchange", "Anything")),
+        *(("Script", "GET", url, {}, Answer.REFUSE) for url in
+          ("file:///etc/passwd", "ftp://a.example/", "blob:https://a.example/1", "data:,1", "ws://a.example/", "chrome://gpu", "http://user:pass@a.example/", "http://@a.example/", "http://a.example:x/",
+           "https://a.example/\u00e4", "https://a.example", "https:///x", "https://a.example/ x", "https://a.example/" + "x" * 9_000)),
+    ],
+)  # fmt: skip
+def test_what_a_page_may_request(
+    kind: str, method: str, url: str, headers: dict[str, str], wanted: Answer
+) -> None:
+    assert answer(kind, method, url, headers, URL) is wanted
+
+
+def test_headers_of_scripts_are_sent_without_those_that_are_ours() -> None:
+    given = {
+        "Accept": "application/json", "X-Requested-With": "XMLHttpRequest", "Origin": "https://a.example", "Cookie": "a=b",
+        "User-Agent": "x", "Host": "b.example", "Sec-Fetch-Mode": "cors", "If-None-Match": '"1"', "Range": "bytes=0-",
+        "Proxy-Authorization": "x", "X-Line": "a\r\nHost: evil", "Bad Name": "x", "X-Long": "x" * 5_000,
+    }  # fmt: skip
+    assert policy.forwarded(given) == {
+        "accept": "application/json",
+        "x-requested-with": "XMLHttpRequest",
+        "origin": "https://a.example",
+    }
+    assert policy.forwarded({}) == {"accept": "*/*"}
+
+
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=50))
+def test_forwarded_headers_are_always_valid(given: dict[str, str]) -> None:
+    sent = policy.forwarded(given)
+    assert len(sent) <= policy.MAX_HEADERS + 1
+    for name, value in sent.items():
+        assert name.isascii()
+        assert name == name.lower()
+        assert not set(name) & set(" :\r\n")
+        assert not set(value) & set("\r\n\0")
+        value.encode("latin-1")
+
+
+@given(
+    st.builds(
+        Rendering,
+        st.sampled_from(Needs),
+        st.builds(Glimpse, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
+        st.none() | st.builds(Glimpse, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
+        st.none() | st.sampled_from(Skipped),
+        *[st.integers(0, 10**12)] * 4,
+    )
+)  # fmt: skip
+def test_the_stored_form_can_be_read_again(seen: Rendering) -> None:
+    assert rendering.read(rendering.written(seen)) == seen
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"needs":"x"}', "null", '"shell"'])
+def test_other_text_is_not_read(text: str) -> None:
+    with pytest.raises((ValueError, LookupError, TypeError)):
+        rendering.read(text)
+
+
+def test_counts_must_be_counts() -> None:
+    text = rendering.written(Rendering(Needs.SHELL))
+    for wrong in ('"requests":"<b>"', '"requests":-1', '"requests":true', '"requests":1.5'):
+        with pytest.raises(ValueError, match="count"):
+            rendering.read(text.replace('"requests":0', wrong))
+
+
+def test_a_redirect_by_a_script_is_a_refresh_and_cannot_break_out_of_its_attribute() -> None:
+    body = snapshot.redirect('https://a.example/?a="><script>&b=1')
+    judge = Judge(Rules("sitemap-crawler", Normaliser(), render="auto"))
+    reply = Response(200, Headers([("content-type", "text/html")]), body, rendering=Rendering(Needs.SHELL))
+    assert code(judge(Lease(1, 1, Visit(URL)), reply, NOW).outcome) == "moved"
+    assert body.count(b"<") == 2
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, {"html": 1, "base": "", "routes": 0}, [1], {"html": "", "base": None, "routes": 0}]
+)
+def test_a_snapshot_of_another_form_is_an_error(value: object) -> None:
+    with pytest.raises((ValueError, LookupError, TypeError)):
+        snapshot.read(value)
+
+
+# -- resources and time ------------------------------------------------------------------------------------------
+
+
+class Source:
+    """A fetcher, robots.txt and slots that note what they are asked for."""
+
+    def __init__(self, *, allowed: bool = True, status: int = 200) -> None:
+        self.log: list[str] = []
+        self.allowed, self.status = allowed, status
+
+    async def fetch(self, request: Request) -> Reply:
+        self.log.append(f"get {request.url}")
+        await anyio.lowlevel.checkpoint()
+        return Response(self.status, body=b"x" * 100)
+
+    async def permission(self, _: Url) -> Permit:
+        self.log.append("robots")
+        return Permit(self.allowed, None if self.allowed else Why.ROBOTS, "Disallow: /")
+
+    async def slot(self, origin: str) -> None:
+        self.log.append(f"slot {origin}")
+
+
+async def test_a_request_of_a_script_asks_robots_txt_and_waits_for_its_slot() -> None:
+    source = Source()
+    resources = Resources(source, source.permission, source.slot)
+    await resources.get(URL, {}, nullcontext, keep=False)
+    assert source.log == ["robots", "slot https://a.example", f"get {URL}"]
+    source = Source(allowed=False)
+    reply = await Resources(source, source.permission, source.slot).get(URL, {}, nullcontext, keep=True)
+    assert reply == Broken(Cause.FORBIDDEN, "robots.txt: Disallow: /")
+    assert source.log == ["robots"]
+
+
+async def test_a_script_is_requested_once_a_run_also_by_pages_that_come_together() -> None:
+    source = Source()
+    resources = Resources(source, source.permission, source.slot)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(lambda: resources.get(URL, {}, anyio.CancelScope, keep=True))  # type: ignore[arg-type]
+    assert source.log.count(f"get {URL}") == 1
+    source.status = 404
+    for _ in range(2):
+        await resources.get(Url(OWN), {}, nullcontext, keep=True)
+    assert source.log.count(f"get {OWN}") == 2, "an error is asked for again"
+
+
+async def test_the_cache_is_bounded() -> None:
+    source = Source()
+    resources = Resources(source, source.permission, source.slot, cache=250)
+    for number in (1, 2, 3, 3, 1):
+        await resources.get(Url(f"{URL}{number}"), {}, nullcontext, keep=True)
+    assert [line[-1] for line in source.log if line.startswith("get")] == ["1", "2", "3", "1"]
+
+
+async def test_the_time_of_a_page_stands_still_while_it_waits_for_a_slot() -> None:
+    with anyio.CancelScope() as scope:
+        deadline = Deadline(scope, 100.0)
+        start = scope.deadline
+        with deadline.waiting():
+            assert scope.deadline == pytest.approx(start + LONGEST_WAIT, abs=1)
+            with deadline.waiting():
+                await anyio.sleep(0.01)
+            assert scope.deadline > start + 1
+        assert start + 0.01 <= scope.deadline < start + 5
+
+
+# -- what is missing -------------------------------------------------------------------------------------------------
+
+ON = replace(Settings(), render=Render(render="auto"))
+
+
+def test_what_is_missing_is_said_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if find_spec("playwright") is not None:
+        monkeypatch.setattr("shutil.which", lambda _: None)
+        with pytest.raises(ConfigError, match="apt-get install chromium-headless-shell, or name another"):
+            check_extras(ON)
+        monkeypatch.undo()
+        with pytest.raises(ConfigError, match=r"--browser: /nowhere is not a program"):
+            check_extras(replace(Settings(), render=Render(render="always", browser="/nowhere")))
+    monkeypatch.setattr(chromium, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"pip install 'sitemap-crawler\[render\]'"):
+        check_extras(ON)
+    check_extras(Settings())
+
+
+def test_a_browser_is_replaced_after_so_many_pages() -> None:
+    class Process:
+        def on(self, *_: object) -> None:
+            pass
+
+    browser = Browser(Process(), 0, pages=2)  # type: ignore[arg-type]
+    for fit in (True, False):
+        browser.take()
+        assert browser.is_fit is fit
+
+
+def test_worker_processes_are_refused() -> None:
+    with pytest.raises(ConfigError, match="--render needs --processes 1"):
+        check_extras(replace(ON, pace=Pace(processes=2)))
+
+
+def test_the_browser_does_not_get_our_environment() -> None:
+    assert chromium.environment({"PATH": "/bin", "SITE_TOKEN": "secret", "AWS_SECRET": "x"}) == {
+        "PATH": "/bin"
+    }
