@@ -18,6 +18,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.delivery import deliver
+from crawler.app.external import check as check_external
+from crawler.app.external import check_links
 from crawler.app.history import doubts_of, final_start, in_published_order
 from crawler.app.images import site_wide_images, writes_images
 from crawler.app.rendering import permission
@@ -34,6 +36,7 @@ from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRe
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import fitting_cookies
 from crawler.fetch.routes import Transport
+from crawler.model.external import ExternalCheck
 from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, PUBLISHED_BY, ROBOTS_LINE, SETTINGS, WRITER
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd
@@ -258,6 +261,18 @@ class Job:
             return ""
         return await self.frontier.amend(WRITER, lambda known: known or token_hex(8))
 
+    async def check_links(self) -> ExternalCheck | None:
+        """Asks the URLs on other sites that pages link to whether they answer; call it after `crawl`, best after `publish`.
+
+        None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
+        """
+        scope = self.settings.scope
+        is_limited = self.ending is Ending.LIMIT and self.stats.stopping == "--max-pages"
+        if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
+            return None
+        left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
+        return await check_links(self.frontier, self.settings, self.run.number, left)
+
     def _is_submitting(self, submitted: Submitted) -> None:
         self.submitted = submitted  # also of use if it fails half-way
 
@@ -374,6 +389,7 @@ async def open_job(
     """
     settings = checked(settings)
     check_extras(settings)
+    check_external(settings)
     sitemap_of(settings)  # raises early for a wrong --seed-sitemaps
     scope, pace = settings.scope, settings.pace
     stats = Stats(clock, max_pages=scope.max_pages, max_time=scope.max_time, concurrency=pace.concurrency)

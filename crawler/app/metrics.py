@@ -15,6 +15,7 @@ import anyio
 from crawler.app import atomic
 from crawler.app.job import Job
 from crawler.errors import ConfigError, CrawlerError, Exit, OutputError
+from crawler.model.note import EXTERNAL
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.survey import Balance
 from crawler.parse import url as urls
@@ -39,6 +40,13 @@ class Past(NamedTuple):
     published: PublicationRow | None = None
 
 
+class _Run(NamedTuple):
+    """What decides about which findings the newest run can tell something."""
+
+    complete: bool = False
+    external: bool = False  # links to other sites were checked
+
+
 class Exporter:
     """The metrics of one site: during a run from its job, afterwards as they were at its end."""
 
@@ -47,7 +55,7 @@ class Exporter:
         self._job: Job | None = None
         self._ended = ""  # the metrics at the end of the last run
         self._past = Past()
-        self._findings: tuple[Sequence[Finding], bool] | None = None
+        self._findings: tuple[Sequence[Finding], _Run] | None = None
         self._balance: Balance | None = None
         self._stale = 0.0  # when `_balance` is counted again
         self._lock = anyio.Lock()
@@ -88,10 +96,10 @@ class Exporter:
             self._job = None
             metrics = Metrics(urls.netloc(site) if site else "")
             measured.of_build(metrics)
-            complete = await _of_state(metrics, frontier)
+            run = await _of_state(metrics, frontier)
             measured.of_end(metrics, time.time(), code)
             if findings is not None and code not in UNSEEN:
-                self._findings = findings, complete
+                self._findings = findings, run
             if code not in UNSEEN:
                 self._of_findings(metrics)
             if traffic:
@@ -127,27 +135,30 @@ class Exporter:
 
     def _of_findings(self, metrics: Metrics) -> None:
         if self._findings:
-            findings, complete = self._findings
-            measured.of_findings(metrics, findings, complete=complete)
+            findings, run = self._findings
+            measured.of_findings(metrics, findings, complete=run.complete, external=run.external)
 
 
-async def _of_state(metrics: Metrics, frontier: Frontier | None) -> bool:
-    """What the state knows, and whether the newest run is complete.
+async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
+    """Adds what the state knows.
 
     For a state that cannot be read, only the last success is set: to never.
     """
     measured.of_runs(metrics, (), None)
     if frontier is None:
-        return False
+        return _Run()
     try:
         runs = await frontier.run_rows()
         measured.of_runs(metrics, runs, await frontier.last_publication())
         if runs:
             measured.of_balance(metrics, await frontier.balance(), await frontier.dated())
-            return runs[-1].complete
+            is_checked = await frontier.recall(EXTERNAL) is not None
+            if is_checked:
+                measured.of_external(metrics, await frontier.count_answers())
+            return _Run(runs[-1].complete, is_checked)
     except CrawlerError:
         pass
-    return False
+    return _Run()
 
 
 def _written(name: str | None, text: str) -> OutputError | None:

@@ -17,8 +17,8 @@ from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.app.versions import faulty
 from crawler.errors import ConfigError, FrontierError, OutputError
-from crawler.model.note import ROBOTS_LINE, SETTINGS, UNRELIABLE
-from crawler.model.rows import PageRow, RunRow
+from crawler.model.note import EXTERNAL, ROBOTS_LINE, SETTINGS, UNRELIABLE
+from crawler.model.rows import PageRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
@@ -75,6 +75,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
 
     line, of_the_run = await frontier.recall(ROBOTS_LINE), await frontier.recall(SETTINGS)
     named = await compared(frontier, settings, line)
+    check = await frontier.recall(EXTERNAL)
     return Known(
         site=site,
         base=base.base,
@@ -87,6 +88,8 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         robots_line=line or None,
         robots_names=named.is_named,
         robots_others=named.others,
+        check=check,
+        external=await frontier.count_answers() if check else None,
         settings=of_the_run,
         state_words=state_words(settings, start),
         program=f"sitemap-crawler {version('sitemap-crawler')}",
@@ -137,9 +140,10 @@ async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
     return tally.findings(await rows.tallies())
 
 
-async def findings_of(rows: Rows, run: RunRow) -> Findings:
+async def findings_of(rows: Rows, known: Known) -> Findings:
     """The findings of a run, ready to be queried for each page."""
-    findings = Findings(run.number, complete=run.complete)
+    run = known.run
+    findings = Findings(run.number, complete=run.complete, check=known.check)
     await _add_pages(rows, findings, run.number)
     return findings
 

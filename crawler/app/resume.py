@@ -13,7 +13,7 @@ from crawler.settings.sections import Settings, keys
 
 AGREED: Final = frozenset({
     "scope", "urls", "verdicts", "output", "dates", "rules", "guard",
-    "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render",
+    "check-external", "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render",
 })  # fmt: skip
 """Sections and settings that all members of a run must have alike."""
 READ: Final = 3  # increment when more is extracted from a page: all pages are then fetched and parsed again

@@ -1,10 +1,11 @@
-"""What `crawl` does after a publication: delivers the files, and tells search engines what changed.
+"""What `crawl` does after a publication: delivers the files, tells search engines what changed, checks links to other sites.
 
 A signal ends it, and the next run does what is left.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 
@@ -33,21 +34,30 @@ class Afterwards:
         return (*due, *result_words(self.submitted, settings))
 
 
+def _steps(
+    job: Job, published: Published | None, *, complete: bool
+) -> Iterator[Callable[[], Awaitable[object]]]:
+    if published and not job.settings.guard.dry_run:
+        yield partial(job.deliver, published)
+        if job.settings.submit.submit and complete:
+            yield job.submit
+    yield job.check_links
+
+
 async def after_publication(
     job: Job, published: Published | None, scope: anyio.CancelScope, *, complete: bool
 ) -> Afterwards:
-    """Does what the settings ask for after a publication, until `scope` is cancelled. `complete`: the crawl was."""
-    if published is None or job.settings.guard.dry_run or received.first:
+    """Does what the settings ask for after a publication, until `scope` is cancelled. `complete`: the crawl was.
+
+    Links to other sites are also checked if nothing was published.
+    """
+    if received.first:
         return Afterwards()
     errors: list[CrawlerError] = []
     with scope:
-        try:
-            await job.deliver(published)
-        except CrawlerError as error:
-            errors.append(error)
-        try:
-            if job.settings.submit.submit and complete:
-                await job.submit()
-        except CrawlerError as error:
-            errors.append(error)
+        for step in _steps(job, published, complete=complete):
+            try:
+                await step()
+            except CrawlerError as error:
+                errors.append(error)
     return Afterwards(job.submitted, errors, scope.cancelled_caught)

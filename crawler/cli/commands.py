@@ -55,6 +55,7 @@ def cli() -> None:
     "output",
     "guard",
     "submit",
+    "external",
     "report",
     "state",
     "log",

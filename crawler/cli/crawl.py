@@ -35,11 +35,12 @@ from crawler.errors import (
     StartUnreachable,
     first_of,
 )
-from crawler.model.note import DATE_NOTES, PUBLISHED_BY, UNRELIABLE
+from crawler.model.note import DATE_NOTES, EXTERNAL, PUBLISHED_BY, UNRELIABLE
 from crawler.model.survey import Balance
 from crawler.parse.url import target
 from crawler.ports import Frontier, Record
 from crawler.report import log as lines
+from crawler.report.external import external_json, external_words
 from crawler.report.report import Finding, Report
 from crawler.rules.doubts import Doubts, without_flag
 from crawler.settings.sections import Log, Settings
@@ -372,8 +373,12 @@ async def _closing(history: Frontier, published: Published | None, settings: Set
     to_stdout = settings.output.output == STDOUT
     line = published.robots_line if published and not to_stdout else ""
     named = await compared(history, settings, line)
+    check = await history.recall(EXTERNAL)
+    counts = await history.count_answers() if check else None
     return Closing(
         balance=balance,
+        external=external_words(check, counts) if check and counts else "",
+        external_facts=external_json(check, counts),
         files=tuple(FileLine(f.name, f.size, f.urls, unchanged=f.unchanged) for f in published.files)
         if published
         else (),

@@ -21,7 +21,8 @@ from crawler.cli.phrases import pending, stamp
 from crawler.cli.states import with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
-from crawler.model import rendering
+from crawler.model import external, rendering
+from crawler.model.external import ExternalRow
 from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Moved, code, says
 from crawler.model.protocol import MAX_IMAGES
@@ -57,6 +58,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
         hops = await _hops(frontier, record) if record else []
         newest = await frontier.run()
         linked = await frontier.linking(url)
+        answer = await frontier.external(url)
         robots = await _robots_line(settings, frontier, url)
         versions = await cluster_of(frontier, url)
         images = await images_of_page(frontier, url)
@@ -75,6 +77,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
         facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
         facts |= {"published": published} if published != url else {}
         facts |= {"rule": asdict(rule)} if rule else {}
+        facts |= {"external": answer._asdict() | {"says": external.says(answer.code)}} if answer else {}
         facts |= {"hreflang": [member._asdict() for member in versions.members]} if versions else {}
         facts |= {"images": images._asdict()} if images else {}
         facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
@@ -86,6 +89,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
             so_far = "" if newest and newest.complete else " so far"
             show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
         show_lines(("hop", str(hop)) for hop in hops)
+        show_lines(_external(answer) if answer else [])
         show_lines([("rule", str(rule))] if rule else [])
         show_lines(
             ("hreflang", f"{member.code} {member.url}: {member.verdict}")
@@ -106,6 +110,15 @@ def _file(place: tuple[str, int] | None, output: str) -> str:
     if place:
         return f"{place[0]}, entry {place[1]:,}"
     return f"not read: the sitemap is in {output}" if is_object_url(output) else "not in any published file"
+
+
+def _external(answer: ExternalRow) -> list[tuple[str, str]]:
+    """What the host of a URL on another site answered (`--check-external`)."""
+    status = f", status {answer.status}" if answer.status else ""
+    lines = [("external", f"{answer.code}: {external.says(answer.code)}{status}")]
+    lines += [("answer", answer.detail)] if answer.detail else []
+    before = f"; {answer.was} before" if answer.was and answer.was != answer.code else ""
+    return [*lines, ("asked", f"{stamp(answer.asked)}{before}")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,19 @@ def _rendered(page: PageRow, read: Callable[[Rendering], Any]) -> Any:
     return None if page.rendering is None else read(rendering.read(page.rendering))
 
 
+def _status(page: PageRow) -> int | None:
+    """That of the page; of a URL on another site, that of the last answer of its host."""
+    return page.external.status if page.external and page.status is None else page.status
+
+
+def _external(page: PageRow) -> str | None:
+    return page.external.code if page.external else None
+
+
 PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "url": lambda page: page.url,
     "outcome": lambda page: page.outcome or "open",
-    "status": lambda page: page.status,
+    "status": _status,
     "detail": lambda page: page.detail,
     "depth": lambda page: page.depth,
     "lastmod": lambda page: iso(page.lastmod),
@@ -71,9 +80,10 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "canonical_after": lambda page: _rendered(page, lambda seen: seen.after and seen.after.canonical),
     "script_requests": lambda page: _rendered(page, lambda seen: seen.requests),
     "script_bytes": lambda page: _rendered(page, lambda seen: seen.bytes),
+    "external": _external,
 }
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
-LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status")
+LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status", "external")
 IMAGE: Final = ("page", "image", "place")
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
@@ -142,12 +152,12 @@ async def list_rows(
             case "pages":
                 rows = _pages(frontier, known, wanted)
             case "links":
-                rows = _links(frontier, known.run, wanted, all_kinds=all_kinds)
+                rows = _links(frontier, known, wanted, all_kinds=all_kinds)
             case "images":
                 rows = _images(frontier)
             case "findings":
                 items = [(finding.code, item) for finding in site_findings(known) for item in finding.items]
-                rows = _findings(frontier, known.run, wanted, items)
+                rows = _findings(frontier, known, wanted, items)
             case _:
                 rows = _runs(known.runs)
         places = [COLUMNS[what].index(name) for name in columns]
@@ -194,15 +204,15 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 
 async def _pages(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:
     run, base = known.run, PublishBase(known.name, known.site)
-    found = await reports.findings_of(rows, run) if only.codes else None
+    found = await reports.findings_of(rows, known) if only.codes else None
     async for page in reports.pages(rows):
         if page.run == run.number and (not only or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
             yield [*(value(page) for value in PAGE.values()), published]
 
 
-async def _links(rows: Rows, run: RunRow, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:
-    wanted = await _targets(rows, run, only) if only else None
+async def _links(rows: Rows, known: Known, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:
+    wanted = await _targets(rows, known, only) if only else None
     batch: list[tuple[str, int, str]] = []
     async for chunk in rows.edge_rows():
         for edges in chunk:
@@ -217,12 +227,12 @@ async def _links(rows: Rows, run: RunRow, only: Filter, *, all_kinds: bool) -> A
         yield row
 
 
-async def _targets(rows: Rows, run: RunRow, only: Filter) -> bytearray:
+async def _targets(rows: Rows, known: Known, only: Filter) -> bytearray:
     """Whether to show links to a URL, by its id."""
-    found = await reports.findings_of(rows, run) if only.codes else None
+    found = await reports.findings_of(rows, known) if only.codes else None
     wanted = bytearray(1024)
     async for page in reports.pages(rows):
-        if page.run == run.number and only.admits(page, found):
+        if page.run == known.run.number and only.admits(page, found):
             if page.id >= len(wanted):
                 wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
             wanted[page.id] = 1
@@ -241,7 +251,7 @@ async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncI
     targets = await rows.rows_of(sorted({abs(to) for _, to, _ in batch}))
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
-            yield source, page.url, kind, to < 0, page.outcome or "open", page.status
+            yield source, page.url, kind, to < 0, page.outcome or "open", _status(page), _external(page)
 
 
 async def _images(frontier: Frontier) -> AsyncIterator[Row]:
@@ -259,10 +269,10 @@ async def _images(frontier: Frontier) -> AsyncIterator[Row]:
 
 
 async def _findings(
-    rows: Rows, run: RunRow, only: Filter, items: Sequence[tuple[Code, Item]]
+    rows: Rows, known: Known, only: Filter, items: Sequence[tuple[Code, Item]]
 ) -> AsyncIterator[Row]:
     """Findings sorted by URL; those about the site as a whole come last."""
-    findings = await reports.findings_of(rows, run)
+    findings = await reports.findings_of(rows, known)
     batch: list[Found] = []
     async for page in reports.pages(rows):
         batch += [

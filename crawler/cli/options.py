@@ -24,6 +24,7 @@ HEADINGS: Final = {
     "output": "Output",
     "guard": "Guard",
     "submit": "Submission",
+    "external": "Links to other sites",
     "report": "Report",
     "state": "State",
     "log": "Log",

@@ -63,6 +63,8 @@ class Closing:
     reports: Sequence[str] = ()  # files that were written
     submission: Sequence[str] = ()  # the result of --submit
     submission_facts: Mapping[str, Any] = field(default_factory=dict)  # the same as numbers
+    external: str = ""  # what is known of links to other sites
+    external_facts: Mapping[str, Any] | None = None  # the same as numbers; None: they were not checked
     state: str | None = None  # path of the state; None: it was not kept
     unfinished: str | None = None  # why the run is not complete
     unpublished: bool = False  # nothing was published because a limit ended the run
@@ -127,6 +129,7 @@ def as_json(closing: Closing) -> dict[str, Any]:
         "findings": [line._asdict() for line in closing.findings],
         "reports": list(closing.reports),
         "submission": dict(closing.submission_facts) or None,
+        "external": closing.external_facts,
         "files": [file._asdict() for file in closing.files],
         "folder": closing.folder,
         "robots_line": closing.robots_line,

@@ -192,6 +192,7 @@ def _facts(closing: Closing, width: int) -> Table:
         "folder": Text(printable(closing.folder)) if closing.folder and closing.folder != STDOUT else None,
         "report": Text("\n".join(map(printable, closing.reports))) if closing.reports else None,
         "submitted": Text("\n".join(map(printable, closing.submission))) if closing.submission else None,
+        "external": Text(printable(closing.external)) if closing.external else None,
         "state": Text(printable(closing.state)) if closing.state else None,
         "robots.txt": Text("names the sitemap") if closing.robots_line and closing.robots_named else None,
     }

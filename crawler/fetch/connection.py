@@ -142,6 +142,7 @@ class IncomingResponse(httpx.AsyncByteStream):
     """A response being received: `begin` reads the head, then `read` or iteration gives the body in pieces."""
 
     __slots__ = (
+        "_bodiless",
         "_complete",
         "_done",
         "_first",
@@ -164,13 +165,21 @@ class IncomingResponse(httpx.AsyncByteStream):
     )  # fmt: skip
 
     def __init__(
-        self, wire: Wire, max_bytes: int, done: Callable[[Wire, bool], None], *, first: bool = True
+        self,
+        wire: Wire,
+        max_bytes: int,
+        done: Callable[[Wire, bool], None],
+        *,
+        first: bool = True,
+        bodiless: bool = False,
     ) -> None:
         """`max_bytes`: most bytes to receive. `done` is called once, with whether the connection can be reused.
 
         `first`: the first response on this connection. Stray bytes after a later one are an error: they make it unclear
-        which response belongs to the request.
+        which response belongs to the request. `bodiless`: the response to a HEAD, which ends with its head (RFC 9110
+        9.3.2). Its connection is not reused: some servers send a body all the same.
         """
+        self._bodiless = bodiless
         self.status, self.reason = 0, b""
         self.fields: list[tuple[bytes, bytes]] = []  # as received
         self._wire, self._max_bytes, self._done, self._first = wire, max_bytes, done, first
@@ -305,6 +314,7 @@ class IncomingResponse(httpx.AsyncByteStream):
         if not self._is_informational:
             self._has_head, self.status = True, status
             self._has_length = any(name.lower() in FRAMING for name, _ in self.fields)
+            self._complete = self._bodiless
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body."""

@@ -74,10 +74,16 @@ class HttpFetcher:
         *,
         connections: int = 16,
         transport: Transport | None = None,
+        public: bool = False,
     ) -> None:
-        """`transport` replaces or wraps the default transport. Raises `ConfigError` for an unusable setting."""
+        """`transport` replaces or wraps the default transport. Raises `ConfigError` for an unusable setting.
+
+        `public`: trust the public certificate authorities beside those of `--ca-file`, which may be for one site.
+        """
         self._chosen, self._builder = chosen, RequestBuilder(identity)
-        self._transport = transport_for(chosen, guard, connections, transport, identity.origins)
+        self._transport = transport_for(
+            chosen, guard, connections, transport, identity.origins, public=public
+        )
 
     async def __aenter__(self) -> Self:
         """Return the fetcher; connections open on demand."""
@@ -107,14 +113,20 @@ class HttpFetcher:
     async def _exchange(self, request: Request, timeouts: "_Timeouts") -> Reply:
         limit = self._chosen.max_body if request.limit is None else request.limit
         http_request = self._builder.build(
-            request.url, conditions(request), OVERHEAD * limit + MARGIN, timeouts.on_progress, request.post
+            request.url,
+            conditions(request),
+            OVERHEAD * limit + MARGIN,
+            timeouts.on_progress,
+            request.post,
+            head=request.head,
         )
         response = await self._transport.handle_async_request(http_request)
         try:
             fields = Headers(
                 (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
             )
-            if request.wants_body and not request.wants_body(response.status_code, fields):
+            is_unwanted = request.wants_body and not request.wants_body(response.status_code, fields)
+            if request.head or is_unwanted:
                 return Response(response.status_code, fields, took=timeouts.elapsed)
             body = await _body(response, fields, limit, cut=request.cut)
             return Response(response.status_code, fields, body, timeouts.elapsed)

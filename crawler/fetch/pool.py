@@ -78,11 +78,12 @@ class Pool:
         on_progress: Callable[[int], None],
         *,
         fresh: bool = False,
+        bodiless: bool = False,
     ) -> IncomingResponse:
         """Send a request, with the body after its head if it has one, and read the head of the response.
 
         `fresh`: on a new connection. A request that must not be sent twice cannot use an idle one, which the server may
-        have closed (RFC 9110 9.2.2).
+        have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD.
 
         `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what `IncomingResponse.begin` raises,
         `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses of httpx's exceptions.
@@ -90,22 +91,24 @@ class Pool:
         while not fresh and (wire := self._reusable(destination)) is not None:
             wire.on_progress = on_progress
             try:
-                answer = await self._exchange(wire, destination, head, max_bytes)
+                answer = await self._exchange(wire, destination, head, max_bytes, bodiless=bodiless)
             except ClosedEarly:
                 continue  # the server closed it while it was idle
             if answer.status != REQUEST_TIMEOUT:
                 return answer
             await answer.aclose()  # refers to the idle time before our request (RFC 9110 15.5.9)
-        return await self._exchange(await self._open(destination, on_progress), destination, head, max_bytes)
+        wire = await self._open(destination, on_progress)
+        return await self._exchange(wire, destination, head, max_bytes, bodiless=bodiless)
 
     async def _exchange(
-        self, wire: Wire, destination: Destination, head: bytes, max_bytes: int
+        self, wire: Wire, destination: Destination, head: bytes, max_bytes: int, *, bodiless: bool
     ) -> IncomingResponse:
         answer = IncomingResponse(
             wire,
             max_bytes,
             lambda wire, keeps: self._release(wire, destination, keeps=keeps),
             first=wire.served == 0,
+            bodiless=bodiless,
         )
         wire.served += 1
         try:

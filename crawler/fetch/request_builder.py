@@ -65,8 +65,10 @@ class RequestBuilder:
         limit: int,
         progress: Callable[[int], None],
         post: bytes | None = None,
+        *,
+        head: bool = False,
     ) -> httpx.Request:
-        """A GET, or a POST of the JSON `post`. `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`."""
+        """A GET, a HEAD, or a POST of the JSON `post`. `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`."""
         site, headers = self._of_origin(urls.origin(url))
         if cookie := self._identity.cookie(url):
             conditions = {"cookie": cookie, **conditions}
@@ -80,7 +82,9 @@ class RequestBuilder:
                 conditions = {name: value for name, value in conditions.items() if name not in ours}
             headers = httpx.Headers([*shared, *_raw(conditions)])
         extensions = {WIRE_LIMIT: limit, PROGRESS: progress}
-        method, body = ("GET", _NOTHING) if post is None else ("POST", httpx.ByteStream(post))
+        method, body = ("HEAD" if head else "GET", _NOTHING)
+        if post is not None:
+            method, body = "POST", httpx.ByteStream(post)
         request = httpx.Request(method, site, headers=headers, stream=body, extensions=extensions)
         request.url = ExactUrl(url)
         return request

@@ -29,13 +29,18 @@ def transport_for(
     connections: int,
     given: Transport | None = None,
     origins: Collection[str] = (),
+    *,
+    public: bool = False,
 ) -> httpx.AsyncBaseTransport:
-    """The transport for one crawl. `origins`: those that get the client certificate. Raises `ConfigError`."""
+    """The transport for one crawl. `origins`: those that get the client certificate. Raises `ConfigError`.
+
+    `public`: see `Trust`.
+    """
     if chosen.client_key and not chosen.client_cert:
         raise ConfigError("--client-key needs --client-cert.")
     if isinstance(given, httpx.AsyncBaseTransport):
         return _foreign(given, chosen, guard)
-    named = _named(chosen, guard, connections)
+    named = _named(chosen, guard, connections, public=public)
     if chosen.client_cert:
         identified = _named(chosen, guard, connections, identified=True)
         named = ByOrigin(identified, named, origins)
@@ -76,15 +81,14 @@ def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard)
 
 
 def _named(
-    chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False
+    chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False, public: bool = False
 ) -> httpx.AsyncBaseTransport:
-    """The transport that the settings select. `identified`: with the client certificate."""
+    """The transport that the settings select. `identified`: with the client certificate; `public`: see `Trust`."""
     proxies = Proxies(chosen)
 
     def pooled() -> httpx.AsyncBaseTransport:
-        return PoolTransport(
-            Pool(guard, Trust(chosen, identified=identified), connections), proxies.destination
-        )
+        trust = Trust(chosen, identified=identified, public=public)
+        return PoolTransport(Pool(guard, trust, connections), proxies.destination)
 
     if not chosen.http2 and not proxies.foreign:
         return pooled()
@@ -93,7 +97,7 @@ def _named(
     def stock(*, http2: bool) -> httpx.AsyncBaseTransport:
         # Each has its own SSL context, since httpx stores its ALPN protocols there.
         proxy = proxies.foreign or proxies.any
-        trust = Trust(chosen, identified=identified)()
+        trust = Trust(chosen, identified=identified, public=public)()
         return httpx_transport.stock(trust, guard, connections, proxy, http2=http2)
 
     http1 = stock(http2=False) if proxies.foreign else pooled()
@@ -136,10 +140,13 @@ class Proxies:
 
 
 class Trust:
-    """The trusted certificates, and our own for those who ask; loaded on first use. An invalid file is reported at once."""
+    """The trusted certificates, and our own if the server asks for one; loaded on first use. An invalid file is reported at once.
 
-    def __init__(self, chosen: Http, *, identified: bool = False) -> None:
-        self._insecure, self._file = chosen.insecure, chosen.ca_file
+    `public`: the public authorities are trusted, too, where `--ca-file` names others.
+    """
+
+    def __init__(self, chosen: Http, *, identified: bool = False, public: bool = False) -> None:
+        self._insecure, self._file, self._public = chosen.insecure, chosen.ca_file, public
         self._own = (chosen.client_cert, chosen.client_key) if identified else (None, None)
         if self._file is not None or identified:
             _ = self._context
@@ -163,9 +170,13 @@ class Trust:
         import certifi  # noqa: PLC0415 - slow to import, and only needed for https
 
         try:
-            return ssl.create_default_context(cafile=self._file or certifi.where())
+            first = certifi.where() if self._public else self._file
+            context = ssl.create_default_context(cafile=first or certifi.where())
+            if self._file is not None and self._public:
+                context.load_verify_locations(self._file)
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(f"--ca-file: {self._file} contains no readable certificates.") from error
+        return context
 
 
 def _identify(context: ssl.SSLContext, cert: str, key: str | None) -> None:

@@ -21,7 +21,7 @@ MAX_WIRE: Final = 100_000_000  # most bytes of one response if the request has n
 
 
 class PoolTransport(httpx.AsyncBaseTransport):
-    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded, GET and POST only. Raises httpx's exceptions.
+    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded; GET, HEAD and POST only. Raises httpx's exceptions.
 
     `Response.extensions` has `http_version` and `reason_phrase`, as with httpx's own transport.
     """
@@ -32,8 +32,8 @@ class PoolTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request; the stream of the response is an `IncomingResponse`. A POST gets a connection of its own."""
-        if request.method not in {"GET", "POST"}:
-            raise httpx.UnsupportedProtocol("only GET and POST are supported", request=request)
+        if request.method not in {"GET", "HEAD", "POST"}:
+            raise httpx.UnsupportedProtocol("only GET, HEAD and POST are supported", request=request)
         is_post = request.method == "POST"
         destination = self._destination(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
         limits = request.extensions
@@ -43,6 +43,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
             limits.get(WIRE_LIMIT, MAX_WIRE),
             limits.get(PROGRESS, ignore_progress),
             fresh=is_post,
+            bodiless=request.method == "HEAD",
         )
         return _response(answer, request)
 

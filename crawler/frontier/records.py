@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.tables import Tables
+from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Prior
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -30,6 +31,7 @@ from crawler.ports.rows import HOSTS
 HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
 _STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
+EXTERNAL: Final = len(ExternalRow._fields)
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 
 RECORD: Final = f"""
@@ -39,17 +41,17 @@ FROM {{urls}} AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.i
 LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 """
 
-PAGES: Final = """
+PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
        CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
-       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.rendering
-FROM {urls} AS u LEFT JOIN seed AS s ON s.id = u.seed
+       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.rendering, {of("x", ExternalRow._fields)}
+FROM {{urls}} AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
-SUSPECTS: Final = """
-SELECT u.id, u.outcome, u.was, s.kind, u.rendering
-FROM {urls} AS u LEFT JOIN seed AS s ON s.id = u.seed
-WHERE u.run = :run AND u.state = 3 AND u.outcome <> 'unlisted:offsite'
+SUSPECTS: Final = f"""
+SELECT u.id, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields)}
+FROM {{urls}} AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
+WHERE u.run = :run AND u.state = 3 AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (u.outcome <> 'listed' OR s.kind > 0 OR u.rendering IS NOT NULL)
 """
 
@@ -137,7 +139,10 @@ def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
 
 def page(row: tuple[Any, ...]) -> PageRow:
     """A row of `PAGES`."""
-    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took, rendered = row
+    of_page, answer = row[:-EXTERNAL], external_of(row[-EXTERNAL:])
+    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took, rendered = (
+        of_page
+    )
     seed = None if kind is None else Seed(SeedKind(kind), name, nested)
     return PageRow._make(
         (
@@ -153,15 +158,17 @@ def page(row: tuple[Any, ...]) -> PageRow:
             size,
             took,
             rendered,
+            answer,
         )
     )
 
 
 def suspect(row: tuple[Any, ...], run: int) -> PageRow:
     """A row of `SUSPECTS`."""
-    number, outcome, was, kind, rendered = row
+    number, outcome, was, kind, rendered, *answer = row
     seed = None if kind is None else _SEEDS[kind]
-    return PageRow(number, Url(""), run, outcome, was=was, seed=seed, rendering=rendered)
+    answered = external_of(answer)
+    return PageRow(number, Url(""), run, outcome, was=was, seed=seed, rendering=rendered, external=answered)
 
 
 def version(row: tuple[Any, ...]) -> Version:

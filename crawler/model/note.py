@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from crawler.model.external import ExternalCheck
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -95,6 +96,9 @@ BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]](
     "builds", {}, read=_json(_by_name(_list(_pair(_is(int)))))
 )
 """Known builds by origin: first and last moment, in seconds since the epoch."""
+
+EXTERNAL: Final = Note[ExternalCheck | None]("external", None, read=_json(ExternalCheck.read))
+"""The check of the links to other sites; None: the run made none."""
 
 DATE_NOTES: Final = Note[Sequence[str]]("date notes", (), read=_json(_list(_is(str))))
 """Sentences about the dates of this run, for the summary."""

@@ -7,6 +7,7 @@ details of one URL are in `url_record`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from crawler.model.external import ExternalRow
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
 
@@ -34,6 +35,7 @@ class PageRow(NamedTuple):
     bytes: int | None = None  # decoded
     took: int | None = None  # milliseconds, from the request to the last byte
     rendering: str | None = None  # as stored: `model.rendering.read`
+    external: ExternalRow | None = None  # the last answer of its host, if it is on another site
 
 
 class EdgeRow(NamedTuple):

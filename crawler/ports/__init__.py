@@ -2,9 +2,10 @@
 
 `engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a `Fetcher`,
 implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`, `Runs`, `Record`,
-`Rows`, `Ledger`.
+`Rows`, `Ledger`, `Externals`.
 """
 
+from crawler.ports.externals import Externals
 from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Turn
 from crawler.ports.frontier import Frontier, History
 from crawler.ports.hosts import Hosts
@@ -17,6 +18,7 @@ from crawler.ports.visiting import Reader, Sink, Visitor
 
 __all__ = [
     "Batch",
+    "Externals",
     "Fetcher",
     "Frontier",
     "History",

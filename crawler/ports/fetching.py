@@ -13,7 +13,7 @@ NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Request(NamedTuple):
-    """One GET, or one POST of JSON."""
+    """One GET, one HEAD, or one POST of JSON."""
 
     url: Url
     validators: Validators = Validators()
@@ -22,6 +22,7 @@ class Request(NamedTuple):
     seconds: float | None = None  # for the whole exchange; the fetcher's own limit if None
     wants_body: Callable[[int, Headers], bool] | None = None  # called when the headers are in
     post: bytes | None = None  # JSON to send by POST
+    head: bool = False  # HEAD: the reply has no body
     headers: Mapping[str, str] = NO_HEADERS  # of this request only; names in lower case
     shell: Response | None = (
         None  # the answer to an earlier request for the page: run its scripts, if a browser is at hand

@@ -27,8 +27,8 @@ class Rows(Protocol):
     def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """The settled URLs of the newest run that may have a finding of their own, in any order.
 
-        These are all that are not listed, apart from those on other sites, and the listed ones that a sitemap or input
-        contains. Only `id`, `run`, `outcome`, `was` and `seed` are filled in.
+        These are all that are not listed, apart from those on other sites that are not known to be broken, and the listed
+        ones that a sitemap or input contains. Only `id`, `run`, `outcome`, `was`, `seed` and `external` are filled in.
         """
         ...
 

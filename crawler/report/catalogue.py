@@ -59,6 +59,10 @@ class Code(Enum):
         "sitemap-stale", Severity.ERROR, "Stale entries in sitemaps",
         "A sitemap of the site contains these URLs, which cannot be indexed.",
     )  # fmt: skip
+    BROKEN_EXTERNAL = (
+        "broken-external", Severity.ERROR, "Broken links to other sites",
+        "Visitors who follow a link to one of these URLs on other sites get no page.",
+    )  # fmt: skip
     CANONICAL_CHAIN = (
         "canonical-chain", Severity.WARNING, "Canonical URL is not indexable",
         "These pages name a canonical URL that is not listed itself.",

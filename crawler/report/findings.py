@@ -8,7 +8,8 @@ not complete; a finding that did not apply in the previous run is new.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from crawler.model import rendering
+from crawler.model import external, rendering
+from crawler.model.external import ExternalCheck
 from crawler.model.outcome import says
 from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Needs
@@ -21,6 +22,7 @@ from crawler.report.kinds import FAILED, LINKED, WHY, Kind, is_listed, kind_of
 from crawler.report.words import counted
 
 FEWEST: Final = 10  # least number of pages for calling a link site-wide
+OFF_SITE: Final = "unlisted:offsite"
 SITE_WIDE: Final = 0.9  # least fraction of the pages with links
 
 _BY_KIND: Final = {
@@ -31,6 +33,7 @@ _BY_KIND: Final = {
     Kind.MOVED: Code.REDIRECT_LINKED,
     Kind.ROBOTS: Code.ROBOTS_LINKED,
     Kind.NOINDEX: Code.NOINDEX_LINKED,
+    Kind.EXTERNAL: Code.BROKEN_EXTERNAL,
 }
 _STALE: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX, Kind.CANONICAL, Kind.DROPPED}
 
@@ -55,9 +58,9 @@ class Found(NamedTuple):
 class Findings:
     """The passes over one run, in this order: `add_page`, `close`, `link`, `found`."""
 
-    def __init__(self, run: int, *, complete: bool) -> None:
-        """`run`: the number of the newest run."""
-        self._run, self.complete = run, complete
+    def __init__(self, run: int, *, complete: bool, check: ExternalCheck | None = None) -> None:
+        """`run`: the number of the newest run; `check`: its check of links to other sites."""
+        self._run, self.complete, self._check = run, complete, check
         self._kinds, self._wanted = bytearray(1024), bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
         self.inbound = Inbound(bytearray(), bytearray())
@@ -71,13 +74,18 @@ class Findings:
             more = bytes(max(page.id + 1 - len(self._kinds), len(self._kinds)))
             self._kinds.extend(more)
             self._wanted.extend(more)
-        kind = self._kinds[page.id] = kind_of(page.outcome)
+        kind = self._kinds[page.id] = self._kind_of(page)
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
             if page.content:
                 self.texts.add(origin(page.url), page.content)
             if page.title:
                 self.titles.add(origin(page.url), page.title)
+
+    def _kind_of(self, page: PageRow) -> Kind:
+        if self._check and page.outcome == OFF_SITE and _is_broken(page.external and page.external.code):
+            return Kind.EXTERNAL
+        return kind_of(page.outcome)
 
     def close(self) -> None:
         """End the first pass."""
@@ -122,6 +130,8 @@ class Findings:
         """Whether the finding did not apply in the previous run. In a first run, no finding is new."""
         if self._run <= 1:
             return False
+        if code is Code.BROKEN_EXTERNAL:
+            return self._is_newly_broken(page)
         if page.was is None:
             return code not in GROUPED
         before = kind_of(page.was)
@@ -133,17 +143,32 @@ class Findings:
             return False
         return before is not kind_of(page.outcome)
 
+    def _is_newly_broken(self, page: PageRow) -> bool:
+        """The same for a URL of another site: it is linked for the first time, or the check before found it well."""
+        answer = page.external
+        if answer is None or self._check is None or answer.round != self._check.round:
+            return False
+        return page.was is None if answer.was is None else not _is_broken(answer.was)
+
     # -- the rules: what makes each finding -----------------------------------------------------------------
 
     def _linked(self, page: PageRow) -> Iterator[Found]:
         """URLs that links, redirects or sitemaps should not lead to."""
-        kind = kind_of(page.outcome)
+        kind = self._kind_of(page)
         code, links = _BY_KIND.get(kind), self.inbound.count[page.id]
         redirected = self.inbound.redirected[page.id]
         is_named = links or (kind in FAILED and (redirected or page.seed))
+        if kind is Kind.EXTERNAL and (links or redirected):
+            yield self._external(page)
+            return
         # A URL that failed is reported however it was found, except as a canonical: then the page that names it is reported.
         if code and is_named:
             yield self._found(code, page, _failure_detail(page))
+
+    def _external(self, page: PageRow) -> Found:
+        """A broken link to another site, with the status of its host."""
+        status = page.external and page.external.status
+        return self._found(Code.BROKEN_EXTERNAL, page._replace(status=status), _external_detail(page))
 
     def _chained(self, page: PageRow) -> Iterator[Found]:
         """A redirect to a redirect."""
@@ -170,7 +195,8 @@ class Findings:
             return
         other = Kind(self._kinds[target])
         if other in WHY:
-            code = Code.CANONICAL_BROKEN if other in FAILED else Code.CANONICAL_CHAIN
+            is_broken = other in FAILED or other is Kind.EXTERNAL
+            code = Code.CANONICAL_BROKEN if is_broken else Code.CANONICAL_CHAIN
             yield Found(code, page, f"{page.detail}: {WHY[other]}")
 
     def _named(self, page: PageRow) -> Iterator[Found]:
@@ -237,6 +263,19 @@ _OTHERS: Final[Sequence[_Rule]] = (
 def _is_named(page: PageRow) -> bool:
     """Whether the page is listed, and a sitemap or --input contains it."""
     return page.seed is not None and page.seed.kind is not SeedKind.START and is_listed(page.outcome)
+
+
+def _is_broken(code: str | None) -> bool:
+    return code is not None and external.kind_of(code) == external.BROKEN
+
+
+def _external_detail(page: PageRow) -> str:
+    """What the host of another site answered, beside the status."""
+    answer = page.external
+    if answer is None:
+        return ""
+    words = "" if answer.code == external.Answer.NOT_FOUND.value else external.says(answer.code)
+    return ": ".join(filter(None, [words, answer.detail]))
 
 
 def _failure_detail(page: PageRow) -> str:

@@ -84,7 +84,7 @@ class Gathering:
         run = known.run
         before = [other.number for other in known.runs if other.number < run.number]
         self._known, self._most = known, most
-        self._findings = Findings(run.number, complete=run.complete)
+        self._findings = Findings(run.number, complete=run.complete, check=known.check)
         self._overview = Overview(run.number, known.site)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
         self._picked: dict[Code, _Picked] = {}

@@ -21,10 +21,11 @@ class Kind(IntEnum):
     CANONICAL = 10
     DROPPED = 11  # not listed because of its content: empty, a duplicate, a soft 404
     CHOSEN = 12  # not listed because of the settings, or because it is on another site
+    EXTERNAL = 13  # on another site, and known to be broken
 
 
 FAILED: Final = frozenset({Kind.BROKEN, Kind.SERVER_ERROR, Kind.UNREACHABLE, Kind.LOOP})
-LINKED: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX}
+LINKED: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX, Kind.EXTERNAL}
 """Kinds for which the linking pages are reported."""
 
 _FAILURES: Final = {
@@ -57,6 +58,7 @@ WHY: Final = {
     Kind.NOINDEX: "it says noindex",
     Kind.CANONICAL: "it names another canonical URL",
     Kind.DROPPED: "it is not listed itself",
+    Kind.EXTERNAL: "it is on another site, and broken",
 }
 
 

@@ -7,10 +7,12 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from crawler.model.external import ExternalCounts
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.survey import Balance
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
+from crawler.report.external import KINDS
 from crawler.report.metrics import Metrics
 from crawler.report.report import Finding
 from crawler.report.stats import Stats
@@ -69,10 +71,21 @@ def of_balance(metrics: Metrics, balance: Balance, dated: Mapping[str, int] | No
         metrics.set("lastmod_urls", balance.listed - sum(dated.values()), "none")
 
 
-def of_findings(metrics: Metrics, findings: Sequence[Finding], *, complete: bool) -> None:
-    """The number of findings of each kind. `complete`: whether the run is."""
+def of_external(metrics: Metrics, counts: ExternalCounts) -> None:
+    """The URLs on other sites by what is known of them."""
+    for kind in KINDS:
+        metrics.set("external_urls", counts.of(kind), kind)
+    metrics.set("external_urls", counts.unasked, "unasked")
+
+
+def of_findings(
+    metrics: Metrics, findings: Sequence[Finding], *, complete: bool, external: bool = False
+) -> None:
+    """The number of findings of each kind. `complete`: whether the run is; `external`: whether it checked other sites."""
     counts = {finding.code: finding.count for finding in findings}
     for code in Code:
+        if code is Code.BROKEN_EXTERNAL and not external:
+            continue
         if complete or code not in NEEDS_COMPLETE:
             metrics.set("findings", counts.get(code, 0), code.value, code.severity.value)
 

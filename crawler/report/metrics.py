@@ -44,6 +44,10 @@ CATALOGUE: Final = (
         "Findings of the last run; absent where they are unknown.", ("code", "severity"),
     ),
     Metric(
+        "external_urls", "gauge",
+        "URLs on other sites that pages link to, by their last answer; absent if they were not checked.", ("answer",),
+    ),
+    Metric(
         "submitted_urls", "gauge",
         "URLs of the last run by the result of their submission; absent if nothing was to be submitted.", ("result",),
     ),

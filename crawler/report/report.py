@@ -6,6 +6,7 @@ Lists are cut to their first few items, with the number of those left out.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
@@ -84,6 +85,8 @@ class Known:
     robots_line: str | None = None  # the Sitemap line that robots.txt should have
     robots_names: bool | None = None  # whether robots.txt has that line; None: unknown
     robots_others: Sequence[str] = ()  # other sitemaps that it names, and that are not written here
+    check: ExternalCheck | None = None  # of links to other sites; None: they were not checked
+    external: ExternalCounts | None = None  # what is known of these links
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version
     state_words: str = ""  # those that name the state to another command; empty if it is not kept

@@ -23,7 +23,7 @@ class Tally:
 
     def __init__(self, known: Known) -> None:
         self._known = known
-        self._findings = Findings(known.run.number, complete=known.run.complete)
+        self._findings = Findings(known.run.number, complete=known.run.complete, check=known.check)
         self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
         self.add_page, self.close, self.link = (
             self._findings.add_page,

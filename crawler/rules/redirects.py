@@ -1,4 +1,4 @@
-"""Following redirects of requests that are no visits: robots.txt, sitemaps, the probe of an alias.
+"""Following redirects of requests that are not visits: robots.txt, sitemaps, the probe of an alias, links to other sites.
 
 The limit is here, once. Whether and when a target may be requested (scope, robots.txt, pace) is decided by the caller, who
 makes the requests. The redirect of a page is not followed here: `judge` makes its target a visit.
@@ -24,7 +24,7 @@ class Stopped(Enum):
 
     NO_TARGET = "redirect without a valid target"
     LOOP = "redirect loop"
-    TOO_MANY = f"more than {HOPS} redirects"
+    TOO_MANY = "too many redirects"
 
 
 def target_of(url: Url, reply: Reply, normalise: Callable[[str, str], Url | None] = PLAIN) -> Url | None:
@@ -44,10 +44,13 @@ class Redirects:
         reply = await ask(to)
     """
 
-    def __init__(self, url: Url, normalise: Callable[[str, str], Url | None] = PLAIN) -> None:
+    def __init__(
+        self, url: Url, normalise: Callable[[str, str], Url | None] = PLAIN, *, hops: int = HOPS
+    ) -> None:
+        """`hops`: most redirects to follow."""
         self.url = url  # the last one that was given out
         self.stopped: Stopped | None = None  # None at the end: the last reply is no redirect
-        self._normalise, self._seen = normalise, {url}
+        self._normalise, self._seen, self._hops = normalise, {url}, hops
 
     def follow(self, reply: Reply) -> Url | None:
         """What to request next, after `reply` for `url`; None at the end."""
@@ -71,4 +74,4 @@ class Redirects:
             return Stopped.NO_TARGET
         if to in self._seen:
             return Stopped.LOOP
-        return Stopped.TOO_MANY if len(self._seen) > HOPS else None
+        return Stopped.TOO_MANY if len(self._seen) > self._hops else None

@@ -344,6 +344,20 @@ class Submit:
 
 
 @dataclass(frozen=True, slots=True)
+class External:
+    """Links to other sites."""
+
+    check_external: bool = option(
+        False,
+        "after the crawl, check the links to other sites, with at most one request per second to a host",
+        SWITCH,
+    )
+    max_external: int = option(10_000, "maximum number of URLs on other sites to check in one run", COUNT(1))
+    max_external_hosts: int = option(1_000, "maximum number of other hosts to check in one run", COUNT(1))
+    max_external_time: float = option(1_800.0, "longest time for checking links to other sites", DURATION)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Reports, metrics and messages about a run."""
 
@@ -411,6 +425,7 @@ class Settings:
     output: Output = Output()
     guard: Guard = Guard()
     submit: Submit = Submit()
+    external: External = External()
     report: Report = Report()
     state: State = State()
     log: Log = Log()

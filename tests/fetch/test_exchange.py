@@ -28,6 +28,7 @@ from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingRespon
 from crawler.fetch.exchange import CAUSES, HttpFetcher
 from crawler.fetch.pool import Destination, Pool
 from crawler.fetch.request_headers import Identity
+from crawler.fetch.routes import Trust
 from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply, Response
@@ -472,6 +473,14 @@ async def test_certificate_for_another_name_is_refused() -> None:
     assert reply.cause is Cause.TLS
 
 
+def test_public_authorities_are_trusted_beside_ca_file_if_asked_for() -> None:
+    with trustme.CA().cert_pem.tempfile() as pem:
+        own = Trust(Http(ca_file=pem))().cert_store_stats()["x509_ca"]
+        both = Trust(Http(ca_file=pem), public=True)().cert_store_stats()["x509_ca"]
+    assert own == 1
+    assert both == Trust(Http(), public=True)().cert_store_stats()["x509_ca"] + 1
+
+
 # -- connections -----------------------------------------------------------------------------------------
 
 
@@ -694,6 +703,30 @@ async def test_connection_close_header_is_obeyed(more: bytes) -> None:
     with wire(serve) as url:
         assert await bodies(url, 2) == [b"a", b"b"]
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OK + b"Content-Length: 5000000\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n",
+        OK + b"\r\n",
+        OK + b"Content-Length: 5\r\n\r\nhello",  # a body all the same
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    ],
+)
+async def test_response_to_head_ends_with_its_head(answer: bytes) -> None:
+    """Nothing is waited for after it, whatever length it states, and no body is taken for the next response."""
+    serve, seen = talks(answer, whole(b"b"))
+    with wire(serve) as url:
+        async with fetcher_of() as fetcher:
+            reply = await fetcher.fetch(Request(Url(url), head=True))
+            following = await fetcher.fetch(Request(Url(url)))
+    assert isinstance(reply, Response)
+    assert reply.body == b""
+    assert isinstance(following, Response)
+    assert following.body == b"b"
+    assert [line.split(b" ")[0] for lines in seen for line in lines] == [b"HEAD", b"GET"]
 
 
 async def test_connection_is_kept_after_short_unwanted_body() -> None:

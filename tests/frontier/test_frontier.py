@@ -14,10 +14,11 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.patterns import sample
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import remove_state
+from crawler.model.external import AskedLink, ExternalCheck, ExternalRow
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.note import UNRELIABLE, Note
+from crawler.model.note import EXTERNAL, UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.robots import RobotsFile
@@ -1163,3 +1164,95 @@ async def test_the_ledger_knows_whether_a_run_searches_the_same_site(bench: Benc
     await bench.frontier.mark_published(PublicationRow(2))
     await bench.frontier.enter([], 0)
     assert await bench.frontier.ledger() == LedgerHead(SITE)
+
+
+# -- Externals ---------------------------------------------------------------------------------------------
+
+
+def away(path: str, **more: object) -> Visit:
+    found = {"via": ROOT, "filtered": Why.OFFSITE} | more
+    return Visit(Url(f"https://b.example{path}"), 1, **found)  # type: ignore[arg-type]
+
+
+async def links_due(bench: Bench, round_number: int = 1) -> list[str]:
+    chunks = [chunk async for chunk in bench.frontier.due_links(round_number)]
+    return [link.url for chunk in chunks for link in chunk]
+
+
+async def answered(bench: Bench, code: str, *paths: str, round_number: int = 1) -> None:
+    """Store the same answer for these URLs."""
+    wanted = [away(path).url for path in paths]
+    due = [link async for chunk in bench.frontier.due_links(99) for link in chunk if link.url in wanted]
+    answers = [AskedLink(link.id, code, 404, "says no", bench.clock()) for link in due]
+    await bench.frontier.store_answers(answers, round_number)
+
+
+async def linking_run(bench: Bench, *paths: str) -> None:
+    """A run in which the start page links to these URLs of another site."""
+    await bench.ready()
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), *map(away, paths))
+
+
+async def test_links_to_other_sites_are_due_once_in_a_round(bench: Bench) -> None:
+    await linking_run(bench, "/a", "/b")
+    nofollow = away("/n", filtered=Why.NOFOLLOW)
+    await bench.frontier.add([nofollow, away("/seed", via=None)], Seed(SeedKind.INPUT, "list"))
+    assert await links_due(bench) == [away("/a").url, away("/b").url]
+    assert await bench.frontier.count_due_links(1) == 2
+    await answered(bench, "ok", "/a")
+    assert await links_due(bench) == [away("/b").url]
+    assert await bench.frontier.count_due_links(1) == 1
+    assert await links_due(bench, 2) == [away("/b").url, away("/a").url], "the longest ago first"
+    counts = await bench.frontier.count_answers()
+    assert (dict(counts.codes), counts.unasked) == ({"ok": 1}, 1)
+
+
+async def test_answers_are_kept_with_the_one_before_and_shown_with_the_page(bench: Bench) -> None:
+    await linking_run(bench, "/a", "/b")
+    await answered(bench, "ok", "/a")
+    assert await bench.frontier.external(away("/b").url) is None
+    bench.clock.now += DAY
+    await answered(bench, "broken:not-found", "/a", round_number=2)
+    await answered(bench, "broken:dns", "/a", round_number=2)
+    row = ExternalRow("broken:dns", 404, "says no", bench.clock(), 2, "ok")
+    assert await bench.frontier.external(away("/a").url) == row
+    pages = [page async for chunk in bench.frontier.page_rows() for page in chunk]
+    assert {page.url: page.external for page in pages} == {
+        ROOT: None,
+        away("/a").url: row,
+        away("/b").url: None,
+    }
+    suspects = [page async for chunk in bench.frontier.suspect_rows() for page in chunk]
+    assert [(page.outcome, page.external) for page in suspects] == [("unlisted:offsite", row)]
+    [page] = (await bench.frontier.rows_of([suspects[0].id])).values()
+    assert page.external == row
+
+
+async def test_answers_of_unknown_urls_are_ignored(bench: Bench) -> None:
+    await linking_run(bench, "/a")
+    await bench.frontier.store_answers([AskedLink(999, "ok", 200, "", bench.clock())], 1)
+    await bench.frontier.store_answers([], 1)
+    assert (await bench.frontier.count_answers()).codes == {}
+
+
+async def test_answers_outlive_a_run_and_count_for_the_links_of_the_newest_one(bench: Bench) -> None:
+    await linking_run(bench, "/a", "/b")
+    await answered(bench, "ok", "/a", "/b")
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    await bench.frontier.add([Visit(ROOT)])
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), away("/a"))
+    assert await links_due(bench, 2) == [away("/a").url]
+    assert (await bench.frontier.count_answers()).codes == {"ok": 1}
+    assert await bench.frontier.external(away("/b").url) is not None
+
+
+async def test_note_of_a_check_of_links_is_kept(bench: Bench) -> None:
+    await bench.ready()
+    assert await bench.frontier.recall(EXTERNAL) is None
+    check = ExternalCheck(1, bench.clock(), True, 7, "--max-external")
+    await bench.frontier.remember(EXTERNAL, check)
+    assert await bench.frontier.recall(EXTERNAL) == check

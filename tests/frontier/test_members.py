@@ -364,6 +364,7 @@ ALTER TABLE run DROP COLUMN succeeded;
 ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
 ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates, DROP COLUMN images, DROP COLUMN rendering;
 DROP TABLE image;
+DROP TABLE external CASCADE;
 DROP TABLE submission;
 ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,
     DROP COLUMN interruption;

@@ -18,7 +18,7 @@ from tests.postgres import new_state
 pytestmark = pytest.mark.anyio
 
 STATUS: Final = "SELECT status FROM runs ORDER BY number"
-VIEWS: Final = ("pages", "links", "images", "runs")
+VIEWS: Final = ("pages", "links", "images", "runs", "external_links")
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "state.md").read_text()
 QUESTIONS = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from crawler.model import note
+from crawler.model.external import ExternalCheck
 from crawler.model.note import Note
 
 A = "https://example.com"
@@ -24,6 +25,12 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.PUBLISHED_BY, "crawler-1:17", "crawler-1:17"),
     (note.UNRELIABLE, f'{{"{A}": "all of one day"}}', {A: "all of one day"}),
     (note.BUILDS, f'{{"{A}": [[100, 200], [900, 950]]}}', {A: [(100, 200), (900, 950)]}),
+    (note.EXTERNAL, "null", None),
+    (
+        note.EXTERNAL,
+        '[3, 1795000000.5, true, 7, "--max-external"]',
+        ExternalCheck(3, 1795000000.5, True, 7, "--max-external"),
+    ),
     (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),
 ]
 
@@ -49,6 +56,8 @@ def test_a_note_of_an_earlier_version_is_read_and_written_the_same(
         (note.UNRELIABLE, "null"),
         (note.UNRELIABLE, "{"),
         (note.BUILDS, '{"a": [[1, 2, 3]]}'),
+        (note.EXTERNAL, "[3, 1795000000.5, true]"),
+        (note.EXTERNAL, '["3", 1, true, 7, ""]'),
         (note.DATE_NOTES, '"a"'),
     ],
 )

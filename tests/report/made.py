@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crawler.model import rendering
+from crawler.model.external import ExternalCheck, ExternalCounts, ExternalRow
 from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Glimpse, Needs, Rendering
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
@@ -17,6 +18,7 @@ from crawler.report.gathering import ITEMS, Gathering
 from crawler.report.report import Known, Report
 
 SITE = "https://shop.example"
+AWAY = "https://elsewhere.example"
 OLD_SITEMAP = Seed(SeedKind.SITEMAP, f"{SITE}/old-sitemap.xml")
 INPUT = Seed(SeedKind.INPUT, "urls.txt")
 START = Seed(SeedKind.START)
@@ -180,7 +182,17 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.page("/twin-2", links=common, **twins)
     state.page(
         "/about",
-        links=[*common, "/twin-1", "/basket", "/thanks", "/old-name", "/down", "/slow"],
+        links=[
+            *common,
+            "/twin-1",
+            "/basket",
+            "/thanks",
+            "/old-name",
+            "/down",
+            "/slow",
+            f"{AWAY}/gone",
+            f"{AWAY}/fine",
+        ],
         was=None,
         depth=1,
         rendering=rendering.written(Rendering(Needs.SHELL, Glimpse(0), Glimpse(7), hash_routes=2)),
@@ -199,6 +211,10 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.page(
         "/basket", "unlisted:robots", status=None, detail="Disallow: /basket", was="unlisted:robots", depth=2
     )
+    gone = ExternalRow("broken:not-found", 404, f"redirects to {AWAY}/404", NIGHT, run, "ok")
+    state.page(f"{AWAY}/gone", "unlisted:offsite", status=None, external=gone, was="unlisted:offsite")
+    fine = ExternalRow("ok", 200, "", NIGHT, run, "ok")
+    state.page(f"{AWAY}/fine", "unlisted:offsite", status=None, external=fine, was="unlisted:offsite")
     state.page("/workshop", links=common, seed=OLD_SITEMAP, was="listed", lastmod=None, source=None)
     state.page("/closed", "listed", run=run - 1)
     state.page("/dated", links=common, was="listed", was_lastmod=None, seed=INPUT)
@@ -207,6 +223,8 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         "lies": {SITE: "most pages carry the time of the request"},
         "robots_line": f"Sitemap: {SITE}/sitemap.xml.gz",
         "robots_names": False,
+        "check": ExternalCheck(run, NIGHT, True, 2, "--max-external"),
+        "external": ExternalCounts({"ok": 1, "broken:not-found": 1}, 2),
         "settings": [("rate", "2")],
         "hosts": [
             HostRow(SITE, 40, 0.5, "rules"),

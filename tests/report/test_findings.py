@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.model.external import Answer, ExternalCheck, ExternalRow
 from crawler.model.reasons import Cause, SeedKind, Why
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.model.seed import Seed
@@ -18,7 +19,7 @@ from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
 from crawler.report.gathering import Gathering
 from crawler.report.groups import Groups
 from crawler.report.kinds import Kind, kind_of
-from tests.report.made import INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
+from tests.report.made import AWAY, INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
 
 GOLDEN = {
     "broken-link": ["/gone new 3", "/legal.html 15"],
@@ -27,6 +28,7 @@ GOLDEN = {
     "redirect-loop": ["/loop new 0"],
     "canonical-broken": ["/red 0"],
     "sitemap-stale": ["/red 0"],
+    "broken-external": [f"{AWAY}/gone new 1"],
     "canonical-chain": ["/blue new 0"],
     "noindex-canonical": ["/thanks 0"],
     "redirect-chain": ["/shop 1"],
@@ -179,6 +181,68 @@ def test_sitemap_is_not_stale_for_listed_or_excluded_urls(outcome: str) -> None:
     state.page("/", links=["/x"], seed=START)
     state.page("/x", outcome, seed=OLD_SITEMAP)
     assert state.report().finding(Code.SITEMAP_STALE) is None
+
+
+def external(
+    code: str, was: str | None = None, *, page_was: str | None = "unlisted:offsite", **more: object
+) -> MadeState:
+    """A second run whose start page leads to a URL of another site."""
+    state = MadeState(2)
+    state.page("/", links=[f"{AWAY}/x"], seed=START)
+    row = ExternalRow(code, None, "why", NIGHT, 2, was)
+    state.page(f"{AWAY}/x", "unlisted:offsite", status=None, external=row, was=page_was)
+    state.more = {"check": ExternalCheck(2, NIGHT)} | more
+    return state
+
+
+@pytest.mark.parametrize("answer", list(Answer))
+def test_only_broken_answers_of_other_sites_are_findings(answer: Answer) -> None:
+    found = external(answer.value).report().finding(Code.BROKEN_EXTERNAL)
+    assert (found is not None) == answer.value.startswith("broken:")
+    if found:
+        [item] = found.items
+        assert item.detail == ("why" if answer is Answer.NOT_FOUND else f"{answer.says}: why")
+        assert item.sources == [f"{SITE}/"]
+
+
+@pytest.mark.parametrize(
+    ("was", "page_was", "new"),
+    [
+        ("ok", "unlisted:offsite", True),
+        ("unknown:refused", "unlisted:offsite", True),
+        ("broken:dns", "unlisted:offsite", False),
+        (None, "unlisted:offsite", False),  # asked for the first time: it may have been so for long
+        (None, None, True),  # linked for the first time
+    ],
+)
+def test_broken_external_is_new_if_it_was_well_before_or_not_linked(
+    was: str | None, page_was: str | None, new: bool
+) -> None:
+    found = external("broken:not-found", was, page_was=page_was).report().finding(Code.BROKEN_EXTERNAL)
+    assert found
+    assert found.new == new
+    later = external("broken:not-found", was, page_was=page_was, check=ExternalCheck(3, NIGHT)).report()
+    remembered = later.finding(Code.BROKEN_EXTERNAL)
+    assert remembered
+    assert not remembered.new, "an earlier check found it"
+
+
+def test_external_links_are_no_findings_of_a_run_that_did_not_check_them() -> None:
+    assert external("broken:not-found", check=None).report().findings == []
+
+
+def test_redirect_or_canonical_to_a_broken_external_url_is_reported() -> None:
+    state = external("broken:not-found")
+    state.page("/", seed=START)
+    state.page("/go", "moved", redirect=f"{AWAY}/x")
+    state.page("/copy", "unlisted:canonical", canonical=f"{AWAY}/x")
+    found = told(state)
+    assert found["broken-external"] == [f"{AWAY}/x 0"]
+    assert found["canonical-broken"] == ["/copy new 0"]
+    state = external("broken:not-found")
+    state.page("/", seed=START)
+    state.page("/copy", "unlisted:canonical", canonical=f"{AWAY}/x")
+    assert set(told(state)) == {"canonical-broken"}
 
 
 def test_items_are_limited_to_most_linked_and_rest_is_counted() -> None:

@@ -112,7 +112,11 @@ def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report:
 def test_text_answers_common_questions() -> None:
     text = as_text.rendered(planted().report())
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
-    assert "15 listed · 4 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
+    assert "15 listed · 6 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
+    assert (
+        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not asked yet; 2 left to the next run (--max-external)"
+        in text
+    )
     assert "error    broken-link        2 URLs (1 new), 18 links on 15 pages\n" in text
     assert "  404  /legal.html  linked from 15 pages, nearly all: the template\n" in text
     assert "linked from 3 pages: /lanterns/candle, /lanterns/paper, and 1 more\n" in text

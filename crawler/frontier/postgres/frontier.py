@@ -1,4 +1,4 @@
-"""The shared frontier: a schema of a PostgreSQL database, used by all members of a crawl. One class implements its six roles.
+"""The shared frontier: a schema of a PostgreSQL database, used by all members of a crawl. One class implements its seven roles.
 
 Every method is one transaction (`session`). The work of each method is in another module of this package; this one is long
 because it lists all of them.
@@ -16,8 +16,8 @@ import anyio
 import anyio.to_thread
 
 from crawler.errors import Exit
+from crawler.frontier import externals, records
 from crawler.frontier import publications as stored_publications
-from crawler.frontier import records
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres import (
     dates,
@@ -40,10 +40,12 @@ from crawler.frontier.postgres.members import Members
 from crawler.frontier.postgres.patterns import PatternTable
 from crawler.frontier.postgres.retention import Retention
 from crawler.frontier.postgres.rounds import Rounds
+from crawler.frontier.postgres.rows import fp, given, table
 from crawler.frontier.postgres.runs import RunTable
 from crawler.frontier.postgres.seeds import SeedTable
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.postgres.settlements import Settlements
+from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -60,7 +62,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Rows, Runs
+from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Rows, Runs
 from crawler.rules.traps import MAX_REPORTED
 
 P = ParamSpec("P")
@@ -75,7 +77,7 @@ LEAVING: Final = 0.2  # seconds between two looks whether the members of the las
 log = logging.getLogger("crawler.frontier")
 
 
-class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
+class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     """A `Frontier` in a schema of a database.
 
     `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
@@ -499,6 +501,32 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
+
+    # -- Externals: what other sites answered -----------------------------------------------------------------
+
+    async def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
+        """See `ports.Externals.due_links`."""
+        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
+        while links:
+            yield links
+            links, place = await self._call(externals.due_links, self._db, round_number, place)
+
+    async def count_due_links(self, round_number: int) -> int:
+        """See `ports.Externals.count_due_links`."""
+        return await self._call(externals.count_due_links, self._db, round_number)
+
+    async def store_answers(self, answers: Sequence[AskedLink], round_number: int) -> None:
+        """See `ports.Externals.store_answers`."""
+        rows, values = table(AskedLink._fields), given(AskedLink._fields, answers)
+        await self._call(externals.store_answers, self._db, rows, values, round_number)
+
+    async def external(self, url: Url) -> ExternalRow | None:
+        """See `ports.Externals.external`."""
+        return await self._call(externals.external, self._db, "u.fp = :fp::uuid", {"fp": fp(url)})
+
+    async def count_answers(self) -> ExternalCounts:
+        """See `ports.Externals.count_answers`."""
+        return await self._call(externals.count_answers, self._db)
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""

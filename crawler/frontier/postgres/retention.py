@@ -17,7 +17,8 @@ UP_TO = "SELECT max(id) FROM (SELECT id FROM url WHERE id > :after ORDER BY id L
 
 FORGET = """
 WITH old AS (DELETE FROM url WHERE id > :after AND id <= :up_to AND run <= :last RETURNING id),
-opened AS (DELETE FROM visit USING old WHERE visit.id = old.id)
+opened AS (DELETE FROM visit USING old WHERE visit.id = old.id),
+answered AS (DELETE FROM external USING old WHERE external.id = old.id)
 DELETE FROM page USING old WHERE page.id = old.id
 """
 

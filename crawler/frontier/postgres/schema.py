@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 10
+VERSION: Final = 11
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
@@ -204,6 +204,15 @@ CREATE TABLE submission (                       -- what an engine accepted; the 
     reading text NOT NULL,
     urls bigint NOT NULL
 );
+CREATE TABLE external (                         -- what other sites answered for the URLs that pages link to
+    id bigint PRIMARY KEY,                      -- of the URL
+    round integer NOT NULL,                     -- the run in which the check that asked last began
+    asked double precision NOT NULL,
+    code text NOT NULL,                         -- `model.external.Answer`
+    status integer,
+    detail text NOT NULL,
+    was text                                    -- the code before
+);
 CREATE UNLOGGED TABLE near (id bigint PRIMARY KEY, depth integer NOT NULL); -- see `distances`
 CREATE INDEX near_level ON near (depth);
 """
@@ -248,4 +257,15 @@ MIGRATIONS: Final = {
         );
     """,
     9: 'ALTER TABLE page ADD COLUMN rendering text COLLATE "C"',
+    10: """
+        CREATE TABLE external (
+            id bigint PRIMARY KEY,
+            round integer NOT NULL,
+            asked double precision NOT NULL,
+            code text COLLATE "C" NOT NULL,
+            status integer,
+            detail text COLLATE "C" NOT NULL,
+            was text COLLATE "C"
+        );
+    """,
 }

@@ -21,6 +21,10 @@ SELECT u.id, u.url, u.run, CASE WHEN w.id IS NULL THEN p.outcome ELSE 'open' END
 FROM url AS u LEFT JOIN visit AS w ON w.id = u.id LEFT JOIN page AS p ON p.id = u.id
 LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
 
+CREATE OR REPLACE VIEW external_links AS
+SELECT u.url, u.run, x.code AS answer, x.status, x.detail, {_time("x.asked")} AS asked, x.was
+FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id WHERE p.outcome = 'unlisted:offsite';
+
 CREATE OR REPLACE VIEW links AS
 SELECT u.url AS source, t.url AS target, 'link' AS kind, (j.id < 0)::integer AS nofollow
 FROM url AS u JOIN page AS p ON p.id = u.id

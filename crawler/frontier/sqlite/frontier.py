@@ -1,9 +1,10 @@
-"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. One class implements its six roles.
+"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. One class implements its seven roles.
 
 Every method is one transaction on one connection, run in a worker thread so that the event loop never waits for the disk.
 The work of each method is in another module of this package; this one is long because it lists all of them.
 """
 
+import json
 import os
 import socket
 import sqlite3
@@ -16,8 +17,8 @@ import anyio
 import anyio.to_thread
 
 from crawler.errors import Exit, FrontierError
+from crawler.frontier import externals, records
 from crawler.frontier import publications as stored_publications
-from crawler.frontier import records
 from crawler.frontier.pace import FAR
 from crawler.frontier.rounds import Rounds
 from crawler.frontier.sqlite import (
@@ -38,10 +39,12 @@ from crawler.frontier.sqlite.hosts import HostTable
 from crawler.frontier.sqlite.leases import Leases
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.patterns import PatternTable
+from crawler.frontier.sqlite.rows import ANSWERS
 from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
 from crawler.frontier.sqlite.state_file import Lock, failure, open_state, seconds_since_heartbeat
+from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
@@ -59,7 +62,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Rows, Runs
+from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Rows, Runs
 from crawler.rules.traps import MAX_REPORTED
 
 P = ParamSpec("P")
@@ -72,7 +75,7 @@ SILENT: Final = 60.0  # seconds without a heartbeat after which a session is tak
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
-class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
+class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     """A `Frontier` in one file.
 
     `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
@@ -465,6 +468,32 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger):
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
+
+    # -- Externals: what other sites answered -----------------------------------------------------------------
+
+    async def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
+        """See `ports.Externals.due_links`."""
+        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
+        while links:
+            yield links
+            links, place = await self._call(externals.due_links, self._db, round_number, place)
+
+    async def count_due_links(self, round_number: int) -> int:
+        """See `ports.Externals.count_due_links`."""
+        return await self._call(externals.count_due_links, self._db, round_number)
+
+    async def store_answers(self, answers: Sequence[AskedLink], round_number: int) -> None:
+        """See `ports.Externals.store_answers`."""
+        given = {"rows": json.dumps(answers)}
+        await self._call(externals.store_answers, self._db, ANSWERS, given, round_number)
+
+    async def external(self, url: Url) -> ExternalRow | None:
+        """See `ports.Externals.external`."""
+        return await self._call(externals.external, self._db, "u.url = :url", {"url": url})
+
+    async def count_answers(self) -> ExternalCounts:
+        """See `ports.Externals.count_answers`."""
+        return await self._call(externals.count_answers, self._db)
 
     def _is_at_work(self) -> bool:
         """Whether this session or another one is working on the state."""

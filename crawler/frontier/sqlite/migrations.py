@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import IMAGES, PATTERNS, RUNS_VIEW, SUBMISSIONS, VIEWS
+from crawler.frontier.sqlite.schema import EXTERNALS, IMAGES, PATTERNS, RUNS_VIEW, SUBMISSIONS, VIEWS
 
 # By version: the migration to the next one. A test checks that the result equals `schema.TABLES`.
 MIGRATIONS: Final = {
@@ -96,4 +96,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
     17: "ALTER TABLE url ADD COLUMN alternates TEXT",
     18: "ALTER TABLE url ADD COLUMN images TEXT;" + IMAGES,
     19: "ALTER TABLE url ADD COLUMN rendering TEXT",
+    20: EXTERNALS,
 }

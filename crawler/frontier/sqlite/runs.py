@@ -94,6 +94,7 @@ class RunTable:
             self._db.do(f"DELETE FROM {statement}", (last,))
         if self._db.run % self._keep_runs == 0:  # reads all pages
             images.prune(self._db)
+        self._db.do("DELETE FROM external WHERE id NOT IN (SELECT id FROM url)")
 
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Runs.conclude`."""

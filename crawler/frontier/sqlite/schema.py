@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 20
+VERSION = 21
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -91,6 +91,22 @@ CREATE TABLE submission (                  -- what an engine accepted; the first
     reading TEXT NOT NULL,                 -- of its run
     urls INTEGER NOT NULL
 );
+"""
+
+# What other sites answered for the URLs that pages link to (`externals`).
+EXTERNALS = """
+CREATE TABLE external (
+    id INTEGER PRIMARY KEY,                -- of the URL
+    round INTEGER NOT NULL,                -- the run in which the check that asked last began
+    asked REAL NOT NULL,
+    code TEXT NOT NULL,                    -- `model.external.Answer`
+    status INTEGER,
+    detail TEXT NOT NULL,
+    was TEXT                               -- the code before
+);
+CREATE VIEW external_links AS
+SELECT u.url, u.run, x.code AS answer, x.status, x.detail, datetime(x.asked, 'unixepoch') AS asked, x.was
+FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.outcome = 'unlisted:offsite';
 """
 
 # url.state
@@ -229,4 +245,5 @@ CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
     + PATTERNS
     + VIEWS
     + RUNS_VIEW
+    + EXTERNALS
 )

@@ -18,7 +18,7 @@ from crawler.model.outcome import says
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.forms import svg
-from crawler.report.forms.as_text import UNFINISHED, difference, measure
+from crawler.report.forms.as_text import UNFINISHED, difference, external, measure
 from crawler.report.log import duration
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
@@ -108,6 +108,7 @@ def _context(report: Report) -> Mapping[str, Any]:
         "outcomes": _outcomes(known.balance.outcomes),
         "failed": _sum(known.balance.outcomes, "failed"),
         "charts": _charts(report),
+        "external": external(report),
         "unfinished": UNFINISHED,
         "docs": DOCS,
         "policy": Markup(policy()),  # noqa: S704 - our own words, with quotes
@@ -121,6 +122,7 @@ def _context(report: Report) -> Mapping[str, Any]:
 
 _SECTIONS: Final = (
     ("broken", "Broken links", ("broken-link", "server-error", "unreachable", "redirect-loop")),
+    ("external", "Links to other sites", ("broken-external",)),
     ("redirects", "Redirects", ("redirect-chain", "redirect-linked")),
     ("canonical", "Canonical and noindex", ("canonical-broken", "canonical-chain", "noindex-canonical", "noindex-linked")),
     ("stale", "Old sitemaps", ("sitemap-stale",)),

@@ -12,6 +12,7 @@ from crawler.model.rows import RunRow
 from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
 from crawler.report.changes import Change
+from crawler.report.external import external_json
 from crawler.report.overview import Extremes
 from crawler.report.report import Finding, Item, Known, Report
 from crawler.report.words import iso
@@ -46,6 +47,7 @@ def as_json(report: Report) -> dict[str, Any]:
         },
         "sitemap": _sitemap(report),
         "findings": [_finding(finding) for finding in report.findings],
+        "external": external_json(known.check, known.external),
         "changes": _changes(report),
         "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
         "depths": [{"depth": depth, "urls": urls} for depth, urls in overview.depths.items()],

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crawler.parse.credentials import masked
-from crawler.report.forms.as_text import UNFINISHED, balance, detail, linked, measure, run_status
+from crawler.report.forms.as_text import UNFINISHED, balance, detail, external, linked, measure, run_status
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
 from crawler.report.words import minute, shortened
@@ -42,6 +42,7 @@ def _head(report: Report) -> str:
         f"Run {run.number}, {minute(run.started)}, {run_status(report)}: {', '.join(balance(report))}."
         + (f" Crawled at {code(printable(report.known.site) + '/')}." if report.known.is_copy else ""),
         "",
+        *([f"{words}.", ""] if (words := external(report)) else []),
     ]
     if not report.findings:
         return "\n".join([*lines, "Nothing was found.", ""])

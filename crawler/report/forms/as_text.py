@@ -5,6 +5,7 @@ from typing import Final
 
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
+from crawler.report.external import external_words
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
 from crawler.report.words import counted, minute, shortened
@@ -24,6 +25,8 @@ def _lines(report: Report) -> Iterator[str]:
     if known.is_copy:
         yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
+    if words := external(report):
+        yield words
     yield ""
     if not report.findings:
         yield "Nothing was found." if known.run.complete else "Nothing was found so far."
@@ -62,6 +65,12 @@ def balance(report: Report) -> list[str]:
     if changes.since is not None:
         words.append(f"sitemap {difference(report)}")
     return words
+
+
+def external(report: Report) -> str:
+    """What is known of the links to other sites; empty if they were not checked."""
+    known = report.known
+    return external_words(known.check, known.external) if known.check and known.external else ""
 
 
 def difference(report: Report) -> str:

@@ -1,0 +1,170 @@
+"""Checks the links of a run to other sites: chooses the URLs, has them asked for, and keeps the answers in the state.
+
+Nothing of ours is sent there: no credentials, cookies, headers or client certificate, also not to `--header-for` hosts or
+to our own after a redirect. A check that was interrupted is continued by the next run within `RESUMED`, otherwise each
+run asks for every URL once, those that were asked for longest ago first.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import anyio
+
+from crawler.app.starts import product_token
+from crawler.engine.external import GAP, ExternalLinks
+from crawler.errors import ConfigError, first_of
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.request_headers import Identity, anonymous
+from crawler.model.external import AskedLink, DueLink, ExternalCheck
+from crawler.model.note import EXTERNAL
+from crawler.parse import url as urls
+from crawler.ports import Frontier
+from crawler.settings.sections import External, Http, Settings
+
+log = logging.getLogger("crawler.external")
+
+RESUMED: Final = 43_200.0  # seconds for which an interrupted check is continued
+TIMEOUT: Final = 10.0  # seconds to connect to a host, or to wait for more data
+PROGRESS: Final = 10.0  # seconds between two lines about it in the log
+OFFLINE: Final = "no other site could be reached"
+SLOW: Final = "their hosts are too slow"
+
+
+class _Chosen(NamedTuple):
+    """The URLs that are to be asked for in this run."""
+
+    links: Sequence[DueLink]
+    left: int  # further ones
+    because: str  # the setting that leaves them out
+
+
+def check(settings: Settings) -> None:
+    """Raises `ConfigError` for settings with which links cannot be checked. Called before the first request."""
+    if settings.external.check_external and settings.urls.drop_query:
+        raise ConfigError(
+            "--check-external cannot be used with --drop-query, which also removes the queries of links to other sites."
+        )
+
+
+async def check_links(frontier: Frontier, settings: Settings, run: int, seconds: float) -> ExternalCheck:
+    """Asks for each link to another site, until all are done, `seconds` are over or the task is cancelled.
+
+    `run`: the number of the run at work. Raises `FrontierError`.
+    """
+    chosen = settings.external
+    begun = await _begun(frontier, run)
+    picked = await _choose(frontier, begun.round, chosen)
+    total = min(seconds, chosen.max_external_time)
+    async with HttpFetcher(
+        _http(settings.http),
+        AddressGuard((), settings.http.allow_address),
+        Identity(_http(settings.http), ()),
+        connections=settings.pace.concurrency,
+        public=True,
+    ) as fetcher:
+        checking = _checking(frontier, settings, begun.round, fetcher)
+        log.info("checking links to other sites", extra={"fields": {"urls": len(picked.links)}})
+        async with _shown(checking, len(picked.links)):
+            with anyio.move_on_after(total) as limit:
+                await checking.ask(picked.links if total > 0 else ())
+    timed_out = limit.cancelled_caught or total <= 0
+    return await _ended(frontier, begun, picked, checking, timed_out=timed_out)
+
+
+async def _begun(frontier: Frontier, run: int) -> ExternalCheck:
+    """The check of this run: the one that a session of it or, a while ago, the run before began, or a new one."""
+    begun = await frontier.recall(EXTERNAL)
+    if begun is None:
+        before = await frontier.recall(EXTERNAL, published=True)
+        goes_on = before and not before.finished and frontier.clock() - before.began < RESUMED
+        begun = before if before and goes_on else ExternalCheck(run, frontier.clock())
+    begun = begun._replace(finished=False)
+    await frontier.remember(EXTERNAL, begun)
+    return begun
+
+
+async def _choose(frontier: Frontier, round_number: int, chosen: External) -> _Chosen:
+    """The URLs to ask for, within the limits on their number and on that of their hosts."""
+    links, hosts, because = list[DueLink](), set[str](), ""
+    async for chunk in frontier.due_links(round_number):
+        for link in chunk:
+            host = urls.host(link.url)
+            if len(links) == chosen.max_external:
+                because = "--max-external"
+                break
+            if host not in hosts and len(hosts) == chosen.max_external_hosts:
+                because = "--max-external-hosts"
+                continue
+            hosts.add(host)
+            links.append(link)
+        if len(links) == chosen.max_external:
+            break
+    left = await frontier.count_due_links(round_number) - len(links)
+    return _Chosen(links, left, (because or "--max-external") if left else "")
+
+
+def _checking(
+    frontier: Frontier, settings: Settings, round_number: int, fetcher: HttpFetcher
+) -> ExternalLinks:
+    async def store(answers: Sequence[AskedLink]) -> None:
+        await frontier.store_answers(answers, round_number)
+
+    return ExternalLinks(
+        fetcher,
+        product_token(settings.http.user_agent),
+        store,
+        clock=time.monotonic,
+        now=frontier.clock,
+        sleep=anyio.sleep,
+        concurrency=settings.pace.concurrency,
+        max_redirects=settings.http.max_redirects,
+        gap=GAP,
+    )
+
+
+def _http(chosen: Http) -> Http:
+    """The settings for requests to other sites: certificates are verified, whatever holds for our own site."""
+    return replace(anonymous(chosen), insecure=False, timeout=min(chosen.timeout, TIMEOUT))
+
+
+async def _ended(
+    frontier: Frontier, begun: ExternalCheck, picked: _Chosen, checking: ExternalLinks, *, timed_out: bool
+) -> ExternalCheck:
+    """Notes that the check is finished, and says what was left out."""
+    left = picked.left + len(picked.links) - checking.asked
+    because = picked.because
+    if checking.is_offline:
+        because = OFFLINE
+        log.warning("no other site could be reached: is this machine offline? no link is called broken")
+    elif left > picked.left:
+        because = "--max-external-time" if timed_out else SLOW
+    if left and not checking.is_offline:
+        log.warning(
+            "not all links to other sites were checked", extra={"fields": {"left": left, "because": because}}
+        )
+    ended = begun._replace(finished=True, left=left, because=because)
+    await frontier.remember(EXTERNAL, ended)
+    return ended
+
+
+@asynccontextmanager
+async def _shown(checking: ExternalLinks, total: int) -> AsyncIterator[None]:
+    """Logs the progress while the block runs."""
+
+    async def show() -> None:
+        while True:
+            await anyio.sleep(PROGRESS)
+            log.info("links to other sites", extra={"fields": {"asked": checking.asked, "of": total}})
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(show)
+            yield
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        raise first_of(group) from group

@@ -1,0 +1,281 @@
+"""Asks for the URLs of other sites that pages link to: whether they answer, and nothing more (`--check-external`).
+
+By HEAD, and by GET without its body where HEAD may not tell. robots.txt of each host is obeyed, requests to a host are a
+second apart or more, and a host that does not answer is given up. `rules.external` says what a reply means; which URLs
+are asked, and where the answers are kept, is decided by the caller.
+"""
+
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import anyio
+
+from crawler.engine.robots import Robots, ask_robots
+from crawler.errors import first_of
+from crawler.model.external import Answer, AskedLink, DueLink
+from crawler.model.reasons import Why
+from crawler.model.reply import Broken, Reply, Response
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.ports import Fetcher, Request
+from crawler.rules.external import CAUSES, DEAD, REFUSING, UNREACHED, answer_of, asks_for_less, needs_get
+from crawler.rules.redirects import Redirects
+
+GAP: Final = 1.0  # seconds between two requests to a host, at least
+LONGEST_WAIT: Final = (
+    15.0  # seconds to wait for the turn of a host; what needs more is left to the next check
+)
+EXCHANGE: Final = 15.0  # seconds for one request
+HOST_SECONDS: Final = 120.0  # spent waiting for the responses of one host
+MEETING: Final = 4  # hosts contacted for the first time at once: as many names as uvloop looks up, others would time out waiting
+SILENT: Final = 2  # URLs in a row without a response, after which a host is given up
+REFUSALS: Final = 3  # the same for those that it refused with 429, 503 and Retry-After, or 999
+GROUP: Final = 100  # answers in one transaction
+FLUSH: Final = 5.0  # seconds after which answers are stored
+LONGEST_DETAIL: Final = 500  # characters
+ALONE: Final = 5  # hosts; if so many fail and none answers, this machine is probably offline
+
+
+class _Bar(NamedTuple):
+    """Why a URL is not requested."""
+
+    answer: Answer
+    detail: str = ""
+
+
+@dataclass
+class _Site:
+    """What is known of an origin."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)  # while its robots.txt is read
+    bar: _Bar | None = None  # it is given up
+    failures: int = 0  # URLs in a row without a response
+    refusals: int = 0  # URLs in a row that it refused
+
+
+@dataclass
+class _Host:
+    """What is known of a host, under all its origins. Times are those of the clock."""
+
+    gap: float  # seconds between two requests
+    links: deque[DueLink] = field(default_factory=deque)
+    next: float = 0.0  # its next request
+    spent: float = 0.0  # seconds of waiting for it
+
+
+@dataclass
+class ExternalLinks:
+    """One check. `fetcher` must send nothing of ours to other hosts, and guard the addresses of all.
+
+    `store` keeps answers; `clock`: seconds that never jump; `now`: seconds since the epoch.
+    """
+
+    fetcher: Fetcher
+    agent: str  # product token for robots.txt
+    store: Callable[[Sequence[AskedLink]], Awaitable[None]]
+    clock: Callable[[], float]
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    concurrency: int = 16
+    max_redirects: int = 10
+    gap: float = GAP
+    asked: int = field(init=False, default=0)  # URLs with an answer
+    is_offline: bool = field(init=False, default=False)  # no host answered at all
+    _robots: Robots = field(init=False)
+    _meeting: anyio.Semaphore = field(init=False)
+    _hosts: dict[str, _Host] = field(init=False)
+    _sites: dict[str, _Site] = field(init=False, default_factory=lambda: defaultdict(_Site))
+    _queue: list[tuple[float, int, str]] = field(init=False, default_factory=list)  # hosts by their next turn
+    _answers: list[AskedLink] = field(init=False, default_factory=list)  # not stored yet
+    _flushed: float = field(init=False, default=0.0)
+    _is_online: bool = field(init=False, default=False)  # some host has answered
+
+    def __post_init__(self) -> None:
+        """Prepares robots.txt rules, which apply whatever the settings for our own site say."""
+        self._hosts = defaultdict(lambda: _Host(self.gap))
+        self._meeting = anyio.Semaphore(MEETING)
+        self._robots = Robots(self.agent, self.fetcher, _NoPacer(), now=self.now, turn=_no_turn)
+
+    async def ask(self, links: Sequence[DueLink]) -> None:
+        """Asks for each URL, until all have an answer or the task is cancelled. Answers so far are always stored."""
+        for link in links:
+            self._hosts[urls.host(link.url)].links.append(link)
+        self._queue = [(0.0, place, name) for place, name in enumerate(self._hosts)]
+        self._flushed = self.clock()
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(min(self.concurrency, len(self._hosts))):
+                    tasks.start_soon(self._work)
+            self._judge_connection()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._flush()
+            self.asked -= len(self._answers)  # not stored: no host has answered
+
+    async def _work(self) -> None:
+        """Takes the host whose turn is next, and asks it for one URL."""
+        while self._queue:
+            _, place, name = heapq.heappop(self._queue)
+            host = self._hosts[name]
+            link = host.links.popleft()
+            with suppress(_TooLong):  # left to the next check
+                self._answers.append(await self._answer(link))
+                self.asked += 1
+            if len(self._answers) >= GROUP or self.clock() - self._flushed >= FLUSH:
+                await self._flush()
+            if host.links and not self._is_spent(host):
+                heapq.heappush(self._queue, (host.next, place, name))
+
+    def _is_spent(self, host: _Host) -> bool:
+        """Whether the rest of its URLs is left to the next check."""
+        return host.spent > HOST_SECONDS or host.next - self.clock() > LONGEST_WAIT
+
+    async def _flush(self) -> None:
+        """Stores the answers, unless it may be this machine that is offline."""
+        if self._answers and self._is_online:
+            answers, self._answers = self._answers, []
+            await self.store(answers)
+        self._flushed = self.clock()
+
+    def _judge_connection(self) -> None:
+        """If hosts failed and none answered, that says little about them, unless they are few."""
+        self.is_offline = not self._is_online and len(self._hosts) >= ALONE
+        self._is_online = not self.is_offline
+
+    # -- one URL ----------------------------------------------------------------------------------------------
+
+    async def _answer(self, link: DueLink) -> AskedLink:
+        redirects, met_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
+        while reply is None or redirects.follow(reply):
+            if bar := await self._bar(redirects.url):
+                return self._asked(link, bar.answer, None, _words(redirects, bar.detail))
+            reply = await self._exchange(redirects.url)
+            met_cookie = met_cookie or (isinstance(reply, Response) and bool(reply.headers.get("set-cookie")))
+        answer = answer_of(reply, redirects, met_cookie=met_cookie)
+        status = reply.status if isinstance(reply, Response) else None
+        return self._asked(link, answer, status, _words(redirects, getattr(reply, "detail", "")))
+
+    def _asked(self, link: DueLink, answer: Answer, status: int | None, detail: str) -> AskedLink:
+        return AskedLink(link.id, answer.value, status, detail[:LONGEST_DETAIL], self.now())
+
+    async def _exchange(self, url: Url) -> Reply:
+        """The reply to a HEAD, or to a GET if the first may be wrong."""
+        reply = await self._fetch(Request(url, head=True))
+        if needs_get(reply):
+            again = await self._fetch(Request(url, wants_body=_no_body))
+            is_refused = isinstance(reply, Response) and reply.status in REFUSING
+            reply = reply if is_refused and isinstance(again, Broken) else again
+        self._count(self._sites[urls.origin(url)], reply)
+        return reply
+
+    @staticmethod
+    def _count(site: _Site, reply: Reply) -> None:
+        """The circuit breaker: a host that stopped answering, or refuses everything, is given up."""
+        site.failures = site.failures + 1 if isinstance(reply, Broken) and reply.cause in UNREACHED else 0
+        if site.failures >= SILENT and isinstance(reply, Broken):
+            site.bar = _Bar(Answer.SILENT, reply.detail)
+        site.refusals = site.refusals + 1 if asks_for_less(reply) else 0
+        if site.refusals >= REFUSALS:
+            site.bar = _Bar(Answer.REFUSED, f"not asked: its host refused {REFUSALS} requests in a row")
+
+    async def _fetch(self, request: Request) -> Reply:
+        """One request, at the turn of its host. Raises `_TooLong`."""
+        host = self._hosts[urls.host(request.url)]
+        at = max(host.next, self.clock())
+        if at - self.clock() > LONGEST_WAIT:
+            raise _TooLong
+        host.next = at + host.gap
+        while (pause := at - self.clock()) > 0:
+            await self.sleep(pause)
+        began = self.clock()
+        reply = await self.fetcher.fetch(request._replace(seconds=EXCHANGE))
+        host.spent += self.clock() - began
+        host.next = max(host.next, began + host.gap)
+        self._is_online = self._is_online or isinstance(reply, Response)
+        return reply
+
+    # -- whether it may be asked for --------------------------------------------------------------------------
+
+    async def _bar(self, url: Url) -> _Bar | None:
+        """Why a URL is not to be requested: its host is given up, or robots.txt forbids it."""
+        name = urls.origin(url)
+        site = self._sites[name]
+        async with site.lock:
+            if site.bar is None and not self._robots.knows(name):
+                async with self._meeting:
+                    site.bar = await self._meet(name)
+        if site.bar:
+            return site.bar
+        permit = self._robots.permit(url)
+        if permit.allowed:
+            return None
+        return _Bar(Answer.ROBOTS if permit.why is Why.ROBOTS else Answer.ROBOTS_DOWN, permit.line)
+
+    async def _meet(self, name: str) -> _Bar | None:
+        """Reads robots.txt. If the host cannot be reached at all, the links to it are broken."""
+        contact = _Contact(self._fetch)
+        file = await ask_robots(name, contact, self.now)
+        if contact.failure and contact.failure.transient:
+            contact = _Contact(self._fetch)
+            file = await ask_robots(name, contact, self.now)
+        if contact.failure and contact.failure.cause in DEAD:
+            return _Bar(CAUSES[contact.failure.cause], contact.failure.detail)
+        await self._robots.learn(name, file)
+        host = self._hosts[urls.host(name)]
+        host.gap = max(host.gap, self._robots.delay(name) or 0.0)  # from the next request on
+        return None
+
+
+class _TooLong(Exception):  # noqa: N818 - caught in this module, and not an error
+    """The turn of a host is too far away."""
+
+
+class _Contact:
+    """A `ports.Fetcher` that notes how the first request failed, unless the host began to answer."""
+
+    def __init__(self, fetch: Callable[[Request], Awaitable[Reply]]) -> None:
+        self._fetch = fetch
+        self._has_answered = False
+        self.failure: Broken | None = None
+
+    async def fetch(self, request: Request) -> Reply:
+        reply = await self._fetch(request._replace(wants_body=self._wants_body))
+        if isinstance(reply, Broken) and not self._has_answered:
+            self.failure = reply
+        self._has_answered = True  # what a redirect leads to is another host
+        return reply
+
+    def _wants_body(self, *_: object) -> bool:
+        """Called once the head of a response has arrived."""
+        self._has_answered = True
+        return True
+
+
+class _NoPacer:
+    """A `ports.Pacer` that is not used: requests wait in `ExternalLinks`."""
+
+    async def slot(self, origin: str) -> float:
+        del origin
+        return 0.0
+
+    async def slow(self, origin: str, until: float) -> None:
+        """Nothing to throttle."""
+
+
+async def _no_turn(origin: str, at: float) -> None:
+    del origin, at
+
+
+def _no_body(*_: object) -> bool:
+    return False
+
+
+def _words(redirects: Redirects, detail: str) -> str:
+    """The detail of an answer: where redirects led, and what went wrong there."""
+    return ": ".join(filter(None, [f"redirects to {redirects.url}" if redirects.moved else "", detail]))

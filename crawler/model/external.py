@@ -1,0 +1,122 @@
+"""What other sites answered for the URLs that pages link to (`--check-external`), and the progress of asking them.
+
+Such a URL is never visited and never listed: its outcome stays "on another site". What is stored here is kept beside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self
+
+from crawler.model.reasons import Cause, Reason
+from crawler.parse.url import Url
+
+OK: Final = "ok"
+BROKEN: Final = "broken"
+UNKNOWN: Final = "unknown"
+
+
+class Answer(Reason):
+    """What became of asking for a URL of another site. The code is `ok`, or `broken` or `unknown` with a reason."""
+
+    OK = "ok", "answers"
+    NOT_FOUND = "broken:not-found", Cause.NOT_FOUND.says
+    CLIENT_ERROR = "broken:client-error", Cause.CLIENT_ERROR.says
+    SERVER_ERROR = "broken:server-error", Cause.SERVER_ERROR.says
+    REDIRECT = "broken:redirect", Cause.REDIRECT.says
+    REDIRECT_LOOP = "broken:redirect-loop", Cause.REDIRECT_LOOP.says
+    REDIRECTS = "broken:redirects", Cause.REDIRECTS.says
+    DNS = "broken:dns", Cause.DNS.says
+    CONNECT = "broken:connect", Cause.CONNECT.says
+    TLS = "broken:tls", Cause.TLS.says
+    TIMEOUT = "broken:timeout", "timed out"
+    TRUNCATED = "broken:truncated", Cause.TRUNCATED.says
+    PROTOCOL = "broken:protocol", Cause.PROTOCOL.says
+    REFUSED = "unknown:refused", "refuses to tell a crawler (401, 403, 429, 451, 999 or 503 with Retry-After)"
+    STATUS = "unknown:status", Cause.STATUS.says
+    COOKIES = "unknown:cookies", "its redirects need cookies"
+    SCHEME = "unknown:scheme", "redirects to something other than http"
+    ROBOTS = "unknown:robots", "not asked: disallowed by robots.txt of its host"
+    ROBOTS_DOWN = "unknown:robots-down", "not asked: robots.txt of its host could not be read"
+    ADDRESS = "unknown:address", "not asked: private address or blocked port (see --allow-address)"
+    SILENT = "unknown:silent", "not asked: its host stopped answering"
+
+    @property
+    def kind(self) -> str:
+        """`ok`, `broken` or `unknown`."""
+        return kind_of(self.value)
+
+
+def kind_of(code: str) -> str:
+    """The kind of an answer by its code."""
+    return code.partition(":")[0]
+
+
+def says(code: str) -> str:
+    """The sentence for a code; the code itself if it comes from a newer version."""
+    try:
+        return Answer.of(code).says
+    except ValueError:
+        return code
+
+
+class DueLink(NamedTuple):
+    """A URL of another site that is to be asked for."""
+
+    id: int
+    url: Url
+
+
+class AskedLink(NamedTuple):
+    """The answer for one."""
+
+    id: int
+    code: str  # of an `Answer`
+    status: int | None  # of the last response
+    detail: str  # what went wrong, or the target of its redirects
+    asked: float  # seconds since the epoch
+
+
+class ExternalRow(NamedTuple):
+    """What is stored of one."""
+
+    code: str  # of an `Answer`
+    status: int | None
+    detail: str
+    asked: float  # seconds since the epoch
+    round: int  # of the check that asked last
+    was: str | None = None  # the code when it was asked for before
+
+
+def external_of(values: Sequence[Any]) -> ExternalRow | None:
+    """The row with these values; None if they are those of an outer join without one."""
+    return None if values[0] is None else ExternalRow(*values)
+
+
+class ExternalCheck(NamedTuple):
+    """A check of the links to other sites. One that was interrupted is continued by the next run."""
+
+    round: int  # number of the run in which it began; each URL is asked for once in a round
+    began: float  # seconds since the epoch
+    finished: bool = False  # it was not interrupted
+    left: int = 0  # URLs that were not asked for
+    because: str = ""  # why; a setting
+
+    @classmethod
+    def read(cls, values: Any) -> Self | None:
+        """From JSON. Raises `ValueError`."""
+        match values:
+            case None:
+                return None
+            case [int(number), (int() | float()) as began, bool(finished), int(left), str(because)]:
+                return cls(number, float(began), finished, left, because)
+        raise ValueError(f"a check of external links is stored as {values!r:.50}")
+
+
+class ExternalCounts(NamedTuple):
+    """The links of a run to other sites, by what is known of them."""
+
+    codes: Mapping[str, int]  # by code of the answer, of this or an earlier check
+    unasked: int  # never asked for
+
+    def of(self, kind: str) -> int:
+        """How many have an answer of this kind."""
+        return sum(count for code, count in self.codes.items() if kind_of(code) == kind)

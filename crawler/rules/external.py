@@ -1,0 +1,87 @@
+"""What a reply says about a URL of another site: whether a link to it is broken. Pure.
+
+"Broken" must be certain: what may only be aimed at crawlers is "unknown". When it is asked again, and which of two
+replies counts, is decided in `engine.external`.
+"""
+
+from typing import Final
+
+from crawler.model.external import Answer
+from crawler.model.protocol import REDIRECTS
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Reply, Response
+from crawler.rules.redirects import Redirects, Stopped
+
+REFUSING: Final = frozenset({401, 403, 407, 408, 425, 429, 451, 999})
+"""Statuses by which a host declines to tell: a login, a block of crawlers or of a country, too many requests."""
+
+GONE: Final = frozenset({404, 410})
+
+CAUSES: Final = {
+    Cause.DNS: Answer.DNS,
+    Cause.ADDRESS: Answer.ADDRESS,
+    Cause.CONNECT: Answer.CONNECT,
+    Cause.TLS: Answer.TLS,
+    Cause.TIMEOUT: Answer.TIMEOUT,
+    Cause.TRUNCATED: Answer.TRUNCATED,
+    Cause.PROTOCOL: Answer.PROTOCOL,
+}
+"""How an exchange that brought no response is reported; others cannot happen without a body."""
+
+UNREACHED: Final = frozenset({Cause.DNS, Cause.CONNECT, Cause.TLS, Cause.TIMEOUT, Cause.TRUNCATED})
+"""Causes that concern the host, not the page."""
+
+DEAD: Final = frozenset({Cause.DNS, Cause.ADDRESS, Cause.CONNECT, Cause.TLS, Cause.TIMEOUT})
+"""Causes for which no URL of the host needs to be asked for, if even its robots.txt meets them."""
+
+FINAL: Final = frozenset({Cause.DNS, Cause.TLS, Cause.ADDRESS})
+"""Causes that another request would meet again."""
+
+
+def asks_for_less(reply: Reply) -> bool:
+    """Whether the host answers crawlers with a request to come more rarely, or not at all."""
+    if isinstance(reply, Broken):
+        return False
+    return reply.status in {429, 999} or (reply.status == 503 and bool(reply.headers.get("retry-after")))
+
+
+def needs_get(reply: Reply) -> bool:
+    """Whether the reply to a HEAD is to be confirmed by a GET: some hosts refuse HEAD, or answer it wrongly.
+
+    No reply but a good one is taken from a HEAD, apart from those that ask for fewer requests.
+    """
+    if isinstance(reply, Broken):
+        return reply.transient or reply.cause not in FINAL
+    return reply.status >= 400 and not asks_for_less(reply)
+
+
+def answer_of(reply: Reply, redirects: Redirects, *, met_cookie: bool) -> Answer:
+    """What the last reply says. `redirects`: those that led to it; `met_cookie`: one of them set a cookie."""
+    if isinstance(reply, Broken):
+        return CAUSES.get(reply.cause, Answer.PROTOCOL)
+    if reply.status in REDIRECTS:
+        return _stopped(reply, redirects, met_cookie=met_cookie)
+    if 200 <= reply.status < 300:
+        return Answer.OK
+    if reply.status in GONE:
+        return Answer.NOT_FOUND
+    if reply.status in REFUSING or asks_for_less(reply):
+        return Answer.REFUSED
+    if 400 <= reply.status < 500:
+        return Answer.CLIENT_ERROR
+    return Answer.SERVER_ERROR if 500 <= reply.status < 600 else Answer.STATUS
+
+
+def _stopped(reply: Response, redirects: Redirects, *, met_cookie: bool) -> Answer:
+    """A redirect that was not followed."""
+    if redirects.stopped is Stopped.NO_TARGET:
+        return Answer.SCHEME if _leads_elsewhere(reply) else Answer.REDIRECT
+    if met_cookie:
+        return Answer.COOKIES
+    return Answer.REDIRECT_LOOP if redirects.stopped is Stopped.LOOP else Answer.REDIRECTS
+
+
+def _leads_elsewhere(reply: Response) -> bool:
+    """Whether the redirect has a target that is no http(s) URL, such as `mailto:` or an app."""
+    scheme, colon, _ = (reply.headers.get("location") or "").strip().partition(":")
+    return bool(colon) and scheme.isascii() and scheme.isalpha() and scheme.lower() not in {"http", "https"}
