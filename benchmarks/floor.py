@@ -14,6 +14,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import ada_url
+
+import crawler.fetch  # first: else httpx loads its command line, with rich and Pygments  # isort: skip  # noqa: F401
 import httpx
 from selectolax.lexbor import LexborHTMLParser
 

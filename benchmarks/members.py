@@ -1,11 +1,14 @@
 """The frontier on PostgreSQL: what members cost, clients and server, beside one process on SQLite.
 
     .venv/bin/python benchmarks/members.py crawl 10000            # 1, 2 and 4 members on the site of synthetic.py
-    .venv/bin/python benchmarks/members.py verbs 1000000          # lease and settle alone; or 10000000
+    .venv/bin/python benchmarks/members.py verbs 1000000          # lease and settle alone
+    .venv/bin/python benchmarks/members.py verbs 20000 --known 100000 1000000 10000000   # of states with so many URLs
 
 Each starts a private server with the settings of `SERVER`, durable as they are by default. `crawl` prints a line for each
 number of members: pages a second, and CPU a page of all clients and of the server, starts included. `verbs` leases and
 settles pages of 20 links as the engine does, without a network, and prints a line for each tenth: CPU a page within it.
+`--known` first fills states with URLs, of which a fifth are settled; their sites have twice as many, so that each page links
+to two that are new. The states take turns, so that what else the machine does slows all of them.
 """
 
 import argparse
@@ -18,7 +21,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,6 +33,7 @@ from synthetic import answers
 
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.frontier import PostgresFrontier
+from crawler.frontier.postgres.rows import fp
 from crawler.model.robots import RobotsFile
 from crawler.model.visit import Visit
 from tests.postgres import server
@@ -36,7 +41,7 @@ from tests.postgres import server
 if TYPE_CHECKING:
     from crawler.model.settlement import Settlement
 
-SERVER: Final = "-c shared_buffers=256MB -c max_wal_size=4GB -c max_connections=60"
+SERVER: Final = "-c shared_buffers=1GB -c max_wal_size=4GB -c max_connections=60"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 HERE: Final = Path(__file__).parent
 MEMBERS: Final = ((1, "1 member"), (2, "2 members"), (4, "4 members"))
@@ -135,47 +140,111 @@ def crawl(total: int, port: int) -> None:
 # -- lease and settle alone ------------------------------------------------------------------------------
 
 
-async def verbs(total: int) -> None:
-    database, chance = Server(), random.Random(1)
-    state = database.state()
-    frontier = PostgresFrontier(state)
-    await frontier.begin("x")
-    await frontier.lead()
-    await frontier.add([Visit(url(0))])
-    await frontier.store_robots(SITE, RobotsFile("none", fetched=frontier.clock()), 0.0)
+async def verbs(total: int, known: Sequence[int]) -> None:
+    database = Server()
+    sizes = [_Verbs(database, max(total, 2 * size)) for size in known]
+    for size, urls in zip(sizes, known, strict=True):
+        await size.begin(urls)
     print("| settled | known | µs of CPU a page, client | server | bytes a known URL | MB of the client |")
     print("|---|---|---|---|---|---|")
-    done, told, own = 0, 0, -time.process_time()
-    served, step = database.cpu(), max(1, total // 10)
-    group: list[Settlement] = []
-    while not (batch := await frontier.lease(LEASES)).finished or group:
-        made = time.process_time()
-        group += [settled(lease, total, chance) for lease in batch.leases]
-        own -= time.process_time() - made  # what the benchmark itself does
-        if len(group) >= GROUP or not batch.leases:
-            await frontier.settle(group)
-            done, group = done + len(group), []
-        if done - told >= step:
-            spent, at_server, pages = own + time.process_time(), database.cpu() - served, done - told
-            balance, size = await frontier.balance(), _size(state)
-            print(
-                f"| {done:,} | {balance.discovered:,} | {1e6 * spent / pages:,.0f} | {1e6 * at_server / pages:,.0f} | "
-                f"{size / balance.discovered:,.0f} | {rss():.0f} |",
-                flush=True,
-            )
-            told, own, served = done, -time.process_time(), database.cpu()
-    await frontier.close()
+    for _ in range(10):
+        for size in sizes:
+            print(await size.settle(max(1, total // 10)), flush=True)
+    for size in sizes:
+        await size.frontier.close()
     print(f"peak of the client: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
-def _size(state: str) -> int:
+class _Verbs:
+    """A member of a crawl of its own, of a site with `total` pages."""
+
+    def __init__(self, database: Server, total: int) -> None:
+        self._database, self._total, self._chance = database, total, random.Random(1)
+        self._state, self._done = database.state(), 0
+        self.frontier = PostgresFrontier(self._state)
+
+    async def begin(self, known: int) -> None:
+        await self.frontier.begin("x")
+        await self.frontier.lead()
+        await self.frontier.add([Visit(url(0))])
+        file = RobotsFile("none", fetched=self.frontier.clock())
+        await self.frontier.store_robots(SITE, file, 0.0)
+        if known:
+            fill(self._state, known, self._chance)
+
+    async def settle(self, pages: int) -> str:
+        """A line of the table, after so many more pages."""
+        own, served, done = -time.process_time(), self._database.cpu(), 0
+        group: list[Settlement] = []
+        while done < pages and (not (batch := await self.frontier.lease(LEASES)).finished or group):
+            made = time.process_time()
+            group += [settled(lease, self._total, self._chance) for lease in batch.leases]
+            own -= time.process_time() - made  # what the benchmark itself does
+            if len(group) >= GROUP or not batch.leases:
+                await self.frontier.settle(group)
+                done, group = done + len(group), []
+        spent, at_server = own + time.process_time(), self._database.cpu() - served
+        self._done += done
+        known, size = _counted(self._state)
+        return (
+            f"| {self._done:,} | {known:,} | {1e6 * spent / done:,.0f} | {1e6 * at_server / done:,.0f} | "
+            f"{size / known:,.0f} | {rss():.0f} |"
+        )
+
+
+def fill(state: str, known: int, chance: random.Random) -> None:
+    """Add URLs, except the first, which is known already; a fifth of them are settled, and the others are open."""
+    began, address, settled_pages = time.monotonic(), parsed(state), known // 5
+    with psycopg.connect(address.conninfo, autocommit=True) as connection:
+        connection.execute(f'SET search_path TO "{address.schema}"')
+        for table, lines in (
+            ("url (id, fp, host, via, run, depth, hops, url)", _urls(known)),
+            (
+                "visit (id, host, depth, state)",
+                (f"{n + 1}\t1\t{_depth(n)}\t0\n" for n in range(settled_pages, known)),
+            ),
+            (
+                "page (id, settled, learned, attempts, outcome, status, etag, header, content, links)",
+                (_page(n, known, chance) for n in range(1, settled_pages)),
+            ),
+        ):
+            with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+                while chunk := "".join(islice(lines, 10_000)):
+                    copy.write(chunk)
+        connection.execute(f"SELECT setval('url_id', {known})")
+        connection.execute("UPDATE member SET discovered = %s", [known])
+        connection.execute("VACUUM ANALYZE")
+    print(f"{known:,} URLs in {time.monotonic() - began:,.0f} s", flush=True)
+
+
+def _urls(known: int) -> Iterator[str]:
+    for number in range(1, known):
+        page = url(number)
+        yield f"{number + 1}\t{fp(page)}\t1\t{(number - 1) // 2 + 1}\t1\t{_depth(number)}\t0\t{page}\n"
+
+
+def _page(number: int, known: int, chance: random.Random) -> str:
+    links = [*range(1, 11), number * 2 + 2, number * 2 + 3, *range(number + 2, number + 6)]
+    links += [chance.randrange(known) + 1 for _ in range(4)]
+    ids = ",".join(map(str, links))
+    return f'{number + 1}\t1\t1\t1\tlisted\t200\t"{number:x}"\t1704067200\t{number:016x}\t{{{ids}}}\n'
+
+
+def _depth(number: int) -> int:
+    return (number + 1).bit_length() - 1
+
+
+def _counted(state: str) -> tuple[int, int]:
+    """The number of known URLs, and the size of the crawl in bytes."""
     address = parsed(state)
     with psycopg.connect(address.conninfo) as connection:
-        [(size,)] = connection.execute(
+        connection.execute(f'SET search_path TO "{address.schema}"')
+        [known] = connection.execute("SELECT sum(discovered)::bigint FROM member").fetchone() or [0]
+        [size] = connection.execute(
             "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'",
             [address.schema],
-        ).fetchall()
-    return int(size)
+        ).fetchone() or [0]
+    return int(known), int(size)
 
 
 def main() -> None:
@@ -185,11 +254,12 @@ def main() -> None:
     parser.add_argument("what", choices=["crawl", "verbs"])
     parser.add_argument("total", type=int, help="pages")
     parser.add_argument("--port", type=int, default=8298)
+    parser.add_argument("--known", type=int, nargs="+", default=[0], help="URLs of each state before")
     chosen = parser.parse_args()
     if chosen.what == "crawl":
         crawl(chosen.total, chosen.port)
     else:
-        anyio.run(verbs, chosen.total)
+        anyio.run(verbs, chosen.total, chosen.known)
 
 
 if __name__ == "__main__":

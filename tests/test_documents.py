@@ -44,6 +44,7 @@ SCRIPTS = {
     "--plain",
     "--runs",
     "--kill",
+    "--known",
     "--failures",
     "--topic",
 }  # flags of what is not the program
