@@ -229,7 +229,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 def test_damaged_state_opens_intact_or_reports_remedy(tmp_path: Path, run: Run) -> None:
     site = many_pages(60)
-    chance = random.Random(12)  # with this seed no flip hits the value of a date, which SQLite cannot detect
+    chance = random.Random(12)
     with site.serve() as origin:
         assert run(words(origin, tmp_path / "calm"))[0] == 0
         half = [*words(origin, tmp_path / "half"), "--max-pages", "25"]

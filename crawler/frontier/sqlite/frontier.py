@@ -43,7 +43,7 @@ from crawler.frontier.sqlite.rows import ANSWERS
 from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
-from crawler.frontier.sqlite.state_file import Lock, failure, open_state, seconds_since_heartbeat
+from crawler.frontier.sqlite.state_file import Lock, close_state, failure, open_state, seconds_since_heartbeat
 from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.failpoints import failpoint
@@ -508,9 +508,11 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
             await anyio.to_thread.run_sync(self._close, limiter=self._turn)
 
     def _close(self) -> None:
-        self._connection.close()
         if self._lock:
+            close_state(self._connection, Path(self._path))
             self._lock.release()
+        else:
+            self._connection.close()
 
     # -- a transaction ------------------------------------------------------------------------------------
 
@@ -531,7 +533,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
                 with failpoint(f"commit of {verb.__name__}"):
                     self._connection.execute("COMMIT")
                 return answer
-        except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
-            # The last three: values in the file that this program never writes.
+        except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError, LookupError) as error:
+            # All but the first: values or names in the file that this program never writes.
             self._db.forget()
             raise FrontierError(failure(self._path, error)) from error

@@ -2,7 +2,15 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import EXTERNALS, IMAGES, PATTERNS, RUNS_VIEW, SUBMISSIONS, VIEWS
+from crawler.frontier.sqlite.schema import (
+    CHECKSUM,
+    EXTERNALS,
+    IMAGES,
+    PATTERNS,
+    RUNS_VIEW,
+    SUBMISSIONS,
+    VIEWS,
+)
 
 # By version: the migration to the next one. A test checks that the result equals `schema.TABLES`.
 MIGRATIONS: Final = {
@@ -97,4 +105,5 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
     18: "ALTER TABLE url ADD COLUMN images TEXT;" + IMAGES,
     19: "ALTER TABLE url ADD COLUMN rendering TEXT",
     20: EXTERNALS,
+    21: CHECKSUM,
 }

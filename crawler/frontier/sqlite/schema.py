@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 21
+VERSION = 22
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -109,7 +109,12 @@ SELECT u.url, u.run, x.code AS answer, x.status, x.detail, datetime(x.asked, 'un
 FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.outcome = 'unlisted:offsite';
 """
 
-# url.state
+# Whether the file has the bytes that the last session left (`checksum`).
+CHECKSUM = """
+CREATE TABLE checksum (
+    value INTEGER                          -- CRC-32 of the file without this page; no row while a session is open
+);
+"""
 
 TABLES = (
     """
@@ -246,4 +251,5 @@ CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
     + VIEWS
     + RUNS_VIEW
     + EXTERNALS
+    + CHECKSUM
 )

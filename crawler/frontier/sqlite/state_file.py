@@ -15,6 +15,7 @@ from typing import Final
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.sqlite import schema
+from crawler.frontier.sqlite.checksum import has_wrong_checksum, remove_checksum, store_checksum
 from crawler.frontier.sqlite.duplicates import register_functions
 from crawler.frontier.sqlite.migrations import MIGRATIONS
 from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, located, owner_of
@@ -22,6 +23,7 @@ from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
 
 HEARTBEAT: Final = 5.0  # seconds between heartbeats
+_CHANGED: Final = "its bytes are not those that the last run wrote"
 
 
 class Lock:
@@ -98,13 +100,14 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         _refuse(leftovers(Path(path)))
     db = None
     try:
+        is_changed = not read_only and has_wrong_checksum(Path(path))  # before there is a connection
         db = open_to_read(Path(path)) if read_only else connect(path)
         _check_version(db, path, read_only=read_only)
         if read_only and _version(db) != schema.VERSION:
             db = in_memory(db)
         register_functions(db)
         if not read_only:
-            _prepare(db)
+            _prepare(db, is_changed=is_changed)
         elif _version(db) != schema.VERSION:
             _migrate(db)
     except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text value that is not UTF-8
@@ -158,7 +161,7 @@ def _migrate(db: sqlite3.Connection) -> None:
         db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
 
 
-def _prepare(db: sqlite3.Connection) -> None:
+def _prepare(db: sqlite3.Connection, *, is_changed: bool) -> None:
     is_new = not _has_tables(db)
     if is_new:  # so that the application id is in the database file itself, not only in the log
         db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
@@ -168,10 +171,21 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA cache_size = -8192")
     if is_new:
         db.executescript(f"BEGIN; PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;")
-    elif (fault := db.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+        return
+    if is_changed:
+        raise sqlite3.DatabaseError(_CHANGED)
+    if (fault := db.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
         raise sqlite3.DatabaseError(fault)
-    elif _version(db) != schema.VERSION:
+    if _version(db) != schema.VERSION:
         _migrate(db)
+    remove_checksum(db)
+
+
+def close_state(db: sqlite3.Connection, path: Path) -> None:
+    """Close a state that was open for writing, and store its checksum."""
+    db.close()
+    with suppress(sqlite3.Error, OSError):  # without a checksum, the next session checks the structure only
+        store_checksum(path)
 
 
 def failure(path: str, error: Exception) -> str:
@@ -237,6 +251,8 @@ def _unused(path: Path) -> Path:
 
 def _is_damaged(path: Path) -> bool:
     try:
+        if has_wrong_checksum(path):
+            return True
         with closing(sqlite3.connect(path, timeout=0)) as db:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
     except (
