@@ -165,7 +165,7 @@ class _Verbs:
 
     async def begin(self, known: int) -> None:
         await self.frontier.begin("x")
-        await self.frontier.lead()
+        await self.frontier.take_leadership()
         await self.frontier.add([Visit(url(0))])
         file = RobotsFile("none", fetched=self.frontier.clock())
         await self.frontier.store_robots(SITE, file, 0.0)

@@ -10,7 +10,7 @@ to do) and the exit code of the command line::
     ├── FrontierError      the state cannot be opened, read or written                   exit 3
     │   ├── StateBusy      another run is using the state                                exit 9
     │   ├── StateAway      the database of the state does not answer                     exit 3
-    │   └── LeadLost       another member leads the run; caught, the crawl continues as a follower
+    │   └── LeadershipLost another member leads the run; caught, the crawl continues as a follower
     ├── StartUnreachable   no start URL answered with a page                             exit 4
     ├── StartForbidden     robots.txt disallows every start URL                          exit 5
     ├── PublishRefused     the guard refused to replace the published sitemap            exit 6
@@ -82,7 +82,7 @@ class StateAway(FrontierError):  # noqa: N818 - as above
     """The database of the state does not answer, but may do so a little later."""
 
 
-class LeadLost(FrontierError):  # noqa: N818 - as above
+class LeadershipLost(FrontierError):  # noqa: N818 - as above
     """Another member leads the run by now, because this one was silent for too long."""
 
 

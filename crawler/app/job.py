@@ -121,13 +121,13 @@ class Job:
     async def crawl(self) -> Ending:
         """Crawls until every URL is settled, a limit is reached, `stop` is called, or another member ends the run.
 
-        May be called again after `publish` raised `LeadLost`: this member then follows the one that leads.
+        May be called again after `publish` raised `LeadershipLost`: this member then follows the one that leads.
 
         Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
         """
         if self.run.over is not None:
             self.ending = Ending.OVER
-        elif self.run.complete and await self.frontier.lead():
+        elif self.run.complete and await self.frontier.take_leadership():
             self.ending = Ending.COMPLETE
         else:
             self.ending = await self._crawl_rest()
@@ -179,7 +179,7 @@ class Job:
             self._crawl.stop(why)
 
     async def publish(self) -> Published:
-        """Writes the sitemap of the listed pages. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadLost`.
+        """Writes the sitemap of the listed pages. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`.
 
         A complete run is closed once it is published, or refused by the guard: the next crawl begins a new one. If writing
         failed, the next call publishes the run without crawling again.
@@ -208,7 +208,7 @@ class Job:
                 ),
                 run_id=str(self.run.number),
                 writer=await self._writer(),
-                last_check=self.frontier.check_lead,
+                last_check=self.frontier.check_leadership,
                 waits=self._waits_for_folder,
             )
         except PublishRefused as refusal:

@@ -28,7 +28,7 @@ from crawler.cli.submission_words import facts
 from crawler.engine.crawl import Ending
 from crawler.errors import (
     Exit,
-    LeadLost,
+    LeadershipLost,
     OutputError,
     PublishRefused,
     StartForbidden,
@@ -180,7 +180,7 @@ async def _crawl_and_publish(job: Job) -> tuple[Published | None, PublishRefused
             ending = await job.crawl()
         try:
             return await _publish(job, ending)
-        except LeadLost:
+        except LeadershipLost:
             log.warning("another member leads the run now; it publishes")
 
 

@@ -27,7 +27,7 @@ from crawler.engine.robots import FirstContact
 from crawler.engine.start_urls import StartUrls
 from crawler.engine.stored_links import StoredLinks
 from crawler.engine.visit import Visits
-from crawler.errors import Exit, LeadLost, StartForbidden, StartUnreachable, first_of
+from crawler.errors import Exit, LeadershipLost, StartForbidden, StartUnreachable, first_of
 from crawler.model.note import ANSWERED
 from crawler.model.reasons import SeedKind
 from crawler.model.reply import Reply, Response
@@ -171,12 +171,12 @@ class Crawl:
         while True:
             try:
                 async with self._pool.running():
-                    while await self._follow() and not await self._lead():
-                        _log_lost_lead()
+                    while await self._follow() and not await self._crawl_as_leader():
+                        _log_lost_leadership()
                 await self._return_leases()
                 return await self._finish()
-            except LeadLost:
-                _log_lost_lead()
+            except LeadershipLost:
+                _log_lost_leadership()
             except BaseExceptionGroup as group:
                 raise first_of(group) from group
 
@@ -187,7 +187,7 @@ class Crawl:
         self._pool.clear()
 
     async def _finish(self) -> Ending:
-        """Ends the run. Raises `LeadLost`."""
+        """Ends the run. Raises `LeadershipLost`."""
         if self._ending is None:
             if not await self._is_complete():
                 await self._apply_rules()
@@ -209,7 +209,7 @@ class Crawl:
         self._is_waiting = True
         if self._ending is Ending.LIMIT:
             await self.frontier.interrupt(Interruption(self.stats.stopping or ""))
-        while self._ending is not Ending.OVER and not await self.frontier.lead():
+        while self._ending is not Ending.OVER and not await self.frontier.take_leadership():
             self.exit = await self.frontier.over()
             if self._ending is Ending.STOPPED:
                 return False
@@ -273,7 +273,7 @@ class Crawl:
         group: Sequence[Returned] = ()
         stopped_at = float("inf")
         batch = Batch()
-        while self._is_ending() or not (batch.leads and await self.frontier.lead()):
+        while self._is_ending() or not (batch.leads and await self.frontier.take_leadership()):
             self.stats.phase = "following"
             await self._settle(group)
             if self._ending is None and self._pool.is_empty:
@@ -293,15 +293,15 @@ class Crawl:
         if self.exit is not None:
             self._end(Ending.OVER, "another member ended the run")
 
-    async def _lead(self) -> bool:
-        """Walks the site. False if the lead was lost: pages in flight are settled by `_follow`."""
+    async def _crawl_as_leader(self) -> bool:
+        """Walks the site. False if the leadership was lost: pages in flight are settled by `_follow`."""
         try:
             if not await self._is_complete():
                 await self._crawl_all()
-        except LeadLost:
+        except LeadershipLost:
             return False
         except BaseExceptionGroup as group:
-            if not isinstance(first_of(group), LeadLost):
+            if not isinstance(first_of(group), LeadershipLost):
                 raise
             return False
         finally:
@@ -370,7 +370,7 @@ class Crawl:
             self._pool.rest()
             batch = Batch() if self._is_ending() else await self._lease(depth)
             if not batch.leads:
-                raise LeadLost("another member leads the run")
+                raise LeadershipLost("another member leads the run")
             if self._ending:
                 stopped_at = stopped_at or self.clock()
                 if self._pool.is_empty or self.clock() - stopped_at > GRACE:
@@ -535,7 +535,7 @@ class Crawl:
         return [url for url in urls if self.candidates.scope.on_site(url)]
 
 
-def _log_lost_lead() -> None:
+def _log_lost_leadership() -> None:
     log.warning("another member leads the run now; going on as a follower")
 
 

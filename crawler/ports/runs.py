@@ -1,7 +1,7 @@
 """The third role of the frontier: start and end of a run, and the members that work on it.
 
 A member is one process. One member leads: it walks from the start URLs, applies the rules over all pages and publishes;
-all of them visit. A verb that only the leader may call raises `LeadLost` if another member leads by now.
+all of them visit. A verb that only the leader may call raises `LeadershipLost` if another member leads by now.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,12 +47,12 @@ class Runs(Protocol):
         """The newest run in any state; None before the first."""
         ...
 
-    async def lead(self) -> bool:
-        """Takes the lead of this run, or keeps it. False if another member leads, or nothing is left to be led."""
+    async def take_leadership(self) -> bool:
+        """Takes the leadership of this run, or keeps it. False if another member leads, or the run is over."""
         ...
 
-    async def check_lead(self) -> None:
-        """Raises `LeadLost` if this member does not lead, or lost the lead meanwhile."""
+    async def check_leadership(self) -> None:
+        """Raises `LeadershipLost` if this member does not lead, or lost the leadership meanwhile."""
         ...
 
     async def over(self) -> Exit | None:

@@ -53,7 +53,7 @@ async def state() -> AsyncIterator[str]:
     state = new_state()
     one, two = opened(state), opened(state)
     await one.begin("settings")
-    await one.lead()
+    await one.take_leadership()
     await one.store_robots(SITE, RobotsFile("none", fetched=one._db.now()), 0.0)
     await one.add([Visit(Url(SITE + "/")), Visit(Url(SITE + "/a"))])
     [lease] = (await one.lease(1)).leases

@@ -36,7 +36,7 @@ async def settle(
 ) -> None:
     """Begin a run with these pages, by path, and settle them."""
     await frontier.begin("settings")
-    await frontier.lead()
+    await frontier.take_leadership()
     await frontier.store_robots(SITE, RobotsFile("none", fetched=frontier.clock()), 0.0)
     await frontier.add([Visit(Url(SITE + path)) for path in shown])
     facts = None if isinstance(outcome, Failed) else Facts(200)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawler.errors import ConfigError, LeadLost, StateBusy
+from crawler.errors import ConfigError, LeadershipLost, StateBusy
 from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.note import ALIASES
@@ -85,7 +85,7 @@ async def leases(member: "PostgresFrontier", limit: int = 100) -> list[Lease]:
 LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
     "finish": lambda member: member.finish(),
     "conclude": lambda member: member.conclude(),
-    "check_lead": lambda member: member.check_lead(),
+    "check_leadership": lambda member: member.check_leadership(),
     "mark_published": lambda member: member.mark_published(PublicationRow(1, 1, 1, base="", folder="")),
     "add with a seed": lambda member: member.add([Visit(ROOT)], Seed(SeedKind.START)),
     "advance": lambda member: member.advance(),
@@ -100,8 +100,8 @@ LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
 @pytest.mark.parametrize("verb", LEADING)
 async def test_what_only_the_leader_may_do_is_refused_to_others(crew: Crew, verb: str) -> None:
     leader, follower = await crew.join(), await crew.join()
-    assert (await leader.lead(), await follower.lead()) == (True, False)
-    with pytest.raises(LeadLost):
+    assert (await leader.take_leadership(), await follower.take_leadership()) == (True, False)
+    with pytest.raises(LeadershipLost):
         await LEADING[verb](follower)  # type: ignore[misc]
     await LEADING[verb](leader)  # type: ignore[misc]
 
@@ -109,17 +109,19 @@ async def test_what_only_the_leader_may_do_is_refused_to_others(crew: Crew, verb
 async def test_a_leader_that_wakes_has_lost_the_lead_even_if_nobody_has_it(crew: Crew) -> None:
     frozen, other = await crew.join(), await crew.join()
     crew.let_die(other)
-    with pytest.raises(LeadLost):
+    with pytest.raises(LeadershipLost):
         await frozen.finish()
-    assert await other.lead()
+    assert await other.take_leadership()
     await other.close()
-    with pytest.raises(LeadLost):  # the other may have released pages that the frozen one knows nothing of
+    with pytest.raises(
+        LeadershipLost
+    ):  # the other may have released pages that the frozen one knows nothing of
         await frozen.finish()
-    assert await frozen.lead()
+    assert await frozen.take_leadership()
     await frozen.finish()
 
 
-async def test_a_buried_member_joins_again_and_what_it_held_is_void(crew: Crew) -> None:
+async def test_a_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Crew) -> None:
     frozen, other = await crew.join(), await crew.join()
     await ready(frozen, 2)
     [first, *_] = await leases(frozen, 1)
@@ -146,7 +148,7 @@ async def test_a_robots_txt_that_a_dead_member_was_reading_is_read_by_another(cr
     [lease] = await leases(dead)
     assert lease.robots_first
     crew.let_die(other)
-    await other.lead()
+    await other.take_leadership()
     [again] = await leases(other)
     assert again.robots_first
 
@@ -160,7 +162,7 @@ async def test_a_lease_is_void_when_its_member_was_silent_for_too_long(crew: Cre
     crew.ticks.now += 0.2
     assert not alone.holds(lease)
     crew.beat(alone)
-    assert alone.holds(lease), "nobody buried it"
+    assert alone.holds(lease), "nobody marked it dead"
 
 
 async def test_followers_get_nothing_until_the_leader_has_visited_the_start_urls(crew: Crew) -> None:
@@ -179,10 +181,10 @@ async def test_all_members_leave_with_the_exit_code_of_the_leader(crew: Crew) ->
     await leader.conclude(refused=True)
     await leader.end_session(SessionEnd(6, 1.0, 2, 3))
     assert await follower.over() is None, "the leader may still change its mind, by --fail-on"
-    assert not await follower.lead()
+    assert not await follower.take_leadership()
     await leader.close()
     assert await follower.over() == 6
-    assert not await follower.lead(), "nothing is left to be led"
+    assert not await follower.take_leadership(), "nothing is left to be led"
 
 
 async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> None:
@@ -190,7 +192,7 @@ async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> Non
     await leader.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
     await leader.close()
     assert await follower.over() is None
-    assert await follower.lead()
+    assert await follower.take_leadership()
     await follower.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
     [row] = await follower.run_rows()
     assert (row.exit, row.requests, row.seconds) == (143, 4, 2.0)

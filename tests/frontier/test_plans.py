@@ -129,7 +129,7 @@ async def watched() -> Any:
 
     frontier = PostgresFrontier(state, clock=Clock())
     await frontier.begin("settings")
-    await frontier.lead()
+    await frontier.take_leadership()
     await frontier.store_robots(SITE, RobotsFile("none", fetched=frontier.clock()), 0.0)
     await frontier.add([Visit(ROOT)])
     yield Watched(frontier)

@@ -27,7 +27,7 @@ def opened(state: str, clock: Clock) -> "PostgresFrontier":
 async def crawl(frontier: "PostgresFrontier", *paths: str, refused: bool = False) -> None:
     """A run that finds these pages."""
     await frontier.begin("settings")
-    await frontier.lead()
+    await frontier.take_leadership()
     await frontier.store_robots(SITE, RobotsFile("none", fetched=frontier.clock()), 0.0)
     await frontier.add([Visit(ROOT), *(Visit(Url(SITE + path), 1, ROOT) for path in paths)])
     while leases := (await frontier.lease(100)).leases:

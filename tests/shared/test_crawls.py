@@ -32,7 +32,7 @@ def test_members_publish_the_bytes_of_one_process_and_again_in_the_next_run(
 
 
 MOMENTS = [
-    "before commit of begin", "after commit of begin", "after commit of lead", "after commit of add", "after commit of settle_seed",
+    "before commit of begin", "after commit of begin", "after commit of take_leadership", "after commit of add", "after commit of settle_seed",
     "after commit of lease", "before commit of settle", "after commit of settle", "after commit of advance",
     "after commit of unlist_duplicates", "after commit of date", "before commit of finish", "after commit of finish",
     "before rename of manifest.json", "after rename of sitemap.xml.gz", "before commit of mark_published",

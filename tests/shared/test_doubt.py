@@ -173,7 +173,7 @@ async def test_a_member_joins_again_after_a_failover_that_lost_commits(
     await member.begin("settings")
     assert member._heart
     member._heart.stop()
-    await member.lead()
+    await member.take_leadership()
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
     await member.add([Visit(ROOT), Visit(Url(f"{SITE}/a"))])
     before = await member.lease(9)

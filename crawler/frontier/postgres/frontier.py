@@ -130,7 +130,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
         """See `ports.Queue.add`. Only the leader reads seeds."""
-        add = self._leading(self._discovery.add) if seed else self._discovery.add
+        add = self._as_leader(self._discovery.add) if seed else self._discovery.add
         return await self._call(add, visits, seed)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
@@ -177,7 +177,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def shorten(self, deepest: int) -> int:
         """See `ports.Queue.shorten`."""
-        return await self._call(self._leading(Distances(self._db).shorten), deepest)
+        return await self._call(self._as_leader(Distances(self._db).shorten), deepest)
 
     async def list_filtered(self, after: str = "") -> Sequence[Visit]:
         """See `ports.Queue.list_filtered`."""
@@ -185,11 +185,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def requeue(self, visits: Sequence[Visit]) -> int:
         """See `ports.Queue.requeue`."""
-        return await self._call(self._leading(self._discovery.requeue), visits)
+        return await self._call(self._as_leader(self._discovery.requeue), visits)
 
     async def advance(self, depth: int | None = None) -> Round:
         """See `ports.Queue.advance`."""
-        return await self._call(self._leading(self._rounds.advance), ANY_DEPTH if depth is None else depth)
+        return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
         """See `ports.Queue.store_traps`."""
@@ -198,7 +198,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
         """See `ports.Queue.add_seeds`."""
-        return await self._call(self._leading(self._seeds.add_seeds), seeds, room)
+        return await self._call(self._as_leader(self._seeds.add_seeds), seeds, room)
 
     async def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
@@ -206,7 +206,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
-        return await self._call(self._leading(self._seeds.settle_seed), read, room)
+        return await self._call(self._as_leader(self._seeds.settle_seed), read, room)
 
     async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
         """See `ports.Queue.pages_of_failing_seeds`."""
@@ -246,19 +246,19 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Runs.run`."""
         return await self._call(records.run, self._db)
 
-    async def lead(self) -> bool:
-        """See `ports.Runs.lead`."""
+    async def take_leadership(self) -> bool:
+        """See `ports.Runs.take_leadership`."""
         member, started = self._db.member, self._ticks()
-        leads = await self._call(self._members.lead)
+        leads = await self._call(self._members.take_leadership)
         self._note_rejoined(member, started)
         if leads and not self._leads:
             log.info("leads", extra={"fields": {"member": self._members.name, "run": self._db.run}})
         self._leads = leads
         return leads
 
-    async def check_lead(self) -> None:
-        """See `ports.Runs.check_lead`."""
-        await self._call(self._members.check_lead)
+    async def check_leadership(self) -> None:
+        """See `ports.Runs.check_leadership`."""
+        await self._call(self._members.check_leadership)
 
     async def over(self) -> Exit | None:
         """See `ports.Runs.over`."""
@@ -299,7 +299,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def mark_published(self, published: PublicationRow) -> None:
         """See `ports.Runs.mark_published`."""
-        await self._call(self._leading(publications.mark_published), self._db, published, self.clock())
+        await self._call(self._as_leader(publications.mark_published), self._db, published, self.clock())
 
     async def mark_delivered(self, delivered: str) -> None:
         """See `ports.Runs.mark_delivered`."""
@@ -341,7 +341,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Record.date`."""
-        await self._call(self._leading(dates.date), self._db, sources, doubts)
+        await self._call(self._as_leader(dates.date), self._db, sources, doubts)
 
     async def dated(self) -> Mapping[str, int]:
         """See `ports.Record.dated`."""
@@ -353,19 +353,19 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
-        await self._call(self._leading(duplicates.withdraw), self._db, pages, why, detail)
+        await self._call(self._as_leader(duplicates.withdraw), self._db, pages, why, detail)
 
     async def unlist_duplicates(self) -> None:
         """See `ports.Record.unlist_duplicates`."""
-        await self._call(self._leading(duplicates.unlist_duplicates), self._db)
+        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db)
 
     async def unlist_repeats(self) -> int:
         """See `ports.Record.unlist_repeats`."""
-        return await self._call(self._leading(self._patterns.unlist_repeats))
+        return await self._call(self._as_leader(self._patterns.unlist_repeats))
 
     async def keep(self) -> None:
         """See `ports.Record.keep`."""
-        await self._call(self._leading(publications.keep), self._db, self._keep_failing)
+        await self._call(self._as_leader(publications.keep), self._db, self._keep_failing)
 
     async def changed(self) -> Mapping[str, int]:
         """See `ports.Record.changed`."""
@@ -540,12 +540,12 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     # -- calls ------------------------------------------------------------------------------------------------
 
-    def _leading(self, verb: Callable[P, T]) -> Callable[P, T]:
-        """A method that raises `LeadLost`, in its transaction, if this member does not lead."""
+    def _as_leader(self, verb: Callable[P, T]) -> Callable[P, T]:
+        """A method that raises `LeadershipLost`, in its transaction, if this member does not lead."""
 
         @wraps(verb)
         def fenced(*args: P.args, **kwargs: P.kwargs) -> T:
-            self._members.check_lead()
+            self._members.check_leadership()
             return verb(*args, **kwargs)
 
         return fenced

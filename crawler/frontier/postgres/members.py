@@ -1,14 +1,14 @@
 """The members of a crawl on PostgreSQL: which are at work, which one leads, and which are taken for dead.
 
 The id of a member is never used again: a process that was taken for dead and wakes up becomes another member, and what it
-held is void. A dead member is buried in the transaction that returns its leases and its lead.
+held is void. A dead member is marked dead in the transaction that returns its leases and its leadership.
 """
 
 import os
 import socket
 from typing import Final
 
-from crawler.errors import LeadLost
+from crawler.errors import LeadershipLost
 from crawler.frontier.postgres.database import Database
 
 LIFE: Final = 30.0  # seconds without a heartbeat after which a member is taken for dead
@@ -18,10 +18,10 @@ JOIN = "INSERT INTO member (run, name, until) VALUES (:run, :name, :until) RETUR
 
 BEAT = "UPDATE member SET until = :until WHERE id = :id AND NOT gone"
 
-# Locked, so that it is not buried before the transaction ends.
+# Locked, so that it is not marked dead before the transaction ends.
 IS_ALIVE = "SELECT 1 FROM member WHERE id = :id AND NOT gone FOR SHARE"
 
-BURY = """
+MARK_DEAD = """
 WITH dead AS (
     UPDATE member SET gone = true WHERE id = ANY (ARRAY(
         SELECT id FROM member WHERE NOT gone AND (until <= :now OR id = :leaver) ORDER BY id FOR UPDATE SKIP LOCKED
@@ -47,14 +47,14 @@ ALIVE = "SELECT count(*) FROM member WHERE NOT gone AND until > :now AND run = :
 
 LEADER = "SELECT m.name FROM run AS r JOIN member AS m ON m.id = r.leader WHERE r.number = :run"
 
-# The lead goes to the first member that asks, and stays there.
-LEAD = """
+# The leadership goes to the first member that asks, and stays there.
+TAKE_LEADERSHIP = """
 UPDATE run SET leader = :me WHERE number = :run AND (leader IS NULL OR leader = :me)
 AND status IN ('crawling', 'complete') AND ended IS NULL
 """
 
-# Locked, so that the lead stays with this member until the transaction ends.
-LEADS = "SELECT 1 FROM run WHERE number = :run AND leader = :me FOR SHARE"
+# Locked, so that the leadership stays with this member until the transaction ends.
+IS_LEADER = "SELECT 1 FROM run WHERE number = :run AND leader = :me FOR SHARE"
 
 
 class Members:
@@ -70,31 +70,31 @@ class Members:
         self._db.member = self._db.count(JOIN, row)
 
     def stay(self) -> None:
-        """Be a living member until the transaction ends: if this one was buried, another one."""
+        """Be a living member until the transaction ends: if this one was marked dead, another one."""
         if self._db.one_or_none(IS_ALIVE, {"id": self._db.member}) is None:
             self.join()
 
     def rejoin(self) -> None:
-        """Return what this member holds, and its lead, and join as another one."""
+        """Return what this member holds, and its leadership, and join as another one."""
         if self._db.member:
             self.leave()
             self.join()
 
     def beat(self) -> bool:
-        """Extend the life of this member, and bury the dead. False if it was buried itself."""
+        """Extend the life of this member, and mark those as dead whose life is over. False if it was marked dead itself."""
         now = self._db.now()
         is_alive = self._db.do(BEAT, {"until": now + LIFE, "id": self._db.member}) > 0
-        self.bury(now)
+        self.mark_dead(now)
         return is_alive
 
-    def bury(self, now: float) -> None:
-        """Return what dead members held, and their lead."""
-        self._db.do(BURY, {"now": now, "leaver": 0})
+    def mark_dead(self, now: float) -> None:
+        """Return what dead members held, and their leadership."""
+        self._db.do(MARK_DEAD, {"now": now, "leaver": 0})
 
     def leave(self) -> None:
-        """Return what this member holds, and its lead."""
+        """Return what this member holds, and its leadership."""
         if self._db.member:
-            self._db.do(BURY, {"now": self._db.now() - LIFE * 1_000, "leaver": self._db.member})
+            self._db.do(MARK_DEAD, {"now": self._db.now() - LIFE * 1_000, "leaver": self._db.member})
             self._db.member = 0
 
     def others(self, run: int) -> int:
@@ -106,16 +106,16 @@ class Members:
         row = self._db.one_or_none(LEADER, {"run": self._db.run})
         return row[0] if row else None
 
-    def lead(self) -> bool:
-        """See `ports.Runs.lead`."""
+    def take_leadership(self) -> bool:
+        """See `ports.Runs.take_leadership`."""
         self.stay()
-        return self._db.do(LEAD, {"me": self._db.member, "run": self._db.run}) > 0
+        return self._db.do(TAKE_LEADERSHIP, {"me": self._db.member, "run": self._db.run}) > 0
 
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether this member leads; if it does, it does so until the transaction ends."""
-        return self._db.one_or_none(LEADS, {"run": self._db.run, "me": self._db.member}) is not None
+        return self._db.one_or_none(IS_LEADER, {"run": self._db.run, "me": self._db.member}) is not None
 
-    def check_lead(self) -> None:
-        """Raises `LeadLost` if this member does not lead; if it does, it does so until the transaction ends."""
-        if not self.leads():
-            raise LeadLost("another member leads the run")
+    def check_leadership(self) -> None:
+        """Raises `LeadershipLost` if this member does not lead; if it does, it does so until the transaction ends."""
+        if not self.is_leader():
+            raise LeadershipLost("another member leads the run")

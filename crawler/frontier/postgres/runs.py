@@ -121,7 +121,7 @@ class RunTable:
             "LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"
         )  # two members that begin at once begin one run
         self._members.leave()
-        self._members.bury(self._db.now())
+        self._members.mark_dead(self._db.now())
         if terms.key and (over := self._over(terms.key)):
             return over
         row = self._db.one_or_none(LAST)
@@ -168,7 +168,7 @@ class RunTable:
             self._db.do(REOPEN_UNASKED, {"run": last.number})
             self._seeds.reopen()
         run = self._as_member(last, reading, terms)
-        self._members.lead()
+        self._members.take_leadership()
         return run
 
     def _as_member(self, last: "_Last", reading: str, terms: Terms) -> Run:
@@ -191,7 +191,7 @@ class RunTable:
         self._note_key(terms)
         self._db.since = self._trusted_since(reading)
         self._members.join()
-        self._members.lead()
+        self._members.take_leadership()
         return Run(number, started, succeeded=succeeded)
 
     def _sit(self, terms: Terms) -> None:
@@ -226,7 +226,7 @@ class RunTable:
         self._end("complete")
 
     def _end(self, status: str) -> None:
-        self._members.check_lead()
+        self._members.check_leadership()
         self._db.do(
             "UPDATE run SET status = :status WHERE number = :run", {"status": status, "run": self._db.run}
         )
@@ -238,7 +238,7 @@ class RunTable:
         work = {"seconds": float(end.seconds), "requests": end.requests, "bytes": end.bytes}
         self._db.do(WORKED, work | {"me": self._db.member})
         self._db.do(COUNT_WORK, {"run": self._db.run})
-        goes_on = end.goes_on or not self._members.leads()
+        goes_on = end.goes_on or not self._members.is_leader()
         if goes_on and self._members.others(self._db.run):
             return
         outcomes = json.dumps(balance(self._db).outcomes)

@@ -216,12 +216,12 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Runs.run`."""
         return await self._call(records.run, self._db)
 
-    async def lead(self) -> bool:
-        """See `ports.Runs.lead`: the lock of the file keeps others out."""
+    async def take_leadership(self) -> bool:
+        """See `ports.Runs.take_leadership`: the lock of the file keeps others out."""
         return True
 
-    async def check_lead(self) -> None:
-        """See `ports.Runs.check_lead`."""
+    async def check_leadership(self) -> None:
+        """See `ports.Runs.check_leadership`."""
 
     async def over(self) -> Exit | None:
         """See `ports.Runs.over`: the only member ends the run itself."""
