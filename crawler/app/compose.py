@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from crawler.app.starts import normaliser, product_token, starts_of
-from crawler.engine.visitor import Local, no_log
+from crawler.engine.visitor import LocalVisitor, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
@@ -98,7 +98,7 @@ async def open_visitor(
     """A visitor in this process that uses the fetcher `plain`.
 
     `children`: maximum number of sandbox processes. `traffic`: counts the requests. `reading`: a context manager around parsing a page. `throttled` and
-    `session`: callbacks of `Retrying` and `Normaliser`. `clock`: seconds since the epoch. `suspect`: see `Local`. `permits`: makes what robots.txt
+    `session`: callbacks of `Retrying` and `Normaliser`. `clock`: seconds since the epoch. `suspect`: see `LocalVisitor`. `permits`: makes what robots.txt
     says about the requests of scripts; without it, nothing is rendered.
     """
     async with Sandbox(children=children, reading=reading).running() as reader, AsyncExitStack() as stack:
@@ -122,7 +122,7 @@ async def open_visitor(
                 renderer.open_renderer(settings, fetcher, permits(fetcher), slot)
             )
         judge = Judge(_rules(settings, normaliser(settings, session, base), base))
-        yield Visiting(Local(fetcher, judge, reader, clock, reading, suspect), fetcher, judge)
+        yield Visiting(LocalVisitor(fetcher, judge, reader, clock, reading, suspect), fetcher, judge)
 
 
 def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> Rules:

@@ -18,7 +18,7 @@ from crawler.app.compose import open_fetcher, open_visitor, traffic_of
 from crawler.app.event_loop import run
 from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
-from crawler.model.settlement import Seen, Unvisited, WhyUnvisited
+from crawler.model.settlement import Unvisited, VisitResult, WhyUnvisited
 from crawler.parse.url import origin
 from crawler.ports import Visitor
 from crawler.report.traffic import Traffic
@@ -92,9 +92,11 @@ async def _visit_all(
         lease = codec.read_lease(written)
         await politeness(origin(lease.visit.url), 0.0)
         is_ending = politeness.ended.is_set()
-        seen = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
+        result = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
         await channel.send_json(
-            ["seen", number, codec.written(seen, sent)] if isinstance(seen, Seen) else ["unvisited", number]
+            ["visited", number, codec.written(result, sent)]
+            if isinstance(result, VisitResult)
+            else ["unvisited", number]
         )
         if traffic and traffic.requests:
             await channel.send_json(["traffic", traffic.take()])

@@ -16,7 +16,7 @@ from typing import Final
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
-from crawler.model.settlement import Seen, Unvisited, Verdict
+from crawler.model.settlement import Unvisited, Verdict, VisitResult
 from crawler.parse.url import Url
 from crawler.ports import Visitor
 
@@ -97,8 +97,10 @@ class SkipCrashing:
         self._visitor, self.prefetch = visitor, visitor.prefetch
         self._given_up = {url for url, count in deaths.items() if count >= DEATHS}
 
-    async def visit(self, lease: Lease) -> Seen | Unvisited:
+    async def visit(self, lease: Lease) -> VisitResult | Unvisited:
         """See `ports.Visitor.visit`."""
         if lease.visit.url in self._given_up or lease.deaths >= DEATHS:
-            return Seen(Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while parsing it")))
+            return VisitResult(
+                Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while parsing it"))
+            )
         return await self._visitor.visit(lease)

@@ -107,15 +107,15 @@ class Visits:
         """The result of the visit, unless the crawl ended before the request."""
         self.stats.asked()
         try:
-            seen = await self.visitor.visit(lease)
+            result = await self.visitor.visit(lease)
         finally:
             self.stats.answered()
-        if isinstance(seen, Unvisited):
+        if isinstance(result, Unvisited):
             self.stats.exchanges -= 1
-            return seen
+            return result
         # Count only after the visit: reaching --max-pages ends the crawl and would cancel requests not sent yet.
         self.asked += 1
-        if seen.truncated:
+        if result.truncated:
             limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
             self.candidates.traps.report("links", limit, lease.visit.url)
-        return seen.verdict
+        return result.verdict

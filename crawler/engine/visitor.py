@@ -14,7 +14,7 @@ import anyio.to_thread
 from crawler.model.facts import Validators
 from crawler.model.lease import Lease
 from crawler.model.reply import Broken, Reply, Response
-from crawler.model.settlement import Seen
+from crawler.model.settlement import VisitResult
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Reader, Request
 from crawler.rules.judge import Judge
@@ -27,7 +27,7 @@ def no_log(_: Url) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-class Local:
+class LocalVisitor:
     """A `ports.Visitor` in this process. `clock`: seconds since the epoch."""
 
     prefetch = 1
@@ -48,39 +48,39 @@ class Local:
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
         self._reading, self._suspect = reading, suspect
 
-    async def visit(self, lease: Lease) -> Seen:
+    async def visit(self, lease: Lease) -> VisitResult:
         """See `ports.Visitor.visit`."""
         url = lease.visit.url
         validators = lease.prior.facts.validators if lease.prior else Validators()
         reply = await self._fetcher.fetch(Request(url, validators, wants_body=self._judge.wants_body))
         if self._suspect and lease.attempt > 1:
             await self._suspect(lease)
-        seen = await self._look(lease, reply, self._now())
-        facts = seen.verdict.facts
+        result = await self._look(lease, reply, self._now())
+        facts = result.verdict.facts
         if facts and facts.rendering and facts.rendering.is_due and isinstance(reply, Response):
             shell = replace(reply, rendering=facts.rendering)
             rendered = await self._fetcher.fetch(Request(url, shell=shell))
-            seen = await self._look(lease, rendered, self._now())
-        return seen
+            result = await self._look(lease, rendered, self._now())
+        return result
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)
 
-    async def _look(self, lease: Lease, reply: Reply, now: datetime) -> Seen:
+    async def _look(self, lease: Lease, reply: Reply, now: datetime) -> VisitResult:
         markup = self._judge.markup(lease, reply, now)
         if markup is None:  # nothing to parse
-            return Seen(self._judge(lease, reply, now))
+            return VisitResult(self._judge(lease, reply, now))
         # An earlier visit of this page may have crashed its process: parse it in the sandbox.
         if not (markup.is_risky or lease.attempt > 1):
             with self._reading(lease.visit.url):
                 verdict = self._judge(lease, reply, now, markup.read())
-            return Seen(verdict, verdict.truncated)
+            return VisitResult(verdict, verdict.truncated)
         page = await self._reader.read(markup)
         if isinstance(page, Broken):
-            return Seen(self._judge(lease, page, now))
+            return VisitResult(self._judge(lease, page, now))
         with self._reading(lease.visit.url):
             if len(page.followed) + len(page.avoided) <= MANY_LINKS:
                 verdict = self._judge(lease, reply, now, page)
             else:
                 verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
-        return Seen(verdict, verdict.truncated)
+        return VisitResult(verdict, verdict.truncated)

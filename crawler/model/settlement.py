@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
     images: tuple[Url, ...] = ()  # that the page shows, if they are read; a 304 leaves the stored ones
 
 
-class Seen(NamedTuple):
+class VisitResult(NamedTuple):
     """The result of a visit."""
 
     verdict: Verdict

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from crawler.model.lease import Lease
-from crawler.model.settlement import Seen, Settlement, Unvisited
+from crawler.model.settlement import Settlement, Unvisited, VisitResult
 
 if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
     from crawler.model.reply import Broken
@@ -17,7 +17,7 @@ class Visitor(Protocol):
     prefetch: int
     """Leases to prefetch for each request in flight. If above 1, the visitor limits the requests in flight itself."""
 
-    async def visit(self, lease: Lease) -> Seen | Unvisited:
+    async def visit(self, lease: Lease) -> VisitResult | Unvisited:
         """Fetches and judges the page. Never raises because of the page, or of a crash of its worker.
 
         `Unvisited` if the crawl ended before the page was requested.

@@ -13,7 +13,7 @@ from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Kept, Later, Listed, Moved, Outcome, code
 from crawler.model.reasons import Cause
 from crawler.model.serialise import FACTS, detail_of, facts_of, outcome_of, plain_facts
-from crawler.model.settlement import Seen, Verdict
+from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Visit
 from crawler.parse import headers, images
 from crawler.parse.html import MAX_LINKS
@@ -65,14 +65,14 @@ def read_lease(message: JSON) -> Lease:
     return Lease(0, 0, Visit(Url(url), depth, None, hops), attempt, prior=prior)
 
 
-def written(seen: Seen, sent: SentUrls) -> JSON:
+def written(result: VisitResult, sent: SentUrls) -> JSON:
     """Encodes the result of a visit, to be sent before the next is encoded."""
-    verdict, outcome = seen.verdict, seen.verdict.outcome
+    verdict, outcome = result.verdict, result.verdict.outcome
     if verdict.unchanged:
         return None
     ended = [code(outcome), detail_of(outcome), outcome.until if isinstance(outcome, Later) else None]
     links = sent.written(verdict.links)
-    return [ended, plain_facts(verdict.facts), links, verdict.named, seen.truncated, verdict.images]
+    return [ended, plain_facts(verdict.facts), links, verdict.named, result.truncated, verdict.images]
 
 
 def received_urls() -> ReceivedUrls:
@@ -86,12 +86,12 @@ def skip(message: JSON, received: ReceivedUrls) -> None:
         received.read(message[2])
 
 
-def read(message: JSON, lease: Lease, received: ReceivedUrls) -> Seen:
+def read(message: JSON, lease: Lease, received: ReceivedUrls) -> VisitResult:
     """Decodes the result of a visit for `lease`. Raises one of `MALFORMED` if it is invalid."""
     if message is None:
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
-        return Seen(unchanged(lease.prior))
+        return VisitResult(unchanged(lease.prior))
     ended, facts, links, named, truncated, shown = message
     known, leads = _facts(facts), received.read(links)
     verdict = Verdict(
@@ -101,7 +101,7 @@ def read(message: JSON, lease: Lease, received: ReceivedUrls) -> Seen:
         named=_urls(named, MOST_NAMED),
         images=_urls(shown, images.MOST),
     )
-    return Seen(verdict, _flag(truncated))
+    return VisitResult(verdict, _flag(truncated))
 
 
 def _urls(message: JSON, most: int) -> tuple[Url, ...]:

@@ -20,7 +20,7 @@ from crawler.errors import ConfigError, first_of
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
-from crawler.model.settlement import Seen, Unvisited, Verdict, WhyUnvisited
+from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import origin
 from crawler.ports import Pacer, Turn
@@ -106,11 +106,11 @@ class WorkerPool:
                 for worker in self._all():
                     await worker.child.exit(EXIT_TIMEOUT)
 
-    async def visit(self, lease: Lease) -> Seen | Unvisited:
+    async def visit(self, lease: Lease) -> VisitResult | Unvisited:
         """See `ports.Visitor.visit`."""
-        seen = await self._ask(least_busy(self._workers), lease)
+        result = await self._ask(least_busy(self._workers), lease)
         for _ in range(DEATHS - 1):
-            if seen is not None:
+            if result is not None:
                 break
             async with self._alone:
                 if self._coordinator.ended.is_set():
@@ -119,10 +119,10 @@ class WorkerPool:
                     self._single = await self._start(1)
                 site = origin(lease.visit.url)
                 await self._coordinator.turn(site, await self._coordinator.pacer.slot(site))
-                seen = await self._ask(self._single, lease)
-        return seen or Seen(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
+                result = await self._ask(self._single, lease)
+        return result or VisitResult(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
 
-    async def _ask(self, worker: Worker, lease: Lease) -> Seen | Unvisited | None:
+    async def _ask(self, worker: Worker, lease: Lease) -> VisitResult | Unvisited | None:
         base = self._coordinator.base
         return await worker.visit(next(self._numbers), lease, base.site if base else None)
 
@@ -181,7 +181,7 @@ class WorkerPool:
 
     def _handle(self, worker: Worker, message: Any) -> None:
         match message:
-            case ["seen", int() as number, result]:
+            case ["visited", int() as number, result]:
                 if waiting := worker.waiting.get(number):
                     waiting.finish(codec.read(result, waiting.lease, worker.urls))
                 else:

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from crawler.model.lease import Lease
-from crawler.model.settlement import Seen, Unvisited
+from crawler.model.settlement import Unvisited, VisitResult
 from crawler.parse.url import origin
 from crawler.workers import messages as codec
 from crawler.workers.spawn import Child
@@ -25,11 +25,11 @@ class Waiting:
 
     lease: Lease
     done: anyio.Event = field(default_factory=anyio.Event)
-    seen: Seen | Unvisited | None = None  # None when `done` is set: the worker died
+    result: VisitResult | Unvisited | None = None  # None when `done` is set: the worker died
 
-    def finish(self, seen: Seen | Unvisited) -> None:
+    def finish(self, result: VisitResult | Unvisited) -> None:
         """Stores the result sent by the worker."""
-        self.seen = seen
+        self.result = result
         self.done.set()
 
 
@@ -47,7 +47,7 @@ class Worker:
     site: str | None = None  # of `PublishBase`, as last sent to the worker
     urls: ReceivedUrls = field(default_factory=codec.received_urls)  # that it has sent
 
-    async def visit(self, number: int, lease: Lease, site: str | None) -> Seen | Unvisited | None:
+    async def visit(self, number: int, lease: Lease, site: str | None) -> VisitResult | Unvisited | None:
         """The result of the visit, `Unvisited` if the crawl ended before, or None if the worker died.
 
         `site` is that of `PublishBase`, if there is one.
@@ -64,7 +64,7 @@ class Worker:
             await waiting.done.wait()
         finally:
             self.waiting.pop(number, None)
-        return waiting.seen
+        return waiting.result
 
     async def send(self, *message: Any) -> None:
         """Sends a message. Does nothing if the worker has exited: the pool notices that when it reads from it."""

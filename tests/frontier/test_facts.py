@@ -21,7 +21,7 @@ from crawler.model.reasons import Source
 from crawler.model.rendering import Glimpse, Needs, Rendering, Skipped
 from crawler.model.robots import RobotsFile
 from crawler.model.serialise import facts_of, plain_facts
-from crawler.model.settlement import Seen, Settlement, Verdict
+from crawler.model.settlement import Settlement, Verdict, VisitResult
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.workers import messages
@@ -74,9 +74,9 @@ def test_facts_round_trip_through_serialisation(facts: Facts) -> None:
 
 @pytest.mark.parametrize("facts", ALL_FACTS)
 def test_facts_round_trip_through_worker_messages(facts: Facts) -> None:
-    seen = Seen(Verdict(Listed(facts.lastmod), facts))
-    said = json.loads(json.dumps(messages.written(seen, SentUrls())))
-    assert messages.read(said, Lease(1, 1, Visit(URL)), messages.received_urls()) == seen
+    result = VisitResult(Verdict(Listed(facts.lastmod), facts))
+    said = json.loads(json.dumps(messages.written(result, SentUrls())))
+    assert messages.read(said, Lease(1, 1, Visit(URL)), messages.received_urls()) == result
 
 
 async def test_facts_round_trip_through_state(tmp_path: Path) -> None:

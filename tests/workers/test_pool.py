@@ -27,7 +27,7 @@ from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.settlement import Seen, Settlement, Unvisited, Verdict, WhyUnvisited
+from crawler.model.settlement import Settlement, Unvisited, Verdict, VisitResult, WhyUnvisited
 from crawler.model.visit import Links, Visit
 from crawler.parse import strict_json
 from crawler.parse.url import Url, host, origin
@@ -73,13 +73,13 @@ OUTCOMES: list[Outcome] = [
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 @pytest.mark.parametrize("truncated", [False, True])
-def test_seen_round_trips_through_messages(outcome: Outcome, truncated: bool) -> None:
+def test_visit_result_round_trips_through_messages(outcome: Outcome, truncated: bool) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/%C3%A4"),))
     images = (Url("https://cdn.example/a.jpg"),)
-    seen = Seen(Verdict(outcome, FACTS, links, named=links.followed, images=images), truncated)
+    result = VisitResult(Verdict(outcome, FACTS, links, named=links.followed, images=images), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
-    said = json.loads(json.dumps(messages.written(seen, SentUrls())))
-    assert messages.read(said, lease, messages.received_urls()) == seen
+    said = json.loads(json.dumps(messages.written(result, SentUrls())))
+    assert messages.read(said, lease, messages.received_urls()) == result
 
 
 def test_unchanged_page_is_restored_from_its_lease() -> None:
@@ -87,18 +87,20 @@ def test_unchanged_page_is_restored_from_its_lease() -> None:
     there = messages.read_lease(json.loads(json.dumps(messages.written_lease(lease))))
     assert there.prior is not None
     assert (there.visit, there.attempt, there.prior.facts.validators) == (lease.visit, 2, FACTS.validators)
-    seen = messages.read(
-        messages.written(Seen(Verdict(Listed(), unchanged=True)), SentUrls()), lease, messages.received_urls()
+    result = messages.read(
+        messages.written(VisitResult(Verdict(Listed(), unchanged=True)), SentUrls()),
+        lease,
+        messages.received_urls(),
     )
-    assert seen.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
+    assert result.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
 
 
 GOOD: list[Any] = [["listed", "", None], NO_FACTS, [["http://x/"], [0], []], [], False, ["http://x/a.jpg"]]
 
 
 def test_a_message_of_this_form_is_read() -> None:
-    seen = messages.read(GOOD, Lease(1, 1, Visit(URL)), messages.received_urls())
-    assert (seen.verdict.links.followed, seen.verdict.images) == (("http://x/",), ("http://x/a.jpg",))
+    result = messages.read(GOOD, Lease(1, 1, Visit(URL)), messages.received_urls())
+    assert (result.verdict.links.followed, result.verdict.images) == (("http://x/",), ("http://x/a.jpg",))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def pool_of(
 ) -> WorkerPool:
     """A pool of workers that run `body` for each visit.
 
-    `body` may use `number` and `url` of the visit, `say(message)` and `seen(number)`; each start of a worker is
+    `body` may use `number` and `url` of the visit, `say(message)` and `visited(number)`; each start of a worker is
     recorded in the file `starts`.
     """
     file = tmp_path / "worker.py"
@@ -184,7 +186,7 @@ stream = socket.socket(fileno=0).makefile("rwb")
 def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
 def say(message): send(json.dumps(message).encode())
 def receive(): return stream.read(int.from_bytes(stream.read(4)))
-def seen(number): say(["seen", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False, []]])
+def visited(number): say(["visited", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False, []]])
 receive()
 say(["ready"])
 while message := receive():
@@ -213,9 +215,9 @@ async def visit_all(pool: WorkerPool, *paths: str) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
 
     async def go(path: str) -> None:
-        seen = await pool.visit(lease(path))
-        assert isinstance(seen, Seen)
-        outcomes[path] = seen.verdict.outcome
+        result = await pool.visit(lease(path))
+        assert isinstance(result, VisitResult)
+        outcomes[path] = result.verdict.outcome
 
     async with pool.running(), anyio.create_task_group() as tasks:
         for path in paths:
@@ -224,18 +226,18 @@ async def visit_all(pool: WorkerPool, *paths: str) -> dict[str, Outcome]:
 
 
 BAD = {
-    "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else seen(number)",
-    "hangs": "time.sleep(60) if 'bad' in url else seen(number)",
-    "sends an invalid outcome": "say(['seen', number, 'what?']) if 'bad' in url else seen(number)",
-    "sends deeply nested JSON": "send(b'[' * 200000) if 'bad' in url else seen(number)",
-    "hands back its lease": "say(['unvisited', number]) if 'bad' in url else seen(number)",
-    "sends NaN": "send(b'[\"throttled\",NaN]') if 'bad' in url else seen(number)",
-    "sends an infinite number": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else seen(number)",
-    "sends a lone surrogate": "say(['session', '\\ud800', url]) if 'bad' in url else seen(number)",
-    "sends too many links": f"say(['seen', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else seen(number)",
-    "sends a too long message": "send(b'[' * 9000000) if 'bad' in url else seen(number)",
-    "announces a message that never comes": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else seen(number)",
-    "sends no JSON": "send(b'what?') if 'bad' in url else seen(number)",
+    "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else visited(number)",
+    "hangs": "time.sleep(60) if 'bad' in url else visited(number)",
+    "sends an invalid outcome": "say(['visited', number, 'what?']) if 'bad' in url else visited(number)",
+    "sends deeply nested JSON": "send(b'[' * 200000) if 'bad' in url else visited(number)",
+    "hands back its lease": "say(['unvisited', number]) if 'bad' in url else visited(number)",
+    "sends NaN": "send(b'[\"throttled\",NaN]') if 'bad' in url else visited(number)",
+    "sends an infinite number": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else visited(number)",
+    "sends a lone surrogate": "say(['session', '\\ud800', url]) if 'bad' in url else visited(number)",
+    "sends too many links": f"say(['visited', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else visited(number)",
+    "sends a too long message": "send(b'[' * 9000000) if 'bad' in url else visited(number)",
+    "announces a message that never comes": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else visited(number)",
+    "sends no JSON": "send(b'what?') if 'bad' in url else visited(number)",
 }
 
 
@@ -311,9 +313,7 @@ async def test_missing_executable_raises_config_error(tmp_path: Path) -> None:
 
 async def test_worker_cannot_throttle_host_it_has_no_lease_for(tmp_path: Path) -> None:
     main = Unpaced()
-    body = (
-        "(say(['slow', 'http://other.example', 5]), say(['slot', 1, 'http://other.example']), seen(number))"
-    )
+    body = "(say(['slow', 'http://other.example', 5]), say(['slot', 1, 'http://other.example']), visited(number))"
     assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
     assert main.said == []
 
@@ -330,8 +330,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: st.DataObject) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/b"),))
     shown = (Url("http://x.example/c.jpg"), Url("https://cdn.example/d?e"))
-    seen = Seen(Verdict(outcome, FACTS, links, images=shown))
-    said = json.loads(json.dumps(messages.written(seen, SentUrls())))
+    result = VisitResult(Verdict(outcome, FACTS, links, images=shown))
+    said = json.loads(json.dumps(messages.written(result, SentUrls())))
     place = said
     while isinstance(place, list) and place:  # replace a random value in it
         at = data.draw(st.integers(0, len(place) - 1))
@@ -341,16 +341,16 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         place = place[at]
     held = Lease(1, 1, Visit(URL))
     try:
-        seen = messages.read(said, held, messages.received_urls())
+        result = messages.read(said, held, messages.received_urls())
     except messages.MALFORMED:
         return
-    assert all(map(host, seen.verdict.images))
-    for link in seen.verdict.links.urls:
+    assert all(map(host, result.verdict.images))
+    for link in result.verdict.links.urls:
         assert origin(link)
         assert host(link)
         assert not scope("http://x.example/").belongs(link) or host(link) == "x.example"
     row = settled_row(
-        Settlement(held, seen.verdict, ()), LinkIds(), dict.fromkeys(seen.verdict.images, 1), 0.0, array
+        Settlement(held, result.verdict, ()), LinkIds(), dict.fromkeys(result.verdict.images, 1), 0.0, array
     )
     with closing(sqlite3.connect(":memory:")) as db:
         stored = db.execute(
@@ -387,7 +387,7 @@ async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> No
     main = Unpaced()
     body = (
         "(say(['slow', 'http://x.example', 5]), say(['throttled', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
-        " json.loads(receive()) == ['slot', 9] and seen(number))"
+        " json.loads(receive()) == ['slot', 9] and visited(number))"
     )
     assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
     assert sorted(main.said, key=repr) == [
@@ -405,7 +405,7 @@ async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> Non
     receives = (
         "(folder / 'waits').touch(), json.loads(receive()) == ['slow', 'http://x.example', 5] or sys.exit()"
     )
-    body = f"({reports}) if 'reports' in url else ({receives}); seen(number)"
+    body = f"({reports}) if 'reports' in url else ({receives}); visited(number)"
     both = {"reports": Listed(), "receives": Listed()}
     assert await visit_all(pool_of(tmp_path, body, 2, main), *both) == both
     assert main.said == [("slow", "http://x.example 5.0")]
