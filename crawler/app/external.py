@@ -20,7 +20,7 @@ from crawler.errors import ConfigError, first_of
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.request_headers import Identity, anonymous
-from crawler.model.external import AskedLink, DueLink, ExternalCheck
+from crawler.model.external import CheckedLink, DueLink, ExternalCheck
 from crawler.model.note import EXTERNAL
 from crawler.parse import url as urls
 from crawler.ports import Frontier
@@ -111,7 +111,7 @@ async def _choose(frontier: Frontier, round_number: int, chosen: External) -> _C
 def _checking(
     frontier: Frontier, settings: Settings, round_number: int, fetcher: HttpFetcher
 ) -> ExternalLinks:
-    async def store(answers: Sequence[AskedLink]) -> None:
+    async def store(answers: Sequence[CheckedLink]) -> None:
         await frontier.store_answers(answers, round_number)
 
     return ExternalLinks(
@@ -136,7 +136,7 @@ async def _ended(
     frontier: Frontier, begun: ExternalCheck, picked: _Chosen, checking: ExternalLinks, *, timed_out: bool
 ) -> ExternalCheck:
     """Notes that the check is finished, and says what was left out."""
-    left = picked.left + len(picked.links) - checking.asked
+    left = picked.left + len(picked.links) - checking.checked
     because = picked.because
     if checking.is_offline:
         because = OFFLINE
@@ -159,7 +159,7 @@ async def _shown(checking: ExternalLinks, total: int) -> AsyncIterator[None]:
     async def show() -> None:
         while True:
             await anyio.sleep(PROGRESS)
-            log.info("links to other sites", extra={"fields": {"asked": checking.asked, "of": total}})
+            log.info("links to other sites", extra={"fields": {"checked": checking.checked, "of": total}})
 
     try:
         async with anyio.create_task_group() as tasks:

@@ -46,7 +46,7 @@ from crawler.rules.doubts import Doubts, without_flag
 from crawler.settings.sections import Log, Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish import publish_command
-from crawler.sitemap.publish.guard import asked_for
+from crawler.sitemap.publish.guard import fetched
 from crawler.sitemap.publish.publish import check_output, check_settings
 from crawler.sitemap.publish.published import Published
 
@@ -309,7 +309,7 @@ async def _summarise(
     closing = replace(
         closing,
         elapsed=time.monotonic() - began,
-        asked=job.stats.exchanges,
+        fetched=job.stats.exchanges,
         member=job.frontier.name,
         members=len({member.name for member in await job.frontier.members()}),
         published_by=await job.frontier.recall(PUBLISHED_BY),
@@ -396,7 +396,7 @@ async def _closing(history: Frontier, published: Published | None, settings: Set
         date_notes=await history.recall(DATE_NOTES),
         traps=await history.traps(),
         dry_run=settings.guard.dry_run,
-        keeps_many=balance.kept > settings.guard.max_failed * asked_for(balance.outcomes),
+        keeps_many=balance.kept > settings.guard.max_failed * fetched(balance.outcomes),
     )
 
 

@@ -40,7 +40,7 @@ STATUSES: Final = {
     "unreachable": "could not be reached, so it is unknown what may be fetched",
 }
 VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": Exit.UNREACHABLE}
-ASKED: Final = 5  # sitemaps that are requested
+MAX_SITEMAPS: Final = 5  # sitemaps that are requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ async def _sitemaps(
     published = compare(file, settings, entry) if entry else RobotsLine()
     found = [
         Sitemap(url, await _answer(fetcher, url), is_named=True)
-        for url in rules.sitemaps[:ASKED]
+        for url in rules.sitemaps[:MAX_SITEMAPS]
         if not entry or url != entry
     ]
     if entry:

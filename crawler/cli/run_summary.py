@@ -45,7 +45,7 @@ class Closing:
     robots_named: bool | None = None  # whether robots.txt has that line; None: unknown
     robots_others: Sequence[str] = ()  # other sitemaps that it names, and that were not written
     elapsed: float | None = None  # seconds
-    asked: int = 0  # pages fetched
+    fetched: int = 0  # pages fetched
     examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
     dated: Mapping[str, int] = field(default_factory=dict)  # listed pages with a lastmod, by its source
     lies: Mapping[str, str] = field(
@@ -136,7 +136,7 @@ def as_json(closing: Closing) -> dict[str, Any]:
         "robots_named": closing.robots_named,
         "robots_others": list(closing.robots_others),
         "elapsed": None if closing.elapsed is None else round(closing.elapsed, 1),
-        "asked": closing.asked,
+        "fetched": closing.fetched,
         "examples": {code: list(urls[:EXAMPLES]) for code, urls in closing.examples.items()},
         "state": closing.state,
         "unfinished": closing.unfinished,

@@ -100,9 +100,9 @@ def _print(console: Console, closing: Closing) -> None:
 def _headline(closing: Closing) -> Text:
     words, style = _ending(closing)
     line = Text(words, f"bold {style}")
-    if closing.elapsed is not None and closing.asked:
+    if closing.elapsed is not None and closing.fetched:
         line.append(
-            f"  {counted(closing.asked, 'page')} fetched in {duration(closing.elapsed)}", "not bold default"
+            f"  {counted(closing.fetched, 'page')} fetched in {duration(closing.elapsed)}", "not bold default"
         )
     return line
 

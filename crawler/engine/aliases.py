@@ -39,17 +39,19 @@ class Aliases:
     permit: Callable[[Url], Awaitable[Permit]]
     turn: Politeness
     candidates: Candidates
-    _asked: dict[str, str] = field(init=False, default_factory=dict)  # as in `model.note.ALIASES`
+    _checked: dict[str, str] = field(init=False, default_factory=dict)  # as in `model.note.ALIASES`
     _possible: frozenset[str] = field(init=False, default=frozenset())  # origins that may be aliases
     _open: tuple[str, ...] = field(
         init=False, default=()
     )  # URL prefixes of the aliases that are not checked yet
-    _asking: defaultdict[str, anyio.Lock] = field(init=False, default_factory=lambda: defaultdict(anyio.Lock))
+    _checking: defaultdict[str, anyio.Lock] = field(
+        init=False, default_factory=lambda: defaultdict(anyio.Lock)
+    )
 
     async def recall(self) -> None:
         """Restores what this run found out before it was interrupted."""
-        asked = await self.runs.recall(ALIASES)
-        self._asked = dict(asked)
+        checked = await self.runs.recall(ALIASES)
+        self._checked = dict(checked)
         self.renew()
 
     def renew(self) -> None:
@@ -65,17 +67,17 @@ class Aliases:
         self._open = tuple(site + "/" for site, (end, _) in ends.items() if end in self._possible)
         self.candidates.scope = scope.with_aliases(here)  # one assignment, as threads may read it
 
-    async def ask(self, urls: Iterable[Url]) -> None:
+    async def check(self, urls: Iterable[Url]) -> None:
         """Checks those origins of `urls` that may be aliases of the site and have not been checked yet."""
         if not self._open:
             return
         for url in urls:
             while url.startswith(self._open):
                 site, _ = self._end(origin(url))
-                async with self._asking[site]:
-                    if site not in self._asked:
+                async with self._checking[site]:
+                    if site not in self._checked:
                         await self.recall()  # another member may have checked it
-                    if site not in self._asked:
+                    if site not in self._checked:
                         await self._ask(site)
 
     def _end(self, site: str) -> tuple[str, str]:
@@ -84,11 +86,11 @@ class Aliases:
         The second value is the same origin if every redirect keeps the path, else "".
         """
         end, by_page, seen = site, True, set[str]()
-        while end in self._possible and end in self._asked:
-            if end in seen or self._asked[end] == NOWHERE:
+        while end in self._possible and end in self._checked:
+            if end in seen or self._checked[end] == NOWHERE:
                 return NOWHERE, ""
             seen.add(end)
-            to = self._asked[end]
+            to = self._checked[end]
             end, by_page = origin(to), by_page and to == origin(to)
         return end, end if by_page else ""
 
@@ -111,10 +113,10 @@ class Aliases:
             """If another member checked it meanwhile, its answer counts for all."""
             return dict(sorted(({site: str(end)} | dict(known)).items()))
 
-        asked: Mapping[str, str] = await self.runs.amend(ALIASES, with_ours)
-        self._asked = dict(asked)
+        checked: Mapping[str, str] = await self.runs.amend(ALIASES, with_ours)
+        self._checked = dict(checked)
         self.renew()
-        log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._asked[site]}})
+        log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._checked[site]}})
 
     async def _target(self, url: Url) -> Url | None:
         """The redirect target of a page, or `NOWHERE`; None after a temporary failure."""

@@ -14,11 +14,11 @@ class Counters(Protocol):
         """Counts newly discovered URLs."""
         ...
 
-    def asked(self) -> None:
+    def request_started(self) -> None:
         """Counts the start of an exchange."""
         ...
 
-    def answered(self) -> None:
+    def request_ended(self) -> None:
         """Counts the end of an exchange."""
         ...
 

@@ -343,7 +343,7 @@ class Crawl:
         after = ""
         while filtered := await self.frontier.list_filtered(after):
             after = filtered[-1].url
-            await self.aliases.ask(visit.url for visit in filtered)
+            await self.aliases.check(visit.url for visit in filtered)
             ours = [visit._replace(url=self.candidates.scope.ours(visit.url)) for visit in filtered]
             visits = [self.candidates.visit(*visit[:4]) for visit in ours]
             self.stats.found(await self.frontier.add([visit for visit in visits if visit.filtered is None]))
@@ -381,7 +381,7 @@ class Crawl:
 
     async def _lease(self, depth: int | None) -> Batch:
         most = self.limits.max_pages
-        room = self._pool.room(None if most is None else most - self.visits.asked)
+        room = self._pool.room(None if most is None else most - self.visits.requested)
         if room <= 0:
             if self._leased:
                 self._leased.set()
@@ -462,14 +462,14 @@ class Crawl:
         responds = isinstance(reply, Response) and reply.status < 400
         if responds and site not in self._responsive:
             self._responsive.add(site)
-            fields = {"origin": site, "asked": page}
+            fields = {"origin": site, "requested": page}
             log.warning("many pages in a row fail, but the site still responds", extra={"fields": fields})
         return responds
 
     def _is_ending(self) -> bool:
         if self._ending is None and self.clock() >= self._deadline:
             self._end(Ending.LIMIT, "--max-time")
-        full = self.limits.max_pages is not None and self.visits.asked >= self.limits.max_pages
+        full = self.limits.max_pages is not None and self.visits.requested >= self.limits.max_pages
         if self._ending is None and full:
             self._end(Ending.LIMIT, "--max-pages")
         return self._ending is not None
@@ -507,7 +507,7 @@ class Crawl:
     async def _read_seeds(self, seeding: Seeding) -> None:
         async with aclosing(seeding(self)) as groups:
             async for seed, urls in groups:
-                await self.aliases.ask(urls)
+                await self.aliases.check(urls)
                 scope = self.candidates.scope
                 visits = [self.candidates.visit(scope.ours(url), 0, None) for url in urls]
                 self.stats.found(await self.frontier.add(visits, seed))
@@ -531,7 +531,7 @@ class Crawl:
 
     async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
         """The URLs that are on a host of the site, in any folder."""
-        await self.aliases.ask(urls)
+        await self.aliases.check(urls)
         return [url for url in urls if self.candidates.scope.on_site(url)]
 
 

@@ -16,7 +16,7 @@ import anyio
 
 from crawler.engine.robots import Robots, ask_robots
 from crawler.errors import first_of
-from crawler.model.external import Answer, AskedLink, DueLink
+from crawler.model.external import Answer, CheckedLink, DueLink
 from crawler.model.reasons import Why
 from crawler.model.reply import Broken, Reply, Response
 from crawler.parse import url as urls
@@ -76,21 +76,21 @@ class ExternalLinks:
 
     fetcher: Fetcher
     agent: str  # product token for robots.txt
-    store: Callable[[Sequence[AskedLink]], Awaitable[None]]
+    store: Callable[[Sequence[CheckedLink]], Awaitable[None]]
     clock: Callable[[], float]
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     concurrency: int = 16
     max_redirects: int = 10
     gap: float = GAP
-    asked: int = field(init=False, default=0)  # URLs with an answer
+    checked: int = field(init=False, default=0)  # URLs with an answer
     is_offline: bool = field(init=False, default=False)  # no host answered at all
     _robots: Robots = field(init=False)
     _meeting: anyio.Semaphore = field(init=False)
     _hosts: dict[str, _Host] = field(init=False)
     _sites: dict[str, _Site] = field(init=False, default_factory=lambda: defaultdict(_Site))
     _queue: list[tuple[float, int, str]] = field(init=False, default_factory=list)  # hosts by their next turn
-    _answers: list[AskedLink] = field(init=False, default_factory=list)  # not stored yet
+    _answers: list[CheckedLink] = field(init=False, default_factory=list)  # not stored yet
     _flushed: float = field(init=False, default=0.0)
     _is_online: bool = field(init=False, default=False)  # some host has answered
 
@@ -116,7 +116,7 @@ class ExternalLinks:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._flush()
-            self.asked -= len(self._answers)  # not stored: no host has answered
+            self.checked -= len(self._answers)  # not stored: no host has answered
 
     async def _work(self) -> None:
         """Takes the host whose turn is next, and asks it for one URL."""
@@ -126,7 +126,7 @@ class ExternalLinks:
             link = host.links.popleft()
             with suppress(_TooLong):  # left to the next check
                 self._answers.append(await self._answer(link))
-                self.asked += 1
+                self.checked += 1
             if len(self._answers) >= GROUP or self.clock() - self._flushed >= FLUSH:
                 await self._flush()
             if host.links and not self._is_spent(host):
@@ -150,19 +150,19 @@ class ExternalLinks:
 
     # -- one URL ----------------------------------------------------------------------------------------------
 
-    async def _answer(self, link: DueLink) -> AskedLink:
+    async def _answer(self, link: DueLink) -> CheckedLink:
         redirects, met_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
         while reply is None or redirects.follow(reply):
             if bar := await self._bar(redirects.url):
-                return self._asked(link, bar.answer, None, _words(redirects, bar.detail))
+                return self._checked(link, bar.answer, None, _words(redirects, bar.detail))
             reply = await self._exchange(redirects.url)
             met_cookie = met_cookie or (isinstance(reply, Response) and bool(reply.headers.get("set-cookie")))
         answer = answer_of(reply, redirects, met_cookie=met_cookie)
         status = reply.status if isinstance(reply, Response) else None
-        return self._asked(link, answer, status, _words(redirects, getattr(reply, "detail", "")))
+        return self._checked(link, answer, status, _words(redirects, getattr(reply, "detail", "")))
 
-    def _asked(self, link: DueLink, answer: Answer, status: int | None, detail: str) -> AskedLink:
-        return AskedLink(link.id, answer.value, status, detail[:LONGEST_DETAIL], self.now())
+    def _checked(self, link: DueLink, answer: Answer, status: int | None, detail: str) -> CheckedLink:
+        return CheckedLink(link.id, answer.value, status, detail[:LONGEST_DETAIL], self.now())
 
     async def _exchange(self, url: Url) -> Reply:
         """The reply to a HEAD, or to a GET if the first may be wrong."""

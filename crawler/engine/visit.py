@@ -50,7 +50,7 @@ class Visits:
     keep_failing: float
     has_ended: Callable[[], bool]
     holds: Callable[[Lease], bool]
-    asked: int = field(init=False, default=0)  # pages requested
+    requested: int = field(init=False, default=0)  # pages requested
     _in_flight: anyio.CapacityLimiter = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Visits:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
         replayed = verdict.unchanged or keeping.keep_for(verdict.outcome, self.keep_failing) > 0
         links = Links.of(await self.stored_links(lease)) if replayed else verdict.links
-        await self.aliases.ask(links.urls)
+        await self.aliases.check(links.urls)
         if links.total > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)
         return self.candidates.settlement(lease, verdict, links)
@@ -105,16 +105,16 @@ class Visits:
 
     async def _fetch(self, lease: Lease) -> Verdict | Unvisited:
         """The result of the visit, unless the crawl ended before the request."""
-        self.stats.asked()
+        self.stats.request_started()
         try:
             result = await self.visitor.visit(lease)
         finally:
-            self.stats.answered()
+            self.stats.request_ended()
         if isinstance(result, Unvisited):
             self.stats.exchanges -= 1
             return result
         # Count only after the visit: reaching --max-pages ends the crawl and would cancel requests not sent yet.
-        self.asked += 1
+        self.requested += 1
         if result.truncated:
             limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
             self.candidates.traps.report("links", limit, lease.visit.url)

@@ -50,8 +50,8 @@ class _Backoff(wait_base):
 
     def __call__(self, retry_state: RetryCallState) -> float:
         reply = _reply_of(retry_state)
-        asked = retry_after.retry_after(reply.headers, self._now()) if isinstance(reply, Response) else None
-        return self._growing(retry_state) if asked is None else asked + random.uniform(0, 0.5)  # noqa: S311
+        delay = retry_after.retry_after(reply.headers, self._now()) if isinstance(reply, Response) else None
+        return self._growing(retry_state) if delay is None else delay + random.uniform(0, 0.5)  # noqa: S311
 
 
 def _reply_of(state: RetryCallState) -> Reply:

@@ -141,8 +141,8 @@ class Engine:
         quote = f' It says: "{_text(reply.body, SHOWN)}".' if reply.body else ""
         if reply.status in {408, 429} or reply.status >= 500:
             after = printable(reply.headers.get("retry-after") or "", 40)
-            asked = f", Retry-After {after}" if after else ""
-            raise NotSubmitted(f"{name} did not accept the URLs ({reply.status}{asked}): {LATER}{quote}")
+            wait = f", Retry-After {after}" if after else ""
+            raise NotSubmitted(f"{name} did not accept the URLs ({reply.status}{wait}): {LATER}{quote}")
         if reply.status in REDIRECTS:
             to = printable(reply.headers.get("location") or "nowhere")
             raise ConfigError(

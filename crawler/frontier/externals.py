@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from crawler.frontier.rows import of
 from crawler.frontier.tables import Tables
-from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.parse.url import Url
 
 CHUNK: Final = 5_000  # URLs to read at a time
@@ -24,8 +24,8 @@ SELECT u.id, u.url, coalesce(x.asked, 0) {_DUE} AND (coalesce(x.asked, 0), u.id)
 ORDER BY 3, 1 LIMIT :limit
 """
 _STORE: Final = f"""
-INSERT INTO external ({", ".join(AskedLink._fields)}, round)
-SELECT {of("r", AskedLink._fields)}, :round FROM {{rows}} JOIN url AS u ON u.id = r.id WHERE true
+INSERT INTO external ({", ".join(CheckedLink._fields)}, round)
+SELECT {of("r", CheckedLink._fields)}, :round FROM {{rows}} JOIN url AS u ON u.id = r.id WHERE true
 ON CONFLICT (id) DO UPDATE SET code = excluded.code, status = excluded.status, detail = excluded.detail,
     asked = excluded.asked, round = excluded.round,
     was = CASE WHEN external.round = excluded.round THEN external.was ELSE external.code END
@@ -58,7 +58,7 @@ def count_due_links(db: Tables, round_number: int) -> int:
 
 
 def store_answers(db: Tables, rows: str, given: Mapping[str, Any], round_number: int) -> None:
-    """See `ports.Externals.store_answers`. `rows`: SQL for a table `r` of `AskedLink`; `given`: its parameters."""
+    """See `ports.Externals.store_answers`. `rows`: SQL for a table `r` of `CheckedLink`; `given`: its parameters."""
     db.do(_STORE.format(rows=rows), {**given, "round": round_number})
 
 

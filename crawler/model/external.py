@@ -65,7 +65,7 @@ class DueLink(NamedTuple):
     url: Url
 
 
-class AskedLink(NamedTuple):
+class CheckedLink(NamedTuple):
     """The answer for one."""
 
     id: int

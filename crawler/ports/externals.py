@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.parse.url import Url
 
 
@@ -18,7 +18,7 @@ class Externals(Protocol):
         """How many these are."""
         ...
 
-    async def store_answers(self, answers: Sequence[AskedLink], round_number: int) -> None:
+    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
         """Stores the answers of a round. Those of URLs that are no longer known are ignored."""
         ...
 

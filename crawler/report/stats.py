@@ -73,12 +73,12 @@ class Stats:
         """Counts newly discovered URLs to visit."""
         self.known += new
 
-    def asked(self) -> None:
+    def request_started(self) -> None:
         """Counts the start of an exchange."""
         self.exchanges += 1
         self.in_hand += 1
 
-    def answered(self) -> None:
+    def request_ended(self) -> None:
         """Counts the end of an exchange."""
         self.in_hand -= 1
 

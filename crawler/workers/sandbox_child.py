@@ -24,9 +24,9 @@ def serve(end: socket.socket) -> None:
             body = framing.read(source)
             if body is None:
                 return
-            asked = json.loads(question)
-            _limit_time(asked["seconds"])
-            answer = _answer(PageSource(body=body, **asked["page"]))
+            request = json.loads(question)
+            _limit_time(request["seconds"])
+            answer = _answer(PageSource(body=body, **request["page"]))
             end.sendall(framing.length_of(answer) + answer)
             if len(body) > LARGE:
                 return_memory()

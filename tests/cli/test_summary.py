@@ -30,7 +30,7 @@ DONE = Closing(
     folder="./sitemaps",
     robots_line="Sitemap: https://example.com/sitemap.xml.gz",
     elapsed=251.3,
-    asked=1_166,
+    fetched=1_166,
     examples={"failed:not-found": ["https://example.com/old", "https://example.com/b?x=1&y=2"]},
     dated={"header": 970, "page": 10},
     state=".sitemap-crawler/example.com.db",
@@ -127,7 +127,7 @@ def test_many_files_become_one_line() -> None:
         ({"refused": "too small"}, "Not published  1,166"),
         ({"dry_run": True}, "Dry run, nothing written  1,166"),
         ({"files": ()}, "Nothing published  1,166"),
-        ({"asked": 0}, "Published\n"),
+        ({"fetched": 0}, "Published\n"),
     ],
 )
 def test_the_headline_tells_how_the_run_ended(change: dict[str, object], words: str) -> None:
@@ -332,7 +332,7 @@ def test_the_json_form_has_everything_as_plain_values() -> None:
         {"header": 970, "page": 10},
     )
     assert said["files"] == [{"name": "sitemap.xml.gz", "size": 14_213, "urls": 1_024, "unchanged": False}]
-    assert (said["elapsed"], said["asked"], said["dry_run"], said["resume"]) == (251.3, 1_166, False, None)
+    assert (said["elapsed"], said["fetched"], said["dry_run"], said["resume"]) == (251.3, 1_166, False, None)
     assert said["examples"] == {key: list(value) for key, value in DONE.examples.items()}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from crawler.engine import external
 from crawler.engine.external import ExternalLinks
-from crawler.model.external import AskedLink, DueLink
+from crawler.model.external import CheckedLink, DueLink
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse import url as urls
@@ -38,7 +38,7 @@ class Net:
         self.answers: dict[str, Answer] = dict(answers or {})
         self.links, self.takes, self.now = links, takes, 1_000.0
         self.log: list[tuple[float, str, str]] = []  # when, method, URL
-        self.stored: list[Sequence[AskedLink]] = []
+        self.stored: list[Sequence[CheckedLink]] = []
         self.in_flight = self.most_in_flight = 0
         self.check = ExternalLinks(
             self, "sitemap-crawler", self.store, lambda: self.now, lambda: self.now, self.sleep
@@ -60,7 +60,7 @@ class Net:
             return response(404 if request.url.endswith("/robots.txt") else 200)
         return answer(request) if callable(answer) else answer
 
-    async def store(self, answers: Sequence[AskedLink]) -> None:
+    async def store(self, answers: Sequence[CheckedLink]) -> None:
         self.stored.append(answers)
 
     async def ask(self) -> dict[str, str]:
@@ -123,14 +123,14 @@ async def test_crawl_delay_of_the_host_is_obeyed_and_a_long_one_leaves_the_rest(
     found = await net.ask()
     assert [url for url in found if "b.example" in url] == ["http://b.example/0"]
     assert gaps(net.times("a.example"))[1:] == [5.0, 5.0]
-    assert net.check.asked == 4
+    assert net.check.checked == 4
     assert net.now < 1_000 + 60
 
 
 async def test_slow_host_is_left_after_its_share_of_time() -> None:
     net = Net(*(f"http://a.example/{n}" for n in range(100)), takes=14.0)
     await net.ask()
-    assert net.check.asked < 12
+    assert net.check.checked < 12
     assert net.now < 1_000 + external.HOST_SECONDS + 60
 
 
@@ -193,7 +193,7 @@ async def test_no_link_is_called_broken_when_no_host_answers_at_all(hosts: int, 
     found = await net.ask()
     assert net.check.is_offline == offline
     assert set(found.values()) == (set() if offline else {"broken:dns"})
-    assert net.check.asked == (0 if offline else len(links))
+    assert net.check.checked == (0 if offline else len(links))
 
 
 async def test_answers_so_far_are_stored_when_the_check_is_cancelled() -> None:
@@ -222,7 +222,7 @@ async def test_answers_are_stored_as_they_come() -> None:
 async def test_failing_store_ends_the_check_with_its_error() -> None:
     net = Net("http://a.example/")
 
-    async def fail(_: Sequence[AskedLink]) -> None:
+    async def fail(_: Sequence[CheckedLink]) -> None:
         raise OSError("disk full")
 
     net.check.store = fail

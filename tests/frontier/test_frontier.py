@@ -14,7 +14,7 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.patterns import sample
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import remove_state
-from crawler.model.external import AskedLink, ExternalCheck, ExternalRow
+from crawler.model.external import CheckedLink, ExternalCheck, ExternalRow
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -1183,7 +1183,7 @@ async def answered(bench: Bench, code: str, *paths: str, round_number: int = 1) 
     """Store the same answer for these URLs."""
     wanted = [away(path).url for path in paths]
     due = [link async for chunk in bench.frontier.due_links(99) for link in chunk if link.url in wanted]
-    answers = [AskedLink(link.id, code, 404, "says no", bench.clock()) for link in due]
+    answers = [CheckedLink(link.id, code, 404, "says no", bench.clock()) for link in due]
     await bench.frontier.store_answers(answers, round_number)
 
 
@@ -1231,7 +1231,7 @@ async def test_answers_are_kept_with_the_one_before_and_shown_with_the_page(benc
 
 async def test_answers_of_unknown_urls_are_ignored(bench: Bench) -> None:
     await linking_run(bench, "/a")
-    await bench.frontier.store_answers([AskedLink(999, "ok", 200, "", bench.clock())], 1)
+    await bench.frontier.store_answers([CheckedLink(999, "ok", 200, "", bench.clock())], 1)
     await bench.frontier.store_answers([], 1)
     assert (await bench.frontier.count_answers()).codes == {}
 

@@ -69,15 +69,15 @@ async def test_every_outcome_is_counted_once_and_a_retry_is_not_done(stats: Stat
 
 def test_queued_urls_are_known_and_neither_done_nor_in_flight(stats: Stats) -> None:
     stats.resume(known=100, done=40)
-    stats.asked()
-    stats.asked()
+    stats.request_started()
+    stats.request_started()
     assert (stats.in_flight, stats.queued, stats.left) == (2, 58, 60)
-    stats.answered()
+    stats.request_ended()
     assert (stats.exchanges, stats.in_flight, stats.queued) == (2, 1, 59)
 
 
 def test_the_queue_is_never_below_zero(stats: Stats) -> None:
-    stats.asked()
+    stats.request_started()
     assert (stats.queued, stats.left) == (0, 0)
 
 
@@ -175,8 +175,8 @@ async def test_a_stopping_run_has_no_remaining_time(stats: Stats, clock: Clock) 
 async def test_the_estimate_respects_the_limit_on_pages(clock: Clock) -> None:
     stats = Stats(clock, max_pages=150)
     for _ in range(100):
-        stats.asked()
-        stats.answered()
+        stats.request_started()
+        stats.request_ended()
     await crawl(stats, clock, seconds=10, done=10, found=100)
     assert stats.left == 50
     assert stats.remaining() == guess(5)

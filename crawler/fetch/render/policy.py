@@ -109,10 +109,10 @@ def of_document(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def allowing(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     """The answer to a preflight (Fetch Standard, CORS preflight)."""
-    asked = {name.lower(): value for name, value in headers.items()}
+    fields = {name.lower(): value for name, value in headers.items()}
     return [
-        ("access-control-allow-origin", asked.get("origin", "null")),
-        ("access-control-allow-headers", asked.get("access-control-request-headers", "")),
+        ("access-control-allow-origin", fields.get("origin", "null")),
+        ("access-control-allow-headers", fields.get("access-control-request-headers", "")),
         ("access-control-allow-methods", "GET"),
         ("access-control-allow-credentials", "true"),
     ]

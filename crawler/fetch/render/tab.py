@@ -176,15 +176,15 @@ class Tab:
 
     async def _handled(self, event: dict[str, Any]) -> Send:
         """How the request is answered, once it is its turn."""
-        asked, kind = event["request"], event["resourceType"]
+        request, kind = event["request"], event["resourceType"]
         if kind == "Document" and event.get("frameId") == self._frame:
             return await self._navigate(event)
-        answer = policy.answer(kind, asked["method"], asked["url"], asked["headers"], self._url)
+        answer = policy.answer(kind, request["method"], request["url"], request["headers"], self._url)
         match answer:
             case Answer.FETCH if self.requests < policy.MAX_REQUESTS and self.bytes < policy.MAX_BYTES:
                 return await self._fetch(event)
             case Answer.PREFLIGHT:
-                return partial(self._fulfil, event, 204, policy.allowing(asked["headers"]), b"")
+                return partial(self._fulfil, event, 204, policy.allowing(request["headers"]), b"")
             case Answer.EMPTY_STYLE:
                 return partial(self._fulfil, event, 200, _STYLE, b"")
             case _:
@@ -192,15 +192,15 @@ class Tab:
 
     async def _navigate(self, event: dict[str, Any]) -> Send:
         """The document of the page; any further one is a redirect by a script, which is not followed here."""
-        asked = event["request"]
+        request = event["request"]
         if not self._is_loaded:
             self._is_loaded = True
             headers = policy.of_document(self._shell.headers)
             return partial(self._fulfil, event, 200, headers, self._shell.body)
         await self._fulfil(event, 204, (), b"")  # an error would replace the page
-        to = asked["url"].partition("#")[0]
-        if asked["method"] == "GET" and to.startswith(("http://", "https://")) and to != self._url:
-            reason = await self._reason(asked["url"] + asked.get("urlFragment", ""))
+        to = request["url"].partition("#")[0]
+        if request["method"] == "GET" and to.startswith(("http://", "https://")) and to != self._url:
+            reason = await self._reason(request["url"] + request.get("urlFragment", ""))
             if reason not in _REFRESH:
                 self.redirect = self.redirect or to
                 self._ended.set()
@@ -214,11 +214,11 @@ class Tab:
         return self._reasons.get(url, "")
 
     async def _fetch(self, event: dict[str, Any]) -> Send:
-        asked, kind = event["request"], event["resourceType"]
+        request, kind = event["request"], event["resourceType"]
         self.requests += 1
         reply = await self._resources.get(
-            Url(asked["url"].partition("#")[0]),
-            policy.forwarded(asked["headers"]),
+            Url(request["url"].partition("#")[0]),
+            policy.forwarded(request["headers"]),
             self._waiting,
             keep=kind in policy.CACHED,
         )

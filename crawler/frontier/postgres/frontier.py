@@ -45,7 +45,7 @@ from crawler.frontier.postgres.runs import RunTable
 from crawler.frontier.postgres.seeds import SeedTable
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.postgres.settlements import Settlements
-from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
@@ -515,9 +515,9 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Externals.count_due_links`."""
         return await self._call(externals.count_due_links, self._db, round_number)
 
-    async def store_answers(self, answers: Sequence[AskedLink], round_number: int) -> None:
+    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
         """See `ports.Externals.store_answers`."""
-        rows, values = table(AskedLink._fields), given(AskedLink._fields, answers)
+        rows, values = table(CheckedLink._fields), given(CheckedLink._fields, answers)
         await self._call(externals.store_answers, self._db, rows, values, round_number)
 
     async def external(self, url: Url) -> ExternalRow | None:

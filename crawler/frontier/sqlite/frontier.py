@@ -44,7 +44,7 @@ from crawler.frontier.sqlite.runs import RunTable
 from crawler.frontier.sqlite.seeds import SeedTable
 from crawler.frontier.sqlite.settlements import Settlements
 from crawler.frontier.sqlite.state_file import Lock, close_state, failure, open_state, seconds_since_heartbeat
-from crawler.model.external import AskedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
@@ -482,7 +482,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Externals.count_due_links`."""
         return await self._call(externals.count_due_links, self._db, round_number)
 
-    async def store_answers(self, answers: Sequence[AskedLink], round_number: int) -> None:
+    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
         """See `ports.Externals.store_answers`."""
         given = {"rows": json.dumps(answers)}
         await self._call(externals.store_answers, self._db, ANSWERS, given, round_number)

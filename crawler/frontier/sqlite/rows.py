@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from typing import Any, Final, NamedTuple
 
 from crawler.frontier.rows import FoundRow
-from crawler.model.external import AskedLink
+from crawler.model.external import CheckedLink
 
 MOST_ROWS: Final = 256  # in a statement with bound values, of which SQLite takes 32,766
 
@@ -42,8 +42,8 @@ def padded(rows: Sequence[Sequence[Any]]) -> tuple[int, Iterable[Any]]:
 FOUND: Final = f"(SELECT {named(FoundRow._fields)} FROM json_each(:rows))"
 """A group of `FoundRow`, as a table in a statement."""
 
-ANSWERS: Final = f"(SELECT {named(AskedLink._fields)} FROM json_each(:rows)) AS r"
-"""The same for a group of `AskedLink`."""
+ANSWERS: Final = f"(SELECT {named(CheckedLink._fields)} FROM json_each(:rows)) AS r"
+"""The same for a group of `CheckedLink`."""
 
 
 class DueRow(NamedTuple):

@@ -95,16 +95,16 @@ def _check_first(guard: Guard, before: EarlierPublications, crawled: CrawlResult
 
 
 def _check_failed(guard: Guard, crawled: CrawlResult) -> None:
-    failed, asked = failures(crawled.outcomes), asked_for(crawled.outcomes)
+    failed, fetched_urls = failures(crawled.outcomes), fetched(crawled.outcomes)
     count = sum(failed.values())
-    if count >= FEWEST and count > asked * guard.max_failed:
+    if count >= FEWEST and count > fetched_urls * guard.max_failed:
         raise PublishRefused(
-            f"Of {asked:,} fetched pages, {count:,} failed ({count / asked:.0%}; {_named(failed)}), and "
+            f"Of {fetched_urls:,} fetched pages, {count:,} failed ({count / fetched_urls:.0%}; {_named(failed)}), and "
             f"--max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
         )
 
 
-def asked_for(outcomes: Mapping[str, int]) -> int:
+def fetched(outcomes: Mapping[str, int]) -> int:
     """The number of fetched URLs."""
     return sum(count for code, count in outcomes.items() if code not in _NOT_FETCHED)
 
@@ -116,7 +116,7 @@ def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
     as they stay in the sitemap.
     """
     failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
-    if 2 * failed.get(_NOT_FOUND, 0) <= asked_for(outcomes):
+    if 2 * failed.get(_NOT_FOUND, 0) <= fetched(outcomes):
         failed.pop(_NOT_FOUND, None)
     return failed
 
