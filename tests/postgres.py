@@ -85,6 +85,16 @@ class Server:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} {self._tuning}"
         self._call("pg_ctl", "-l", str(self.folder / "log"), "-o", options, "-w", "start")
 
+    def require_password(self, role: str, password: str) -> None:
+        """Create a role that must give its password, and reload."""
+        import psycopg  # noqa: PLC0415 - the driver is an extra
+
+        with psycopg.connect(self.address) as connection:
+            connection.execute(f"CREATE ROLE {role} SUPERUSER LOGIN PASSWORD '{password}'".encode())
+        rules = self.folder / "data/pg_hba.conf"
+        rules.write_text(f"host all {role} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+        self._call("pg_ctl", "reload")
+
     def crash(self) -> None:
         """As if its machine lost power: sessions end at once, and the next start recovers."""
         self._call("pg_ctl", "-m", "immediate", "stop")
