@@ -5,8 +5,8 @@ It has no state and schedules no requests: it requests slots for retries from th
 
 import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -22,10 +22,12 @@ from crawler.model.settlement import Unvisited, VisitResult, WhyUnvisited
 from crawler.parse.url import origin
 from crawler.ports import Visitor
 from crawler.report.traffic import Traffic
-from crawler.settings.sections import Settings, settings_of
+from crawler.settings.sections import Pace, Settings, settings_of
 from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
+from crawler.workers.forked import forks
 from crawler.workers.url_numbers import SentUrls
+from crawler.workers.worker import shares
 
 
 class _MainProcess:
@@ -167,6 +169,16 @@ async def _run(end: socket.socket) -> None:
         await work(channel, settings_of(written), lambda: time.time() + ahead, messages)
     except* OSError:
         pass  # the main process is gone
+
+
+@contextmanager
+def forked_workers(pace: Pace) -> Iterator[None]:
+    """Forks the workers that a crawl needs in the block. There must be no event loop yet."""
+    forks.fork(main, len(shares(pace.concurrency, pace.processes)) if pace.processes > 1 else 0)
+    try:
+        yield
+    finally:
+        forks.end()
 
 
 def main(end: socket.socket) -> None:

@@ -65,9 +65,12 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
 
     An unfinished crawl is resumed; a finished one is repeated with conditional requests, so unchanged pages are not downloaded.
     """
+    from crawler.app.worker import forked_workers  # noqa: PLC0415
     from crawler.cli.crawl import crawl_site  # noqa: PLC0415
 
-    return event_loop.run(lambda: crawl_site(_settings(params, urls)))
+    settings = _settings(params, urls)
+    with forked_workers(settings.pace):
+        return event_loop.run(crawl_site, settings)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(

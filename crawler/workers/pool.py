@@ -27,6 +27,7 @@ from crawler.ports import Pacer, Turn
 from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings
 from crawler.workers import messages as codec
+from crawler.workers.forked import Forks, forks
 from crawler.workers.spawn import python, start
 from crawler.workers.worker import Worker, least_busy, shares
 
@@ -74,6 +75,7 @@ class WorkerPool:
         self._settings, self._coordinator, self._stuck = settings, coordinator, stuck
         self._size = size
         self.prefetch = PREFETCH if settings.pace.concurrency > 1 else 1
+        self._forks = Forks() if command else forks
         self._command = command or python("crawler.app.worker:main")
         self._workers: list[Worker] = []
         self._single: Worker | None = None  # for pages that may have killed a worker
@@ -134,7 +136,7 @@ class WorkerPool:
     async def _start(self, share: int) -> Worker:
         """Raises `ConfigError`."""
         try:
-            child = await start(self._command)
+            child = self._forks.take() or await start(self._command)
         except OSError as error:
             raise ConfigError(
                 f"--processes: no worker process can be started ({error.strerror}); use --processes 1."

@@ -1,4 +1,4 @@
-"""Starts and ends child processes; no other module does. Their entry point is `child`.
+"""Starts and ends child processes. Their entry point is `child`. Only `forked` starts some in another way.
 
 A child inherits one end of a socket, as its standard input, and no other open file. It runs in its own session, so that
 only the main process handles Ctrl-C. It exits when the other end of the socket is closed, hence also when its parent dies.
@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import DEVNULL
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
-from anyio.abc import Process
 
 from crawler.workers.channel import LONGEST, Channel
 
@@ -41,6 +40,18 @@ def plain_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name in _PLAIN or name.startswith(_PLAIN_PREFIXES)
     }
+
+
+class Process(Protocol):
+    """The part of `anyio.abc.Process` that is used here."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def kill(self) -> None: ...
+    async def wait(self) -> int: ...
+    async def aclose(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
