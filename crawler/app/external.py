@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import anyio
 
 from crawler.app.starts import product_token
-from crawler.engine.external import GAP, ExternalLinks
+from crawler.engine.external import DELAY, ExternalLinks
 from crawler.errors import ConfigError, first_of
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
@@ -123,7 +123,7 @@ def _checking(
         sleep=anyio.sleep,
         concurrency=settings.pace.concurrency,
         max_redirects=settings.http.max_redirects,
-        gap=GAP,
+        delay=DELAY,
     )
 
 

@@ -324,7 +324,7 @@ class Job:
             visitor=self.visitor,
             limits=Limits(
                 concurrency=pace.concurrency,
-                gap=1 / pace.rate if pace.rate else 0.0,
+                delay=1 / pace.rate if pace.rate else 0.0,
                 max_wait=pace.max_wait,
                 keep_failing=settings.guard.keep_failing,
                 max_pages=settings.scope.max_pages,

@@ -23,8 +23,8 @@ def permission(settings: Settings, frontier: Frontier, turn: Politeness, fetcher
     """Asks robots.txt with `fetcher`, or the state; `turn` waits for the slot of that request."""
     pace, agent = settings.pace, product_token(settings.http.user_agent)
     robots = Robots(agent, fetcher, frontier, now=frontier.clock, turn=turn, ignore=pace.ignore_robots)
-    gap = 1 / pace.rate if pace.rate else 0.0
-    contact = FirstContact(frontier, robots, turn, lambda _: None, gap=gap, max_wait=pace.max_wait)
+    delay = 1 / pace.rate if pace.rate else 0.0
+    contact = FirstContact(frontier, robots, turn, lambda _: None, delay=delay, max_wait=pace.max_wait)
     is_logged_in = avoids_logout(settings)
 
     async def permit(url: Url) -> Permit:

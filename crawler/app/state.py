@@ -105,7 +105,7 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         log.warning("state file is damaged; kept under another name", extra={"fields": {"file": str(kept)}})
     return SqliteFrontier(
         path,
-        gap=_gap(settings),
+        delay=_delay(settings),
         keep_runs=settings.state.keep_runs,
         keep_failing=settings.guard.keep_failing,
         far=far_of(settings),
@@ -142,7 +142,7 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
         remove(address, settings.state.run or "")
     return PostgresFrontier(
         f"{address.conninfo}#{address.name}",
-        gap=_gap(settings),
+        delay=_delay(settings),
         keep_runs=settings.state.keep_runs,
         keep_failing=settings.guard.keep_failing,
         far=far_of(settings),
@@ -150,7 +150,7 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
     )
 
 
-def _gap(settings: Settings) -> float:
+def _delay(settings: Settings) -> float:
     return 1 / settings.pace.rate if settings.pace.rate else 0.0
 
 

@@ -116,10 +116,12 @@ def _pace(stats: Stats) -> Text:
     """The current pace of the slowest host."""
     if stats.backing_off:
         return Text("backing off", "yellow")
-    if not stats.gap:
+    if not stats.delay:
         return Text("unpaced")
     pace = (
-        f"at most {1 / stats.gap:.3g} requests/s" if stats.gap < 1 else f"1 request every {stats.gap:.3g} s"
+        f"at most {1 / stats.delay:.3g} requests/s"
+        if stats.delay < 1
+        else f"1 request every {stats.delay:.3g} s"
     )
     return Text(pace)
 

@@ -45,13 +45,13 @@ async def reading_places(settings: Settings, web: Sequence[str]) -> AsyncIterato
     starts = [Url(place) for place in web]
     guard = AddressGuard(starts, settings.http.allow_address)
     identity = Identity(settings.http, {urls.origin(url) for url in starts})
-    gap = 1 / settings.pace.rate if settings.pace.rate else 0.0
+    delay = 1 / settings.pace.rate if settings.pace.rate else 0.0
     politeness, slot = Politeness(time.time, anyio.sleep), time.time()
 
     async def turn() -> None:
         nonlocal slot
         await politeness("", slot)
-        slot = max(slot + gap, time.time())
+        slot = max(slot + delay, time.time())
 
     async with HttpFetcher(settings.http, guard, identity) as fetcher:
         yield Places(fetcher, turn)

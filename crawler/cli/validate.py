@@ -28,7 +28,7 @@ async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: 
             async for found in validation.check(place):
                 show(found)
     show.end(validation.totals)
-    if validation.met_web_page:
+    if validation.found_web_page:
         return Exit.USAGE
     return Exit.FINDINGS if validation.totals.errors or validation.totals.warnings else Exit.OK
 

@@ -22,6 +22,6 @@ class Counters(Protocol):
         """Counts the end of an exchange."""
         ...
 
-    def pace(self, gap: float) -> None:
+    def pace(self, delay: float) -> None:
         """Sets the interval between requests to the slowest host."""
         ...

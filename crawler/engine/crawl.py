@@ -71,7 +71,7 @@ class Limits:
     """The limits of a crawl. Times in seconds."""
 
     concurrency: int = 16
-    gap: float = 0.0  # between slots of one host
+    delay: float = 0.0  # between slots of one host
     max_wait: float = 600.0  # the longest Crawl-delay that is obeyed
     keep_failing: float = 0.0  # how long a failing page is kept with its links
     max_pages: int | None = None
@@ -124,7 +124,12 @@ class Crawl:
         """Creates the parts of the crawl."""
         limits = self.limits
         self.first_contact = FirstContact(
-            self.frontier, self.permits, self.turn, self.stats.pace, gap=limits.gap, max_wait=limits.max_wait
+            self.frontier,
+            self.permits,
+            self.turn,
+            self.stats.pace,
+            delay=limits.delay,
+            max_wait=limits.max_wait,
         )
         self.aliases = Aliases(
             self.frontier,
@@ -251,9 +256,9 @@ class Crawl:
 
     async def _keep_traps(self) -> None:
         """Stores and logs new traps, such as those recognised by the text of a URL."""
-        met = self.candidates.traps.unreported()
-        await self.frontier.store_traps(met)
-        _report(met)
+        traps = self.candidates.traps.unreported()
+        await self.frontier.store_traps(traps)
+        _report(traps)
 
     # -- the main loop ------------------------------------------------------------------------------------
 

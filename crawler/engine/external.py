@@ -25,13 +25,13 @@ from crawler.ports import Fetcher, Request
 from crawler.rules.external import CAUSES, DEAD, REFUSING, UNREACHED, answer_of, asks_for_less, needs_get
 from crawler.rules.redirects import Redirects
 
-GAP: Final = 1.0  # seconds between two requests to a host, at least
+DELAY: Final = 1.0  # seconds between two requests to a host, at least
 LONGEST_WAIT: Final = (
     15.0  # seconds to wait for the turn of a host; what needs more is left to the next check
 )
 EXCHANGE: Final = 15.0  # seconds for one request
 HOST_SECONDS: Final = 120.0  # spent waiting for the responses of one host
-MEETING: Final = 4  # hosts contacted for the first time at once: as many names as uvloop looks up, others would time out waiting
+MAX_FIRST_CONTACTS: Final = 4  # hosts contacted for the first time at once: as many names as uvloop looks up, others would time out waiting
 SILENT: Final = 2  # URLs in a row without a response, after which a host is given up
 REFUSALS: Final = 3  # the same for those that it refused with 429, 503 and Retry-After, or 999
 GROUP: Final = 100  # answers in one transaction
@@ -61,7 +61,7 @@ class _Site:
 class _Host:
     """What is known of a host, under all its origins. Times are those of the clock."""
 
-    gap: float  # seconds between two requests
+    delay: float  # seconds between two requests
     links: deque[DueLink] = field(default_factory=deque)
     next: float = 0.0  # its next request
     spent: float = 0.0  # seconds of waiting for it
@@ -82,11 +82,11 @@ class ExternalLinks:
     sleep: Callable[[float], Awaitable[None]]
     concurrency: int = 16
     max_redirects: int = 10
-    gap: float = GAP
+    delay: float = DELAY
     checked: int = field(init=False, default=0)  # URLs with an answer
     is_offline: bool = field(init=False, default=False)  # no host answered at all
     _robots: Robots = field(init=False)
-    _meeting: anyio.Semaphore = field(init=False)
+    _first_contacts: anyio.Semaphore = field(init=False)
     _hosts: dict[str, _Host] = field(init=False)
     _sites: dict[str, _Site] = field(init=False, default_factory=lambda: defaultdict(_Site))
     _queue: list[tuple[float, int, str]] = field(init=False, default_factory=list)  # hosts by their next turn
@@ -96,8 +96,8 @@ class ExternalLinks:
 
     def __post_init__(self) -> None:
         """Prepares robots.txt rules, which apply whatever the settings for our own site say."""
-        self._hosts = defaultdict(lambda: _Host(self.gap))
-        self._meeting = anyio.Semaphore(MEETING)
+        self._hosts = defaultdict(lambda: _Host(self.delay))
+        self._first_contacts = anyio.Semaphore(MAX_FIRST_CONTACTS)
         self._robots = Robots(self.agent, self.fetcher, _NoPacer(), now=self.now, turn=_no_turn)
 
     async def ask(self, links: Sequence[DueLink]) -> None:
@@ -151,13 +151,15 @@ class ExternalLinks:
     # -- one URL ----------------------------------------------------------------------------------------------
 
     async def _answer(self, link: DueLink) -> CheckedLink:
-        redirects, met_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
+        redirects, sets_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
         while reply is None or redirects.follow(reply):
             if bar := await self._bar(redirects.url):
                 return self._checked(link, bar.answer, None, _words(redirects, bar.detail))
             reply = await self._exchange(redirects.url)
-            met_cookie = met_cookie or (isinstance(reply, Response) and bool(reply.headers.get("set-cookie")))
-        answer = answer_of(reply, redirects, met_cookie=met_cookie)
+            sets_cookie = sets_cookie or (
+                isinstance(reply, Response) and bool(reply.headers.get("set-cookie"))
+            )
+        answer = answer_of(reply, redirects, sets_cookie=sets_cookie)
         status = reply.status if isinstance(reply, Response) else None
         return self._checked(link, answer, status, _words(redirects, getattr(reply, "detail", "")))
 
@@ -190,13 +192,13 @@ class ExternalLinks:
         at = max(host.next, self.clock())
         if at - self.clock() > LONGEST_WAIT:
             raise _TooLong
-        host.next = at + host.gap
+        host.next = at + host.delay
         while (pause := at - self.clock()) > 0:
             await self.sleep(pause)
         began = self.clock()
         reply = await self.fetcher.fetch(request._replace(seconds=EXCHANGE))
         host.spent += self.clock() - began
-        host.next = max(host.next, began + host.gap)
+        host.next = max(host.next, began + host.delay)
         self._is_online = self._is_online or isinstance(reply, Response)
         return reply
 
@@ -208,8 +210,8 @@ class ExternalLinks:
         site = self._sites[name]
         async with site.lock:
             if site.bar is None and not self._robots.knows(name):
-                async with self._meeting:
-                    site.bar = await self._meet(name)
+                async with self._first_contacts:
+                    site.bar = await self._read_robots(name)
         if site.bar:
             return site.bar
         permit = self._robots.permit(url)
@@ -217,7 +219,7 @@ class ExternalLinks:
             return None
         return _Bar(Answer.ROBOTS if permit.why is Why.ROBOTS else Answer.ROBOTS_DOWN, permit.line)
 
-    async def _meet(self, name: str) -> _Bar | None:
+    async def _read_robots(self, name: str) -> _Bar | None:
         """Reads robots.txt. If the host cannot be reached at all, the links to it are broken."""
         contact = _Contact(self._fetch)
         file = await ask_robots(name, contact, self.now)
@@ -228,7 +230,7 @@ class ExternalLinks:
             return _Bar(CAUSES[contact.failure.cause], contact.failure.detail)
         await self._robots.learn(name, file)
         host = self._hosts[urls.host(name)]
-        host.gap = max(host.gap, self._robots.delay(name) or 0.0)  # from the next request on
+        host.delay = max(host.delay, self._robots.delay(name) or 0.0)  # from the next request on
         return None
 
 

@@ -38,7 +38,7 @@ class FirstContact:
     permits: Permits
     turn: Politeness
     paced: Callable[[float], None]  # called with the delay between requests to the slowest origin
-    gap: float  # between slots, at least
+    delay: float  # between slots, at least
     max_wait: float  # the longest Crawl-delay that is obeyed
     slowest: float = field(init=False, default=0.0)
 
@@ -88,11 +88,11 @@ class FirstContact:
                 extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
             )
             delay = min(CUT_DELAY, self.max_wait)
-        gap = max(self.gap, delay)
-        self.turn.pace(site, gap)
-        self.slowest = max(self.slowest, gap)
+        delay = max(self.delay, delay)
+        self.turn.pace(site, delay)
+        self.slowest = max(self.slowest, delay)
         self.paced(self.slowest)
-        return gap
+        return delay
 
 
 MAX_BODY: Final = (

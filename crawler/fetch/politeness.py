@@ -47,7 +47,7 @@ class Politeness:
         self._clock, self._sleep, self._far, self._rebook = clock, sleep, far, rebook
         # By origin: the last slot, and when its request was sent.
         self._last: dict[str, tuple[float, float]] = {}
-        self._gaps: dict[str, float] = {}
+        self._delays: dict[str, float] = {}
         self._slow: dict[str, float] = {}
 
     def slow(self, origin: str, until: float) -> None:
@@ -65,9 +65,9 @@ class Politeness:
             return 0.0
         return until
 
-    def pace(self, origin: str, gap: float) -> None:
+    def pace(self, origin: str, delay: float) -> None:
         """See `ports.Turns.pace`. Until it is set, requests are as far apart as their slots."""
-        self._gaps[origin] = gap
+        self._delays[origin] = delay
 
     def end(self) -> None:
         """See `ports.Turns.end`. Sets `ended`."""
@@ -82,7 +82,7 @@ class Politeness:
 
     async def _another(self, origin: str, at: float) -> float:
         """Another slot, waited for, if `at` was missed."""
-        is_missed = self._clock() - at > MISSED * (self._gaps.get(origin) or float("inf"))
+        is_missed = self._clock() - at > MISSED * (self._delays.get(origin) or float("inf"))
         later = await self._rebook(origin) if self._rebook and is_missed else None
         if later is None:
             return at
@@ -97,7 +97,7 @@ class Politeness:
         slot, taken = self._last.get(origin, (at, 0.0))
         if taken > self._clock() + JUMP:  # the clock was set back
             return at
-        apart = self._gaps.get(origin, max(0.0, at - slot))
+        apart = self._delays.get(origin, max(0.0, at - slot))
         return max(at, taken + KEPT * apart, self._until(origin) if self._slow else 0.0)
 
 

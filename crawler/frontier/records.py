@@ -96,7 +96,7 @@ AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC
 """
 
 _HOSTS: Final = """
-SELECT h.origin, u.urls, h.gap, h.robots, coalesce(h.robots_detail, '') FROM host AS h
+SELECT h.origin, u.urls, h.delay, h.robots, coalesce(h.robots_detail, '') FROM host AS h
 JOIN (SELECT host, count(*) AS urls FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
 ORDER BY u.urls DESC, h.origin LIMIT :most
 """

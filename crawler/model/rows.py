@@ -64,7 +64,7 @@ class HostRow(NamedTuple):
 
     origin: str
     urls: int  # of the run, that were to be asked for
-    gap: float  # seconds between requests
+    delay: float  # seconds between requests
     robots: str | None = None  # robots.txt: rules, none, down; None: not read
     detail: str = ""  # why it is down
 

@@ -76,8 +76,8 @@ class Politeness(Protocol):
         """Waits until the slot of an origin (seconds since the epoch)."""
         ...
 
-    def pace(self, origin: str, gap: float) -> None:
-        """Keeps requests to `origin` `gap` seconds apart, even if one of them is late."""
+    def pace(self, origin: str, delay: float) -> None:
+        """Keeps requests to `origin` `delay` seconds apart, even if one of them is late."""
         ...
 
     def slow(self, origin: str, until: float) -> None:

@@ -9,8 +9,8 @@ from crawler.ports.queue import Pacer
 class Hosts(Pacer, Protocol):
     """What is known about an origin: its robots.txt and its pace."""
 
-    async def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
-        """Stores an origin's robots.txt and its pace, `gap` seconds between slots."""
+    async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
+        """Stores an origin's robots.txt and its pace, `delay` seconds between slots."""
         ...
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:

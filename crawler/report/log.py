@@ -205,7 +205,7 @@ def progress_fields(stats: Stats) -> dict[str, Any]:
         "queued": stats.queued,
         "retries": stats.retries,
         "rate": round(stats.rate(), 2),
-        "gap": round(stats.gap, 3),
+        "delay": round(stats.delay, 3),
         "remaining": round(remaining[0], 1) if remaining else None,
         "at_least": remaining[1] if remaining else None,
         "stopping": stats.stopping,

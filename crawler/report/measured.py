@@ -105,4 +105,4 @@ def of_progress(metrics: Metrics, stats: Stats) -> None:
     """The crawl at work."""
     metrics.set("in_flight", stats.in_flight)
     metrics.set("queued", stats.queued)
-    metrics.set("pace_seconds", stats.gap)
+    metrics.set("pace_seconds", stats.delay)

@@ -14,7 +14,7 @@ from crawler.model.settlement import Settlement
 
 WINDOW: Final = 10.0  # seconds over which the rate is measured
 SAMPLES: Final = 40  # in a window
-SLOW_GAPS: Final = 8  # requests to a slow host that a window spans at least
+SLOW_REQUESTS: Final = 8  # requests to a slow host that a window spans at least
 ENOUGH_PAGES: Final = 20  # settled pages, and
 ENOUGH_SECONDS: Final = 5.0  # elapsed seconds, before the remaining time is estimated
 BACKING_OFF: Final = 10.0  # seconds that "backing off" is shown at least
@@ -46,7 +46,7 @@ class Stats:
         self.exchanges = 0  # started
         self.bytes = 0  # of the pages that were read, decoded
         self.in_hand = 0
-        self.gap = 0.0  # between requests to the slowest active host; 0: unpaced
+        self.delay = 0.0  # between requests to the slowest active host; 0: unpaced
         self.phase = "robots.txt"
         self.stopping: str | None = None
         self.outcomes: Counter[str] = Counter()  # settled in this session, by `model.code`
@@ -82,9 +82,9 @@ class Stats:
         """Counts the end of an exchange."""
         self.in_hand -= 1
 
-    def pace(self, gap: float) -> None:
+    def pace(self, delay: float) -> None:
         """Sets the interval between requests to the slowest active host."""
-        self.gap = gap
+        self.delay = delay
 
     def throttled(self, seconds: float = BACKING_OFF) -> None:
         """A host is overloaded, and paused for `seconds`."""
@@ -155,7 +155,7 @@ class Stats:
         limited = self.left < self.known - self.done
         if done <= 0 or (done <= grown and not limited):
             return None
-        seconds = self.left * max((now.at - then.at) / done, self.gap)
+        seconds = self.left * max((now.at - then.at) / done, self.delay)
         if self._max_time is not None and seconds > (rest := max(0.0, self._max_time - self.elapsed)):
             return rest, False
         return seconds, grown > 0 and not limited
@@ -163,7 +163,7 @@ class Stats:
     def _sample(self) -> Sample:
         """The current progress. Stored if the last sample is old enough; samples outside the window are dropped."""
         now, samples = Sample(self._clock(), self.done, self.known), self._samples
-        window = max(WINDOW, SLOW_GAPS * self.gap)
+        window = max(WINDOW, SLOW_REQUESTS * self.delay)
         if now.at - samples[-1].at >= window / SAMPLES:
             samples.append(now)
         while len(samples) > 1 and samples[1].at <= now.at - window:

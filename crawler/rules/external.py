@@ -55,12 +55,12 @@ def needs_get(reply: Reply) -> bool:
     return reply.status >= 400 and not asks_for_less(reply)
 
 
-def answer_of(reply: Reply, redirects: Redirects, *, met_cookie: bool) -> Answer:
-    """What the last reply says. `redirects`: those that led to it; `met_cookie`: one of them set a cookie."""
+def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool) -> Answer:
+    """What the last reply says. `redirects`: those that led to it; `sets_cookie`: one of them set a cookie."""
     if isinstance(reply, Broken):
         return CAUSES.get(reply.cause, Answer.PROTOCOL)
     if reply.status in REDIRECTS:
-        return _stopped(reply, redirects, met_cookie=met_cookie)
+        return _stopped(reply, redirects, sets_cookie=sets_cookie)
     if 200 <= reply.status < 300:
         return Answer.OK
     if reply.status in GONE:
@@ -72,11 +72,11 @@ def answer_of(reply: Reply, redirects: Redirects, *, met_cookie: bool) -> Answer
     return Answer.SERVER_ERROR if 500 <= reply.status < 600 else Answer.STATUS
 
 
-def _stopped(reply: Response, redirects: Redirects, *, met_cookie: bool) -> Answer:
+def _stopped(reply: Response, redirects: Redirects, *, sets_cookie: bool) -> Answer:
     """A redirect that was not followed."""
     if redirects.stopped is Stopped.NO_TARGET:
         return Answer.SCHEME if _leads_elsewhere(reply) else Answer.REDIRECT
-    if met_cookie:
+    if sets_cookie:
         return Answer.COOKIES
     return Answer.REDIRECT_LOOP if redirects.stopped is Stopped.LOOP else Answer.REDIRECTS
 

@@ -88,7 +88,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def web(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    monkeypatch.setattr(external, "GAP", 0.0)
+    monkeypatch.setattr(external, "DELAY", 0.0)
     web = Web(run)
     with serving(web.home, web.good, web.bad, web.other):
         web.port = web.home.port

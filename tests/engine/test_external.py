@@ -73,7 +73,7 @@ class Net:
         return [at for at, _, url in self.log if urls.host(Url(url)) == host]
 
 
-def gaps(times: list[float]) -> list[float]:
+def delays(times: list[float]) -> list[float]:
     return [later - earlier for earlier, later in itertools.pairwise(times)]
 
 
@@ -84,7 +84,7 @@ async def test_requests_to_a_host_are_a_second_apart_under_all_its_origins(concu
     net.check.concurrency = concurrency
     assert Counter((await net.ask()).values()) == {"ok": 10, "unknown:refused": 1}
     assert len(net.times("a.example")) == 2 + 10 + 1, "robots.txt of both, and a GET after the 403"
-    assert min(gaps(net.times("a.example"))) >= 1.0
+    assert min(delays(net.times("a.example"))) >= 1.0
     assert len(net.times("b.example")) == 2
 
 
@@ -112,7 +112,7 @@ async def test_few_hosts_are_contacted_for_the_first_time_at_once() -> None:
 
     net.fetch = fetch  # type: ignore[method-assign]
     assert len(await net.ask()) == 40
-    assert most == external.MEETING
+    assert most == external.MAX_FIRST_CONTACTS
 
 
 async def test_crawl_delay_of_the_host_is_obeyed_and_a_long_one_leaves_the_rest() -> None:
@@ -122,7 +122,7 @@ async def test_crawl_delay_of_the_host_is_obeyed_and_a_long_one_leaves_the_rest(
     net = Net(*links, answers={"http://a.example/robots.txt": slow, "http://b.example/robots.txt": never})
     found = await net.ask()
     assert [url for url in found if "b.example" in url] == ["http://b.example/0"]
-    assert gaps(net.times("a.example"))[1:] == [5.0, 5.0]
+    assert delays(net.times("a.example"))[1:] == [5.0, 5.0]
     assert net.check.checked == 4
     assert net.now < 1_000 + 60
 
@@ -142,7 +142,7 @@ async def test_robots_txt_is_read_once_however_many_redirects_lead_to_its_host()
     net.answers |= {f"{url}robots.txt": response(404) for url in links}
     assert set((await net.ask()).values()) == {"ok"}
     assert [url for _, _, url in net.log].count("http://t.example/robots.txt") == 1
-    assert min(gaps(net.times("t.example"))) >= 1.0
+    assert min(delays(net.times("t.example"))) >= 1.0
 
 
 async def test_redirects_are_bounded_and_loops_are_broken() -> None:

@@ -30,7 +30,7 @@ class World:
 
     replies: Sequence[Reply]
     seconds: float = 0.0  # that each exchange takes
-    gap: float = 0.0
+    delay: float = 0.0
     now: float = 1_800_000_000.0
     pauses: list[float] = field(default_factory=list)
     slows: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class World:
     async def slot(self, origin: str) -> float:
         assert origin == "http://a.example"
         self.slots += 1
-        return self.now + self.gap
+        return self.now + self.delay
 
     async def slow(self, origin: str, until: float) -> None:
         assert origin == "http://a.example"
@@ -95,7 +95,7 @@ async def test_number_of_retries_is_limited(retries: int) -> None:
 
 
 async def test_backoff_grows_with_jitter_and_each_retry_books_a_slot() -> None:
-    world = World([GONE], gap=0.2)
+    world = World([GONE], delay=0.2)
     await world.ask()
     backoffs, slots = world.pauses[::2], world.pauses[1::2]
     assert backoffs >= [0.5, 1.0, 2.0]
@@ -146,7 +146,7 @@ async def test_all_attempts_share_total_timeout() -> None:
 
 
 async def test_waiting_for_slot_does_not_count_towards_total_timeout() -> None:
-    world = World([GONE], seconds=1.0, gap=100.0)
+    world = World([GONE], seconds=1.0, delay=100.0)
     await world.ask()
     assert [request.seconds for request in world.asked] == pytest.approx([60, 59, 58, 57])
 

@@ -17,6 +17,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from tests.frontier.test_migration import DUMP
 
 pytestmark = pytest.mark.anyio
 
@@ -105,9 +106,9 @@ async def test_reader_at_the_end_does_not_make_it_wrong(path: Path) -> None:
     assert not has_wrong_checksum(path)
 
 
-async def test_earlier_version_has_none(path: Path) -> None:
+async def test_earlier_version_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "earlier.db"
     with closing(sqlite3.connect(path)) as db:
-        db.execute("DROP TABLE checksum")
-        db.execute("PRAGMA user_version = 21")
+        db.executescript(DUMP.read_text())
     await session(path)
     assert checksums(path) == 1

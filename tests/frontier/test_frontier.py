@@ -61,11 +61,11 @@ class Bench:
     clock: Clock
     reopen: Callable[[], Frontier]
 
-    async def ready(self, *urls: str, gap: float = 0.0, site: str = SITE) -> None:
+    async def ready(self, *urls: str, delay: float = 0.0, site: str = SITE) -> None:
         """Begin a run, record robots.txt of `site`, and add these URLs."""
         await self.frontier.begin("settings")
-        await self.frontier.store_robots(site, RobotsFile("none", fetched=self.clock()), gap)
-        self.clock.now += gap
+        await self.frontier.store_robots(site, RobotsFile("none", fetched=self.clock()), delay)
+        self.clock.now += delay
         await self.frontier.add([Visit(Url(url)) for url in urls or (ROOT,)])
 
     async def settle(self, lease: Lease, outcome: Outcome, *found: Visit, facts: Facts | None = None) -> int:
@@ -221,7 +221,7 @@ async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, stat
 
 
 async def test_slots_of_a_host_are_one_delay_apart(bench: Bench) -> None:
-    await bench.ready(*(f"{SITE}/{n}" for n in range(20)), gap=0.5)
+    await bench.ready(*(f"{SITE}/{n}" for n in range(20)), delay=0.5)
     moments = [lease.at - bench.clock.now for lease in await bench.leases(20)]
     assert moments == pytest.approx([0, 0.5, 1.0, 1.5, 2.0]), "no slot is booked past the horizon"
     assert await bench.frontier.slot(SITE) - bench.clock.now == pytest.approx(2.5)
@@ -233,7 +233,7 @@ async def test_slots_of_a_host_are_one_delay_apart(bench: Bench) -> None:
 
 
 async def test_other_host_does_not_wait_for_slow_host(bench: Bench) -> None:
-    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=10.0)
+    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), delay=10.0)
     other = "http://b.example"
     await bench.frontier.store_robots(other, RobotsFile("none", fetched=bench.clock()), 0.0)
     await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(9)])
@@ -242,7 +242,7 @@ async def test_other_host_does_not_wait_for_slow_host(bench: Bench) -> None:
 
 
 async def test_overloaded_host_is_paused_and_its_delay_doubled(bench: Bench) -> None:
-    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), gap=0.5)
+    await bench.ready(*(f"{SITE}/{n}" for n in range(9)), delay=0.5)
     await bench.frontier.slow(SITE, bench.clock.now + 30)
     assert await bench.leases() == []
     first = await bench.frontier.slot(SITE)
@@ -264,7 +264,7 @@ async def test_successful_responses_restore_delay(bench: Bench) -> None:
 @pytest.mark.parametrize("how", ["another host", "not requested", "failed"])
 async def test_only_successful_responses_of_same_host_restore_delay(bench: Bench, how: str) -> None:
     other = "http://b.example"
-    await bench.ready(*(f"{SITE}/{n}" for n in range(40)), gap=1.0)
+    await bench.ready(*(f"{SITE}/{n}" for n in range(40)), delay=1.0)
     await bench.frontier.store_robots(other, RobotsFile("none", fetched=bench.clock()), 0.0)
     await bench.frontier.add([Visit(Url(f"{other}/{n}")) for n in range(40)])
     await bench.frontier.slow(SITE, bench.clock.now)
@@ -774,19 +774,19 @@ async def test_clock_going_back_does_not_turn_response_into_failure(bench: Bench
 
 
 async def test_throttled_delay_doubles_once_per_second_up_to_limit(bench: Bench) -> None:
-    await bench.ready(gap=1.0)
+    await bench.ready(delay=1.0)
 
-    async def gap() -> float:
+    async def delay() -> float:
         first = await bench.frontier.slot(SITE)
         return await bench.frontier.slot(SITE) - first
 
     for _ in range(5):
         await bench.frontier.slow(SITE, bench.clock.now)
-    assert await gap() == pytest.approx(2.0)
+    assert await delay() == pytest.approx(2.0)
     for _ in range(9):
         bench.clock.now += 1.5
         await bench.frontier.slow(SITE, bench.clock.now)
-    assert await gap() == pytest.approx(8.0)
+    assert await delay() == pytest.approx(8.0)
 
 
 # -- seeds --------------------------------------------------------------------------------------------------

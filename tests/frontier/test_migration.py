@@ -3,6 +3,7 @@
 `data/state/version-N.sql` is the dump of a state that was made by the program of that version (two crawls of the demo site).
 """
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ EARLIER = {
     3: "ALTER TABLE host DROP COLUMN strained; PRAGMA user_version = 3;",
     2: "ALTER TABLE host DROP COLUMN strained; ALTER TABLE run DROP COLUMN reading; PRAGMA user_version = 2;",
 }
+LAST = MIGRATIONS[schema.VERSION - 1]
 ENTRIES = "SELECT url, lastmod FROM url WHERE run = 2 AND outcome = 'listed' ORDER BY url"
 
 
@@ -99,6 +101,36 @@ def test_migration_separates_redirects_and_canonicals_from_links(state: str) -> 
         assert linked
         assert set(linked).isdisjoint(ended["moved"] + ended["unlisted:canonical"])
         assert db.execute("SELECT count(*) FROM links").fetchone()[0] == edges
+
+
+def test_renamed_columns_keep_their_values(state: str) -> None:
+    with closing(sqlite3.connect(state)) as db, db:
+        db.execute("UPDATE host SET gap = 0.25, strain = 4, asked = 5, met = 6")
+        if any(row[1] == "strained" for row in db.execute("PRAGMA table_info(host)")):
+            db.execute("UPDATE host SET strained = 7")
+    with closing(open_state(state, read_only=False)) as db:
+        host = db.execute("SELECT delay, backoff, robots_leased_until, robots_read_at FROM host").fetchone()
+        assert host == (0.25, 4, 5, 6)
+
+
+def test_views_of_users_survive_a_migration(tmp_path: Path) -> None:
+    """In a state of the version before, with a view over one of ours."""
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(DUMP.read_text())
+    with closing(open_state(str(path), read_only=False)) as db:
+        back = "; ".join(
+            f"ALTER TABLE {table} RENAME COLUMN {new} TO {old}"
+            for table, old, new in re.findall(r"ALTER TABLE (\w+) RENAME COLUMN (\w+) TO (\w+)", LAST)
+        )
+        db.executescript(f"{back}; CREATE VIEW mine AS SELECT url, was FROM pages WHERE outcome = 'listed'")
+        db.execute(f"PRAGMA user_version = {schema.VERSION - 1}")
+        before = db.execute("SELECT * FROM mine ORDER BY url").fetchall()
+    with closing(open_state(str(path), read_only=False)) as db, closing(sqlite3.connect(":memory:")) as new:
+        assert db.execute("SELECT * FROM mine ORDER BY url").fetchall() == before != []
+        db.execute("DROP VIEW mine")
+        new.executescript(schema.TABLES)
+        assert form_of(db) == form_of(new)
 
 
 def test_migrations_are_consecutive() -> None:

@@ -269,7 +269,7 @@ def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
         "queued": 814,
         "retries": 0,
         "rate": 28.33,
-        "gap": 0.0,
+        "delay": 0.0,
         "remaining": None,
         "at_least": None,
         "stopping": None,

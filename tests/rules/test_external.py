@@ -20,10 +20,10 @@ def response(status: int, **headers: str) -> Response:
     return Response(status, Headers((name.replace("_", "-"), value) for name, value in headers.items()))
 
 
-def judged(reply: Reply, *, met_cookie: bool = False) -> Answer:
+def judged(reply: Reply, *, sets_cookie: bool = False) -> Answer:
     redirects = Redirects(URL)
     redirects.follow(reply)
-    return answer_of(reply, redirects, met_cookie=met_cookie)
+    return answer_of(reply, redirects, sets_cookie=sets_cookie)
 
 
 replies = st.one_of(
@@ -38,11 +38,11 @@ replies = st.one_of(
 
 
 @given(replies, st.booleans())
-def test_every_reply_has_an_answer_and_errors_alone_are_broken(reply: Reply, met_cookie: bool) -> None:
+def test_every_reply_has_an_answer_and_errors_alone_are_broken(reply: Reply, sets_cookie: bool) -> None:
     redirects = Redirects(URL)
     if redirects.follow(reply) is not None:
         return  # it goes on
-    answer = answer_of(reply, redirects, met_cookie=met_cookie)
+    answer = answer_of(reply, redirects, sets_cookie=sets_cookie)
     if isinstance(reply, Response):
         is_error = (400 <= reply.status < 600 and reply.status not in REFUSING) or reply.status in REDIRECTS
         assert (answer.kind == external.BROKEN) <= is_error
@@ -56,7 +56,7 @@ def test_every_reply_has_an_answer_and_errors_alone_are_broken(reply: Reply, met
 def test_what_a_head_calls_broken_is_confirmed_by_a_get_unless_that_would_meet_the_same(reply: Reply) -> None:
     redirects = Redirects(URL)
     if redirects.follow(reply) is None and not redirects.stopped:
-        answer = answer_of(reply, redirects, met_cookie=False)
+        answer = answer_of(reply, redirects, sets_cookie=False)
         is_final = isinstance(reply, Broken) and reply.cause in DEAD | {Cause.ADDRESS}
         assert (answer.kind == external.BROKEN) <= (needs_get(reply) or is_final)
     assert not (needs_get(reply) and asks_for_less(reply))
@@ -73,7 +73,7 @@ def test_a_good_or_final_reply_and_a_request_for_less_are_not_asked_again(reply:
 
 
 @pytest.mark.parametrize(
-    ("reply", "met_cookie", "answer"),
+    ("reply", "sets_cookie", "answer"),
     [
         (response(302, location="/"), False, Answer.REDIRECT_LOOP),
         (response(302, location="/"), True, Answer.COOKIES),
@@ -87,8 +87,8 @@ def test_a_good_or_final_reply_and_a_request_for_less_are_not_asked_again(reply:
         (Broken(Cause.DNS, transient=True), False, Answer.DNS),
     ],
 )
-def test_answers(reply: Reply, met_cookie: bool, answer: Answer) -> None:
-    assert judged(reply, met_cookie=met_cookie) is answer
+def test_answers(reply: Reply, sets_cookie: bool, answer: Answer) -> None:
+    assert judged(reply, sets_cookie=sets_cookie) is answer
 
 
 def test_codes_of_a_newer_version_are_shown_as_they_are() -> None:

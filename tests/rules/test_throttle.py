@@ -13,8 +13,8 @@ OK, BUSY, LIMITED = Response(200), Response(503), Response(429)
 
 
 def told(*answers: tuple[Reply, float]) -> list[float | None]:
-    strain = Throttle()
-    return [strain.of("https://a.example", reply, seconds, NOW) for reply, seconds in answers]
+    throttle = Throttle()
+    return [throttle.of("https://a.example", reply, seconds, NOW) for reply, seconds in answers]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_responses_that_become_slower_mean_overload_and_constantly_slow_ones_do_
 
 
 def test_each_host_has_its_own_statistics_and_old_ones_are_forgotten() -> None:
-    strain = Throttle()
+    throttle = Throttle()
     for number in range(10_100):
-        assert strain.of(f"https://{number}.example", OK, 0.1, NOW) is None
-    assert len(strain._hosts) < 10_001
+        assert throttle.of(f"https://{number}.example", OK, 0.1, NOW) is None
+    assert len(throttle._hosts) < 10_001

@@ -80,7 +80,7 @@ log = logging.getLogger("crawler.frontier")
 class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     """A `Frontier` in a schema of a database.
 
-    `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
+    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
     published page that fails stays listed. `clock`: seconds since the epoch; the database's own unless a test has another.
     """
 
@@ -88,7 +88,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         self,
         state: str,
         *,
-        gap: float = 0.0,
+        delay: float = 0.0,
         keep_runs: int = 10,
         keep_failing: float = KEEP_FAILING,
         far: float = FAR,
@@ -111,7 +111,7 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
         db = self._db = session.db
         self.clock = db.now
-        hosts = self._hosts = HostTable(db, float(gap))
+        hosts = self._hosts = HostTable(db, float(delay))
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
         members = self._members = Members(db)
@@ -214,9 +214,9 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
-    async def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+    async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """See `ports.Hosts.store_robots`."""
-        await self._call(self._hosts.store_robots, origin, file, gap)
+        await self._call(self._hosts.store_robots, origin, file, delay)
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""

@@ -11,37 +11,39 @@ from crawler.frontier.postgres.rows import given, table
 from crawler.model.robots import RobotsFile
 
 ROBOTS = """
-SELECT robots, robots_text, robots_detail, met FROM host
-WHERE origin = :origin AND (met > :since OR met > (SELECT started FROM run WHERE number = :run::integer) - :age)
+SELECT robots, robots_text, robots_detail, robots_read_at FROM host
+WHERE origin = :origin
+AND (robots_read_at > :since OR robots_read_at > (SELECT started FROM run WHERE number = :run::integer) - :age)
 """
 
-MEET = """
-UPDATE host SET robots = :robots, robots_text = :body, robots_detail = :detail, met = :met, gap = :gap, asked = 0,
-    next = greatest(next, :now::double precision + :gap) WHERE origin = :origin
+STORE_ROBOTS = """
+UPDATE host SET robots = :robots, robots_text = :body, robots_detail = :detail, robots_read_at = :read_at,
+    robots_leased_until = 0, delay = :delay, next = greatest(next, :now::double precision + :delay)
+WHERE origin = :origin
 """
 
-STRAIN = """
+BACK_OFF = """
 UPDATE host SET next = greatest(next, :until),
-    strain = CASE WHEN strained BETWEEN :now - :pause AND :now THEN strain ELSE least(strain * 2, :most) END,
-    strained = CASE WHEN strained BETWEEN :now - :pause AND :now THEN strained ELSE :now END
+    backoff = CASE WHEN backoff_grew_at BETWEEN :now - :pause AND :now THEN backoff ELSE least(backoff * 2, :most) END,
+    backoff_grew_at = CASE WHEN backoff_grew_at BETWEEN :now - :pause AND :now THEN backoff_grew_at ELSE :now END
 WHERE id = :id
 """
 
 # Sorted, so that two members that ease the same hosts do not deadlock.
 EASE = f"""
-UPDATE host SET strain = greatest(1, strain * e.ease)
+UPDATE host SET backoff = greatest(1, backoff * e.ease)
 FROM (
     SELECT host.id, r.ease FROM {table(("origin", "ease"))} JOIN host USING (origin)
-    WHERE strain > 1 ORDER BY id FOR NO KEY UPDATE OF host
+    WHERE backoff > 1 ORDER BY id FOR NO KEY UPDATE OF host
 ) AS e WHERE host.id = e.id
 """
 
 
 class HostTable:
-    """The rows of hosts. `gap`: seconds between the slots of a host whose robots.txt was not read yet."""
+    """The rows of hosts. `delay`: seconds between the slots of a host whose robots.txt was not read yet."""
 
-    def __init__(self, db: Database, gap: float) -> None:
-        self._db, self._gap = db, gap
+    def __init__(self, db: Database, delay: float) -> None:
+        self._db, self._delay = db, delay
         self._ids: dict[str, int] = {}
         db.on_forget(self._ids.clear)
 
@@ -54,51 +56,52 @@ class HostTable:
         return number
 
     def _add(self, origin: str) -> int:
-        known = {"origin": origin, "gap": self._gap}
-        self._db.do("INSERT INTO host (origin, gap) VALUES (:origin, :gap) ON CONFLICT DO NOTHING", known)
+        known = {"origin": origin, "delay": self._delay}
+        self._db.do("INSERT INTO host (origin, delay) VALUES (:origin, :delay) ON CONFLICT DO NOTHING", known)
         return self._db.count("SELECT id FROM host WHERE origin = :origin", {"origin": origin})
 
-    def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+    def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """See `ports.Hosts.store_robots`."""
         self.id(origin)
-        learned = {"robots": file.status, "body": file.text, "detail": file.detail, "met": file.fetched}
-        self._db.do(MEET, learned | {"gap": float(gap), "now": self._db.now(), "origin": origin})
+        learned = {"robots": file.status, "body": file.text, "detail": file.detail, "read_at": file.fetched}
+        self._db.do(STORE_ROBOTS, learned | {"delay": float(delay), "now": self._db.now(), "origin": origin})
 
     def robots(self, origin: str, *, stale: bool) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""
-        asked = {
+        query = {
             "origin": origin,
             "since": self._db.now() - pace.ROBOTS_DAY,
             "run": self._db.run if stale else None,
             "age": pace.ROBOTS_DAY,
         }
-        row = self._db.one_or_none(ROBOTS, asked)
+        row = self._db.one_or_none(ROBOTS, query)
         return RobotsFile(row[0], bytes(row[1] or b""), row[2] or "", row[3]) if row else None
 
     def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`."""
         number = {"id": self.id(origin)}
-        gap, strain, upcoming = self._db.one(
-            "SELECT gap, strain, next FROM host WHERE id = :id FOR NO KEY UPDATE", number
+        delay, backoff, upcoming = self._db.one(
+            "SELECT delay, backoff, next FROM host WHERE id = :id FOR NO KEY UPDATE", number
         )
         at = float(max(upcoming, self._db.now()))
         self._db.do(
-            "UPDATE host SET next = :next WHERE id = :id", number | {"next": at + pace.slowed(gap, strain)}
+            "UPDATE host SET next = :next WHERE id = :id",
+            number | {"next": at + pace.throttled_delay(delay, backoff)},
         )
         return at
 
     def slow(self, origin: str, until: float) -> None:
         """See `ports.Pacer.slow`."""
         self._db.do(
-            STRAIN,
+            BACK_OFF,
             {
                 "id": self.id(origin), "until": float(until), "now": self._db.now(),
-                "pause": pace.STRAIN_PAUSE, "most": pace.STRAIN_LIMIT,
+                "pause": pace.BACKOFF_PAUSE, "most": pace.MAX_BACKOFF,
             },
         )  # fmt: skip
 
     def ease(self, good: Mapping[str, int]) -> None:
-        """Reduce the strain of hosts. `good`: number of good responses, by origin."""
+        """Reduce the backoff of hosts. `good`: number of good responses, by origin."""
         if good:
-            rows = [(origin, pace.CALM**count) for origin, count in good.items()]
+            rows = [(origin, pace.BACKOFF_DECAY**count) for origin, count in good.items()]
             self._db.do(EASE, given(("origin", "ease"), rows))

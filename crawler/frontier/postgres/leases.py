@@ -38,7 +38,8 @@ UNBOOK = "UPDATE host SET next = :now WHERE next > :far"
 
 # In the order of the index: without it, the planner would read the table, with all rows that are held or leased.
 HOSTS = """
-SELECT h.id, h.gap, h.strain, h.next, h.asked, h.met, d.visits FROM host AS h CROSS JOIN LATERAL (
+SELECT h.id, h.delay, h.backoff, h.next, h.robots_leased_until, h.robots_read_at, d.visits
+FROM host AS h CROSS JOIN LATERAL (
     SELECT count(*) AS visits FROM (
         SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth ORDER BY tail, depth, id LIMIT :limit
     ) AS v
@@ -62,7 +63,9 @@ SUSPECT = "UPDATE visit SET suspect = true WHERE id = :id AND token = :token"
 
 REACH = "UPDATE run SET reach = :reach WHERE number = :run AND leader = :me"
 
-LOCK = "SELECT gap, strain, next, asked, met FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED"
+LOCK = """
+SELECT delay, backoff, next, robots_leased_until, robots_read_at FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED
+"""
 
 # Not a join: the planner cannot know the limit of each host, and would read the whole queue.
 TAKE = f"""
@@ -118,7 +121,7 @@ class _Booking(NamedTuple):
 
     host: int
     start: float
-    gap: float
+    delay: float
     share: int  # visits at most
     robots_first: bool
     is_paced: bool
@@ -216,44 +219,44 @@ class Leases:
         return bookings
 
     def _book_host(self, host: tuple[Any, ...], share: int, now: float) -> _Booking | None:
-        number, gap, strain, upcoming, asked, met, _ = host
-        is_paced = gap > 0 or strain > 1 or upcoming > now or pace.is_unmet(met, now)
+        number, delay, backoff, upcoming, robots_leased_until, robots_read_at, _ = host
+        is_paced = delay > 0 or backoff > 1 or upcoming > now or pace.needs_robots(robots_read_at, now)
         if is_paced:
             row = self._db.one_or_none(LOCK, {"id": number})
             if row is None:
                 return None
-            gap, strain, upcoming, asked, met = row
-        gap, start = pace.slowed(gap, strain), max(upcoming, now)
-        robots_first = pace.is_unmet(met, now)
-        slots = pace.slots_ahead(start, now, gap, share)
-        if not slots or (robots_first and asked > now):
+            delay, backoff, upcoming, robots_leased_until, robots_read_at = row
+        delay, start = pace.throttled_delay(delay, backoff), max(upcoming, now)
+        robots_first = pace.needs_robots(robots_read_at, now)
+        slots = pace.slots_ahead(start, now, delay, share)
+        if not slots or (robots_first and robots_leased_until > now):
             return None
-        return _Booking(number, start, gap, 1 if robots_first else slots, robots_first, is_paced)
+        return _Booking(number, start, delay, 1 if robots_first else slots, robots_first, is_paced)
 
     def _take(self, bookings: list[_Booking], depth: int, token: int, now: float) -> list[Lease]:
         if not bookings:
             return []
         shares = given(("host", "share"), [(one.host, one.share) for one in bookings])
-        asked = {"token": token, "due": now + pace.LEASE_SECONDS, "depth": depth}
+        values = {"token": token, "due": now + pace.LEASE_SECONDS, "depth": depth}
         by_host: dict[int, list[tuple[Any, ...]]] = {one.host: [] for one in bookings}
-        for row in self._db.all(TAKE, shares | asked):
+        for row in self._db.all(TAKE, shares | values):
             by_host[row[0]].append(row)
         leases = list[Lease]()
         for one in bookings:
             rows = by_host[one.host]
             leases += [
-                self._lease_of(row, token, one.start + place * one.gap, one.robots_first)
+                self._lease_of(row, token, one.start + place * one.delay, one.robots_first)
                 for place, row in enumerate(rows)
             ]
             if one.is_paced and rows:
-                self._note(one, one.start + len(rows) * one.gap, now)
+                self._note(one, one.start + len(rows) * one.delay, now)
         return leases
 
     def _note(self, one: _Booking, upcoming: float, now: float) -> None:
-        asked = now + pace.LEASE_SECONDS if one.robots_first else 0.0
+        robots_leased_until = now + pace.LEASE_SECONDS if one.robots_first else 0.0
         self._db.do(
-            "UPDATE host SET next = :next, asked = :asked WHERE id = :id",
-            {"next": upcoming, "asked": asked, "id": one.host},
+            "UPDATE host SET next = :next, robots_leased_until = :until WHERE id = :id",
+            {"next": upcoming, "until": robots_leased_until, "id": one.host},
         )
 
     def _lease_of(self, row: tuple[Any, ...], token: int, at: float, robots_first: bool) -> Lease:
@@ -268,9 +271,9 @@ class Leases:
         """Seconds until a waiting visit is due or a host has a slot again."""
         due = self._db.one("SELECT min(due) FROM visit WHERE state IN (1, 2)")[0]
         moments = [] if due is None else [due]
-        for _, _, _, upcoming, asked, met, _ in hosts:
-            robots_first = pace.is_unmet(met, now)
-            moments.append(max(pace.next_look(upcoming), asked if robots_first else 0.0))
+        for _, _, _, upcoming, robots_leased_until, robots_read_at, _ in hosts:
+            robots_first = pace.needs_robots(robots_read_at, now)
+            moments.append(max(pace.next_lease_at(upcoming), robots_leased_until if robots_first else 0.0))
         return max(0.0, min(moments) - now) if moments else None
 
     def release(self, leases: Sequence[Lease]) -> None:
@@ -280,7 +283,7 @@ class Leases:
         unknown_origins = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
         if unknown_origins:
             self._db.do(
-                "UPDATE host SET asked = 0 WHERE origin = ANY (:origins::text[])",
+                "UPDATE host SET robots_leased_until = 0 WHERE origin = ANY (:origins::text[])",
                 {"origins": unknown_origins},
             )
 

@@ -35,9 +35,9 @@ returned AS (
     )) RETURNING host
 ),
 -- It may have been reading robots.txt, for which the others wait.
-unasked AS (
-    UPDATE host SET asked = 0 WHERE id = ANY (ARRAY(
-        SELECT id FROM host WHERE id IN (SELECT host FROM returned) AND asked > 0 ORDER BY id FOR NO KEY UPDATE
+released AS (
+    UPDATE host SET robots_leased_until = 0 WHERE id = ANY (ARRAY(
+        SELECT id FROM host WHERE id IN (SELECT host FROM returned) AND robots_leased_until > 0 ORDER BY id FOR NO KEY UPDATE
     ))
 )
 UPDATE run SET leader = NULL FROM dead WHERE run.leader = dead.id

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 UNFINISHED: Final = ("crawling", "complete")
 
-REOPEN_UNASKED = """
+REOPEN_ROBOTS_DOWN = """
 WITH again AS (
     SELECT u.id, u.host, u.depth, u.trap, u.sample FROM page AS p JOIN known AS u ON u.id = p.id
     WHERE p.outcome IN ('unlisted:robots-down', 'kept:robots-down') AND u.run = :run AND u.state = 3 AND u.host IS NOT NULL
@@ -165,7 +165,7 @@ class RunTable:
         self._sit(terms)
         self._db.do("UPDATE visit SET state = 0, token = NULL, due = NULL WHERE state = 2")
         if last.status == "crawling":
-            self._db.do(REOPEN_UNASKED, {"run": last.number})
+            self._db.do(REOPEN_ROBOTS_DOWN, {"run": last.number})
             self._seeds.reopen()
         run = self._as_member(last, reading, terms)
         self._members.take_leadership()
@@ -207,10 +207,11 @@ class RunTable:
     def _wake(self) -> None:
         """Clear what hosts were waiting for: no other member is at work."""
         self._db.do(
-            "UPDATE host SET asked = 0, next = least(next, :latest)", {"latest": self._db.now() + 3600.0}
+            "UPDATE host SET robots_leased_until = 0, next = least(next, :latest)",
+            {"latest": self._db.now() + 3600.0},
         )
         # A failure is kept while these members work; the next ones try again.
-        self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
+        self._db.do("UPDATE host SET robots_read_at = NULL WHERE robots IN ('down', 'unreachable')")
 
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Runs.conclude`."""

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 11
+VERSION: Final = 12
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
@@ -69,12 +69,12 @@ CREATE TABLE word (run integer NOT NULL, key text NOT NULL, value text NOT NULL,
 CREATE TABLE host (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     origin text NOT NULL UNIQUE,
-    gap double precision NOT NULL,
-    strain double precision NOT NULL DEFAULT 1,
-    strained double precision NOT NULL DEFAULT 0,
+    delay double precision NOT NULL,
+    backoff double precision NOT NULL DEFAULT 1,
+    backoff_grew_at double precision NOT NULL DEFAULT 0,
     next double precision NOT NULL DEFAULT 0,
-    asked double precision NOT NULL DEFAULT 0,
-    met double precision,
+    robots_leased_until double precision NOT NULL DEFAULT 0,
+    robots_read_at double precision,
     robots text,
     robots_text bytea,
     robots_detail text
@@ -179,7 +179,7 @@ CREATE TABLE image (
     url text NOT NULL
 );
 CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
-CREATE INDEX page_unasked ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
+CREATE INDEX page_robots_down ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
 CREATE TABLE publication (
     number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     run integer NOT NULL,
@@ -267,5 +267,13 @@ MIGRATIONS: Final = {
             detail text COLLATE "C" NOT NULL,
             was text COLLATE "C"
         );
+    """,
+    11: """
+        ALTER TABLE host RENAME COLUMN gap TO delay;
+        ALTER TABLE host RENAME COLUMN strain TO backoff;
+        ALTER TABLE host RENAME COLUMN strained TO backoff_grew_at;
+        ALTER TABLE host RENAME COLUMN asked TO robots_leased_until;
+        ALTER TABLE host RENAME COLUMN met TO robots_read_at;
+        ALTER INDEX page_unasked RENAME TO page_robots_down;
     """,
 }

@@ -78,7 +78,7 @@ KEEP_FAILING: Final = 604_800.0  # seconds
 class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     """A `Frontier` in one file.
 
-    `gap`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
+    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
     published page that fails stays listed.
     """
 
@@ -88,7 +88,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         self,
         path: str,
         *,
-        gap: float = 0.0,
+        delay: float = 0.0,
         keep_runs: int = 10,
         keep_failing: float = KEEP_FAILING,
         far: float = FAR,
@@ -116,7 +116,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         except (sqlite3.Error, ValueError) as error:
             self._close()
             raise FrontierError(failure(path, error)) from error
-        hosts = self._hosts = HostTable(db, gap)
+        hosts = self._hosts = HostTable(db, delay)
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
         self._runs = RunTable(db, seeds, keep_runs)
@@ -190,9 +190,9 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
-    async def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+    async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """See `ports.Hosts.store_robots`."""
-        await self._call(self._hosts.store_robots, origin, file, gap)
+        await self._call(self._hosts.store_robots, origin, file, delay)
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""

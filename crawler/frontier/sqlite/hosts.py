@@ -10,16 +10,17 @@ from crawler.frontier.sqlite.database import Database
 from crawler.model.robots import RobotsFile
 
 ROBOTS = """
-SELECT robots, robots_text, robots_detail, met FROM host
-WHERE origin = :origin AND (met > :since OR met > (SELECT started FROM run WHERE number = :run) - :age)
+SELECT robots, robots_text, robots_detail, robots_read_at FROM host
+WHERE origin = :origin
+AND (robots_read_at > :since OR robots_read_at > (SELECT started FROM run WHERE number = :run) - :age)
 """
 
 
 class HostTable:
-    """The rows of hosts. `gap`: seconds between the slots of a host whose robots.txt was not read yet."""
+    """The rows of hosts. `delay`: seconds between the slots of a host whose robots.txt was not read yet."""
 
-    def __init__(self, db: Database, gap: float) -> None:
-        self._db, self._gap = db, gap
+    def __init__(self, db: Database, delay: float) -> None:
+        self._db, self._delay = db, delay
         self._ids: dict[str, int] = {}
         db.on_forget(self._ids.clear)
 
@@ -27,17 +28,17 @@ class HostTable:
         """The number of a host, which is added if it is new."""
         number = self._ids.get(origin)
         if number is None:
-            self._db.do("INSERT OR IGNORE INTO host (origin, gap) VALUES (?, ?)", (origin, self._gap))
+            self._db.do("INSERT OR IGNORE INTO host (origin, delay) VALUES (?, ?)", (origin, self._delay))
             number = self._ids[origin] = self._db.count("SELECT id FROM host WHERE origin = ?", (origin,))
         return number
 
-    def store_robots(self, origin: str, file: RobotsFile, gap: float) -> None:
+    def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """See `ports.Hosts.store_robots`."""
         self.id(origin)
         self._db.do(
-            """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, met = ?, gap = ?, asked = 0,
-               next = max(next, ? + ?) WHERE origin = ?""",
-            (file.status, file.text, file.detail, file.fetched, gap, self._db.now(), gap, origin),
+            """UPDATE host SET robots = ?, robots_text = ?, robots_detail = ?, robots_read_at = ?, robots_leased_until = 0,
+               delay = ?, next = max(next, ? + ?) WHERE origin = ?""",
+            (file.status, file.text, file.detail, file.fetched, delay, self._db.now(), delay, origin),
         )
 
     def robots(self, origin: str, *, stale: bool) -> RobotsFile | None:
@@ -54,9 +55,13 @@ class HostTable:
     def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`."""
         number, now = self.id(origin), self._db.now()
-        gap, strain, upcoming = self._db.one("SELECT gap, strain, next FROM host WHERE id = ?", (number,))
+        delay, backoff, upcoming = self._db.one(
+            "SELECT delay, backoff, next FROM host WHERE id = ?", (number,)
+        )
         at = float(max(upcoming, now))
-        self._db.do("UPDATE host SET next = ? WHERE id = ?", (at + pace.slowed(gap, strain), number))
+        self._db.do(
+            "UPDATE host SET next = ? WHERE id = ?", (at + pace.throttled_delay(delay, backoff), number)
+        )
         return at
 
     def slow(self, origin: str, until: float) -> None:
@@ -64,14 +69,14 @@ class HostTable:
         number, now = self.id(origin), self._db.now()
         self._db.do("UPDATE host SET next = max(next, ?) WHERE id = ?", (until, number))
         self._db.do(
-            """UPDATE host SET strain = min(strain * 2, :limit), strained = :now
-               WHERE id = :id AND NOT strained BETWEEN :now - :pause AND :now""",
-            {"limit": pace.STRAIN_LIMIT, "now": now, "id": number, "pause": pace.STRAIN_PAUSE},
+            """UPDATE host SET backoff = min(backoff * 2, :limit), backoff_grew_at = :now
+               WHERE id = :id AND NOT backoff_grew_at BETWEEN :now - :pause AND :now""",
+            {"limit": pace.MAX_BACKOFF, "now": now, "id": number, "pause": pace.BACKOFF_PAUSE},
         )
 
     def ease(self, good: Mapping[str, int]) -> None:
         """Reduce the throttling of hosts. `good`: number of good responses, by origin."""
         self._db.many(
-            "UPDATE host SET strain = max(1, strain * ?) WHERE origin = ? AND strain > 1",
-            [(pace.CALM**count, origin) for origin, count in good.items()],
+            "UPDATE host SET backoff = max(1, backoff * ?) WHERE origin = ? AND backoff > 1",
+            [(pace.BACKOFF_DECAY**count, origin) for origin, count in good.items()],
         )

@@ -20,7 +20,7 @@ from crawler.ports import Batch
 _DUE: Final = len(DueRow._fields)  # index of the first fact in a row of `DUE`
 
 HOSTS = """
-SELECT id, origin, gap, strain, next, asked, met FROM host
+SELECT id, origin, delay, backoff, next, robots_leased_until, robots_read_at FROM host
 WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND tail IN (0, 1) AND depth <= :depth) ORDER BY next, id
 """
 
@@ -88,20 +88,20 @@ class Leases:
     def _lease_host(
         self, host: tuple[Any, ...], share: int, depth: int, now: float, token: int
     ) -> Iterable[Lease]:
-        number, _, gap, strain, upcoming, asked, met = host
-        gap = pace.slowed(gap, strain)
+        number, _, delay, backoff, upcoming, robots_leased_until, robots_read_at = host
+        delay = pace.throttled_delay(delay, backoff)
         start = max(upcoming, now)
-        robots_first = pace.is_unmet(met, now)
-        slots = pace.slots_ahead(start, now, gap, share)
-        if not slots or (robots_first and asked > now):
+        robots_first = pace.needs_robots(robots_read_at, now)
+        slots = pace.slots_ahead(start, now, delay, share)
+        if not slots or (robots_first and robots_leased_until > now):
             return
         query = {"host": number, "depth": depth, "limit": 1 if robots_first else slots}
         rows = json.loads(self._db.one(DUE, query)[0])
         for place, row in enumerate(rows):
-            yield self._lease_of(row, token, start + place * gap, robots_first)
+            yield self._lease_of(row, token, start + place * delay, robots_first)
         self._db.do(
-            "UPDATE host SET next = ?, asked = ? WHERE id = ?",
-            (start + len(rows) * gap, now + pace.LEASE_SECONDS if robots_first else 0, number),
+            "UPDATE host SET next = ?, robots_leased_until = ? WHERE id = ?",
+            (start + len(rows) * delay, now + pace.LEASE_SECONDS if robots_first else 0, number),
         )
 
     def _lease_of(self, row: list[Any], token: int, at: float, robots_first: bool) -> Lease:
@@ -116,9 +116,9 @@ class Leases:
         """Seconds until a waiting visit is due or a host has a free slot."""
         due = self._db.one("SELECT min(due) FROM url WHERE state IN (1, 2)")[0]
         moments = [] if due is None else [due]
-        for _, _, _, _, upcoming, asked, met in hosts:
-            robots_first = pace.is_unmet(met, now)
-            moments.append(max(pace.next_look(upcoming), asked if robots_first else 0.0))
+        for _, _, _, _, upcoming, robots_leased_until, robots_read_at in hosts:
+            robots_first = pace.needs_robots(robots_read_at, now)
+            moments.append(max(pace.next_lease_at(upcoming), robots_leased_until if robots_first else 0.0))
         return max(0.0, min(moments) - now) if moments else None
 
     def release(self, leases: Sequence[Lease]) -> None:
@@ -127,7 +127,7 @@ class Leases:
         self._db.do(RETURN, {"leases": pairs})
         unknown_origins = {origin(lease.visit.url) for lease in leases if lease.robots_first}
         for name in unknown_origins:
-            self._db.do("UPDATE host SET asked = 0 WHERE origin = ?", (name,))
+            self._db.do("UPDATE host SET robots_leased_until = 0 WHERE origin = ?", (name,))
 
     def reopen(self, pages: Sequence[Url]) -> None:
         """See `ports.Queue.reopen`."""

@@ -2,17 +2,10 @@
 
 from typing import Final
 
-from crawler.frontier.sqlite.schema import (
-    CHECKSUM,
-    EXTERNALS,
-    IMAGES,
-    PATTERNS,
-    RUNS_VIEW,
-    SUBMISSIONS,
-    VIEWS,
-)
+from crawler.frontier.sqlite.schema import CHECKSUM, IMAGES
 
-# By version: the migration to the next one. A test checks that the result equals `schema.TABLES`.
+# By version: the migration to the next one, without views, which are made anew. A test checks that the result equals
+# `schema.TABLES`.
 MIGRATIONS: Final = {
     2: "ALTER TABLE run ADD COLUMN reading TEXT NOT NULL DEFAULT ''",
     3: "ALTER TABLE host ADD COLUMN strained REAL NOT NULL DEFAULT 0",
@@ -61,8 +54,32 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE url ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE url ADD COLUMN round INTEGER;
         DROP INDEX open;
-    """
-    + PATTERNS,
+        CREATE TABLE trap (
+            id INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL,
+            family INTEGER,
+            kind TEXT NOT NULL,
+            pattern TEXT NOT NULL,
+            named INTEGER NOT NULL DEFAULT 0,
+            example TEXT,
+            batch INTEGER NOT NULL DEFAULT 0,
+            rest INTEGER NOT NULL DEFAULT 0,
+            asked INTEGER NOT NULL DEFAULT 0,
+            since INTEGER NOT NULL DEFAULT 0,
+            proven INTEGER NOT NULL DEFAULT 0,
+            closed INTEGER NOT NULL DEFAULT 0,
+            reach INTEGER NOT NULL DEFAULT 0,
+            longest INTEGER NOT NULL DEFAULT 0,
+            rising INTEGER NOT NULL DEFAULT 0,
+            UNIQUE (run, pattern, named)
+        );
+        CREATE INDEX ripe ON trap (run) WHERE closed = 0 AND rest <= 0;
+        CREATE INDEX members ON trap (family) WHERE family IS NOT NULL;
+        CREATE INDEX open ON url (depth) WHERE state IN (0, 1, 2);
+        CREATE INDEX held ON url (trap, sample) WHERE state = -1;
+        CREATE INDEX patterned ON url (trap, round) WHERE trap IS NOT NULL;
+        CREATE INDEX barred ON url (published) WHERE outcome = 'unlisted:trap';
+    """,
     # Whether a page also links to its canonical becomes known when it is next read; every page is read anew (`resume.READ`).
     11: """
         ALTER TABLE url ADD COLUMN named INTEGER;
@@ -79,8 +96,7 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
             )
         )
         WHERE (SELECT id FROM url AS c WHERE c.url = url.canonical) IN (SELECT value FROM json_each(url.links));
-    """
-    + VIEWS,
+    """,
     12: """
         ALTER TABLE run ADD COLUMN ended REAL; ALTER TABLE run ADD COLUMN exit INTEGER;
         ALTER TABLE run ADD COLUMN seconds REAL; ALTER TABLE run ADD COLUMN requests INTEGER;
@@ -90,20 +106,46 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE publication ADD COLUMN added INTEGER; ALTER TABLE publication ADD COLUMN removed INTEGER;
         ALTER TABLE publication ADD COLUMN changed INTEGER;
         ALTER TABLE publication ADD COLUMN base TEXT; ALTER TABLE publication ADD COLUMN folder TEXT;
-    """
-    + RUNS_VIEW,
+    """,
     13: """
         ALTER TABLE run ADD COLUMN succeeded REAL;
         UPDATE run SET succeeded = (SELECT max(r.ended) FROM run AS r WHERE r.number <= run.number AND r.exit IN (0, 8));
         ALTER TABLE publication ADD COLUMN files_changed REAL;
         UPDATE publication SET files_changed = at;
     """,
-    14: "ALTER TABLE url ADD COLUMN told TEXT;" + SUBMISSIONS,
+    14: """
+        ALTER TABLE url ADD COLUMN told TEXT;
+        CREATE TABLE submission (
+            number INTEGER PRIMARY KEY,
+            at REAL NOT NULL,
+            run INTEGER NOT NULL,
+            base TEXT NOT NULL,
+            reading TEXT NOT NULL,
+            urls INTEGER NOT NULL
+        );
+    """,
     15: "ALTER TABLE publication ADD COLUMN delivered TEXT",
-    16: "ALTER TABLE run ADD COLUMN beat REAL; DROP VIEW runs;" + RUNS_VIEW,
+    16: "ALTER TABLE run ADD COLUMN beat REAL",
     17: "ALTER TABLE url ADD COLUMN alternates TEXT",
     18: "ALTER TABLE url ADD COLUMN images TEXT;" + IMAGES,
     19: "ALTER TABLE url ADD COLUMN rendering TEXT",
-    20: EXTERNALS,
+    20: """
+        CREATE TABLE external (
+            id INTEGER PRIMARY KEY,
+            round INTEGER NOT NULL,
+            asked REAL NOT NULL,
+            code TEXT NOT NULL,
+            status INTEGER,
+            detail TEXT NOT NULL,
+            was TEXT
+        );
+    """,
     21: CHECKSUM,
+    22: """
+        ALTER TABLE host RENAME COLUMN gap TO delay;
+        ALTER TABLE host RENAME COLUMN strain TO backoff;
+        ALTER TABLE host RENAME COLUMN strained TO backoff_grew_at;
+        ALTER TABLE host RENAME COLUMN asked TO robots_leased_until;
+        ALTER TABLE host RENAME COLUMN met TO robots_read_at;
+    """,
 }

@@ -15,7 +15,7 @@ from crawler.parse.url import Url
 
 T = TypeVar("T")
 
-REOPEN_UNASKED = """
+REOPEN_ROBOTS_DOWN = """
 UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0
 WHERE run = :run AND outcome IN ('unlisted:robots-down', 'kept:robots-down') AND host IS NOT NULL
 """
@@ -52,9 +52,9 @@ class RunTable:
 
     def _begin(self, fingerprint: str, reading: str) -> Run:
         self._db.forget()
-        self._db.do("UPDATE host SET asked = 0, next = min(next, ?)", (self._db.now() + 3600,))
+        self._db.do("UPDATE host SET robots_leased_until = 0, next = min(next, ?)", (self._db.now() + 3600,))
         # A failed robots.txt is not read again by the same process, but by the next one.
-        self._db.do("UPDATE host SET met = NULL WHERE robots IN ('down', 'unreachable')")
+        self._db.do("UPDATE host SET robots_read_at = NULL WHERE robots IN ('down', 'unreachable')")
         last = self._db.one_or_none(
             "SELECT number, started, status, fingerprint, succeeded FROM run ORDER BY number DESC LIMIT 1"
         )
@@ -62,7 +62,7 @@ class RunTable:
             # We hold the lock, so no other process is working: the holders of old leases are dead.
             self._db.do("UPDATE url SET state = 0, token = NULL, due = NULL WHERE state = 2")
             if last[2] == "crawling":
-                self._db.do(REOPEN_UNASKED, {"run": self._db.run})
+                self._db.do(REOPEN_ROBOTS_DOWN, {"run": self._db.run})
                 self._seeds.reopen()
             self._db.do(
                 "UPDATE run SET ended = NULL, exit = NULL, refused = NULL WHERE number = ?", (last[0],)

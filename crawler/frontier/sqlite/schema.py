@@ -6,7 +6,7 @@ never touched and an earlier version is migrated: a change of `TABLES` needs a n
 """
 
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 22
+VERSION = 23
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """
@@ -37,6 +37,7 @@ CREATE INDEX patterned ON url (trap, round) WHERE trap IS NOT NULL;
 CREATE INDEX barred ON url (published) WHERE outcome = 'unlisted:trap';
 """
 
+VIEW_NAMES = ("pages", "links", "runs", "images", "external_links")
 # The stable interface for queries by users (docs/state.md): tables change, views do not.
 VIEWS = """
 CREATE VIEW pages AS
@@ -57,9 +58,6 @@ WHERE run = (SELECT max(number) FROM run) AND state = 3 AND outcome = 'moved'
 UNION ALL
 SELECT url, canonical, 'canonical', 0 FROM url
 WHERE run = (SELECT max(number) FROM run) AND state = 3 AND canonical IS NOT NULL;
-"""
-
-RUNS_VIEW = """
 CREATE VIEW runs AS
 SELECT r.number, datetime(r.started, 'unixepoch') AS started, datetime(r.ended, 'unixepoch') AS ended,
     CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND coalesce(r.beat, 0) < strftime('%s') - 60)
@@ -68,6 +66,12 @@ SELECT r.number, datetime(r.started, 'unixepoch') AS started, datetime(r.ended, 
     datetime(p.at, 'unixepoch') AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed,
     p.base, p.folder
 FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number);
+CREATE VIEW images AS
+SELECT p.url AS page, i.url AS image FROM url AS p, json_each(p.images) AS j JOIN image AS i ON i.id = j.value
+WHERE p.run = (SELECT max(number) FROM run) AND p.state = 3;
+CREATE VIEW external_links AS
+SELECT u.url, u.run, x.code AS answer, x.status, x.detail, datetime(x.asked, 'unixepoch') AS asked, x.was
+FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.outcome = 'unlisted:offsite';
 """
 
 # The images of pages (`images`).
@@ -76,9 +80,6 @@ CREATE TABLE image (
     id INTEGER PRIMARY KEY,
     url TEXT NOT NULL UNIQUE
 );
-CREATE VIEW images AS
-SELECT p.url AS page, i.url AS image FROM url AS p, json_each(p.images) AS j JOIN image AS i ON i.id = j.value
-WHERE p.run = (SELECT max(number) FROM run) AND p.state = 3;
 """
 
 # What search engines were told (`ledger`).
@@ -104,9 +105,6 @@ CREATE TABLE external (
     detail TEXT NOT NULL,
     was TEXT                               -- the code before
 );
-CREATE VIEW external_links AS
-SELECT u.url, u.run, x.code AS answer, x.status, x.detail, datetime(x.asked, 'unixepoch') AS asked, x.was
-FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.outcome = 'unlisted:offsite';
 """
 
 # Whether the file has the bytes that the last session left (`checksum`).
@@ -145,12 +143,12 @@ CREATE TABLE word (
 CREATE TABLE host (
     id INTEGER PRIMARY KEY,
     origin TEXT NOT NULL UNIQUE,
-    gap REAL NOT NULL,                     -- seconds between slots
-    strain REAL NOT NULL DEFAULT 1,        -- factor by which `gap` is extended while the host is throttled
-    strained REAL NOT NULL DEFAULT 0,      -- when that factor last grew
+    delay REAL NOT NULL,                   -- seconds between slots
+    backoff REAL NOT NULL DEFAULT 1,       -- factor that extends `delay` while the host is throttled
+    backoff_grew_at REAL NOT NULL DEFAULT 0,
     next REAL NOT NULL DEFAULT 0,          -- the next free slot
-    asked REAL NOT NULL DEFAULT 0,         -- robots.txt is being read by a lease, until this time
-    met REAL,                              -- when robots.txt was read
+    robots_leased_until REAL NOT NULL DEFAULT 0, -- until then, robots.txt is being read by a lease
+    robots_read_at REAL,
     robots TEXT,                           -- rules, none or down
     robots_text BLOB,
     robots_detail TEXT
@@ -248,8 +246,7 @@ CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
     + IMAGES
     + SUBMISSIONS
     + PATTERNS
-    + VIEWS
-    + RUNS_VIEW
     + EXTERNALS
     + CHECKSUM
+    + VIEWS
 )

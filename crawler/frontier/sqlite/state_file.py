@@ -157,8 +157,10 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
 def _migrate(db: sqlite3.Connection) -> None:
     """Migrate a state of an earlier version to the current one."""
     steps = "; ".join(MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
+    # Renaming a column renames it in views too; a view that uses a dropped view could not be read, and would prevent it.
+    views = "".join(f"DROP VIEW IF EXISTS {view}; " for view in schema.VIEW_NAMES) + schema.VIEWS
     with failpoint("migration"):
-        db.executescript(f"BEGIN IMMEDIATE; {steps}; PRAGMA user_version = {schema.VERSION}; COMMIT;")
+        db.executescript(f"BEGIN IMMEDIATE; {steps}; {views} PRAGMA user_version = {schema.VERSION}; COMMIT;")
 
 
 def _prepare(db: sqlite3.Connection, *, is_changed: bool) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from crawler.model.rows import RunRow
+from crawler.model.rows import HostRow, RunRow
 from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
 from crawler.report.changes import Change
@@ -58,7 +58,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "traps": [_trap(trap) for trap in known.traps],
         "robots": _robots(report),
         "runs": [_run(run) | _publication(run) for run in known.runs],
-        "hosts": [host._asdict() for host in known.hosts],
+        "hosts": [_host(host) for host in known.hosts],
         "settings": dict(known.settings),
     }
 
@@ -140,6 +140,16 @@ def _changes(report: Report) -> dict[str, Any] | None:
         "added": some(changes.added.items),
         "removed": some(changes.removed.items) if report.known.run.complete else None,
         "dated": some(changes.dated.items) if report.known.run.complete else None,
+    }
+
+
+def _host(host: HostRow) -> dict[str, Any]:
+    return {
+        "origin": host.origin,
+        "urls": host.urls,
+        "gap": host.delay,
+        "robots": host.robots,
+        "detail": host.detail,
     }
 
 

@@ -37,7 +37,7 @@ class Validation:
     now: datetime
     base: str | None = None
     totals: Totals = field(default_factory=Totals)
-    met_web_page: bool = False  # a place was a web page, probably by mistake
+    found_web_page: bool = False  # a place was a web page, probably by mistake
 
     async def check(self, place: str) -> AsyncIterator[Finding]:
         """All findings in a file, folder or URL and, if it is an index, in its sitemaps."""
@@ -64,7 +64,7 @@ class Validation:
         async for found in self._one(check, where):
             yield found
         if not node.index:
-            self.met_web_page |= check.is_web_page
+            self.found_web_page |= check.is_web_page
         if check.kind != "index":
             return
         node.children = check.children
