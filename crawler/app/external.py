@@ -1,8 +1,8 @@
-"""Checks the links of a run to other sites: chooses the URLs, has them asked for, and keeps the answers in the state.
+"""Checks the links of a run to other sites: chooses the URLs, has them checked, and keeps the answers in the state.
 
 Nothing of ours is sent there: no credentials, cookies, headers or client certificate, also not to `--header-for` hosts or
 to our own after a redirect. A check that was interrupted is continued by the next run within `RESUMED`, otherwise each
-run asks for every URL once, those that were asked for longest ago first.
+run checks every URL once, those that were checked longest ago first.
 """
 
 import logging
@@ -36,7 +36,7 @@ SLOW: Final = "their hosts are too slow"
 
 
 class _Chosen(NamedTuple):
-    """The URLs that are to be asked for in this run."""
+    """The URLs that are to be checked in this run."""
 
     links: Sequence[DueLink]
     left: int  # further ones

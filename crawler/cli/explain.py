@@ -118,7 +118,7 @@ def _external(answer: ExternalRow) -> list[tuple[str, str]]:
     lines = [("external", f"{answer.code}: {external.says(answer.code)}{status}")]
     lines += [("answer", answer.detail)] if answer.detail else []
     before = f"; {answer.was} before" if answer.was and answer.was != answer.code else ""
-    return [*lines, ("asked", f"{stamp(answer.asked)}{before}")]
+    return [*lines, ("checked", f"{stamp(answer.checked)}{before}")]
 
 
 @dataclass(frozen=True, slots=True)

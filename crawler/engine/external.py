@@ -2,7 +2,7 @@
 
 By HEAD, and by GET without its body where HEAD may not tell. robots.txt of each host is obeyed, requests to a host are a
 second apart or more, and a host that does not answer is given up. `rules.external` says what a reply means; which URLs
-are asked, and where the answers are kept, is decided by the caller.
+are checked, and where the answers are kept, is decided by the caller.
 """
 
 import heapq
@@ -184,7 +184,7 @@ class ExternalLinks:
             site.bar = _Bar(Answer.SILENT, reply.detail)
         site.refusals = site.refusals + 1 if asks_for_less(reply) else 0
         if site.refusals >= REFUSALS:
-            site.bar = _Bar(Answer.REFUSED, f"not asked: its host refused {REFUSALS} requests in a row")
+            site.bar = _Bar(Answer.REFUSED, f"not requested: its host refused {REFUSALS} requests in a row")
 
     async def _fetch(self, request: Request) -> Reply:
         """One request, at the turn of its host. Raises `_TooLong`."""
@@ -202,7 +202,7 @@ class ExternalLinks:
         self._is_online = self._is_online or isinstance(reply, Response)
         return reply
 
-    # -- whether it may be asked for --------------------------------------------------------------------------
+    # -- whether it may be requested ---------------------------------------------------------------------------
 
     async def _bar(self, url: Url) -> _Bar | None:
         """Why a URL is not to be requested: its host is given up, or robots.txt forbids it."""

@@ -1,4 +1,4 @@
-"""What other sites answered for the URLs that pages link to: which are to be asked for, and the last answer of each.
+"""What other sites answered for the URLs that pages link to: which are to be checked, and the last answer of each.
 
 For all backends. Each function is called within a transaction.
 """
@@ -20,14 +20,14 @@ WHERE u.run = :run AND u.state = 3 AND u.outcome = 'unlisted:offsite' AND u.via 
 """
 _DUE: Final = f"{_LINKED} AND coalesce(x.round, 0) <> :round"
 _NEXT: Final = f"""
-SELECT u.id, u.url, coalesce(x.asked, 0) {_DUE} AND (coalesce(x.asked, 0), u.id) > (:asked, :after)
+SELECT u.id, u.url, coalesce(x.checked, 0) {_DUE} AND (coalesce(x.checked, 0), u.id) > (:checked, :after)
 ORDER BY 3, 1 LIMIT :limit
 """
 _STORE: Final = f"""
 INSERT INTO external ({", ".join(CheckedLink._fields)}, round)
 SELECT {of("r", CheckedLink._fields)}, :round FROM {{rows}} JOIN url AS u ON u.id = r.id WHERE true
 ON CONFLICT (id) DO UPDATE SET code = excluded.code, status = excluded.status, detail = excluded.detail,
-    asked = excluded.asked, round = excluded.round,
+    checked = excluded.checked, round = excluded.round,
     was = CASE WHEN external.round = excluded.round THEN external.was ELSE external.code END
 """
 _ONE: Final = f"""
@@ -37,15 +37,21 @@ _COUNTS: Final = f"SELECT x.code, count(*) {_LINKED} GROUP BY 1"
 
 
 class Place(NamedTuple):
-    """Where a chunk of URLs that are to be asked for ends: when the last one was asked for before, and its id."""
+    """Where a chunk of URLs that are to be checked ends: when the last one was checked before, and its id."""
 
-    asked: float = -1.0
+    checked: float = -1.0
     id: int = 0
 
 
 def due_links(db: Tables, round_number: int, after: Place) -> tuple[Sequence[DueLink], Place]:
     """The next chunk of `ports.Externals.due_links`, and where it ends."""
-    given = {"run": db.run, "round": round_number, "asked": after.asked, "after": after.id, "limit": CHUNK}
+    given = {
+        "run": db.run,
+        "round": round_number,
+        "checked": after.checked,
+        "after": after.id,
+        "limit": CHUNK,
+    }
     rows = db.all(_NEXT.format(urls=db.urls), given)
     links = [DueLink(number, Url(url)) for number, url, _ in rows]
     return links, Place(float(rows[-1][2]), rows[-1][0]) if rows else after
@@ -71,5 +77,5 @@ def external(db: Tables, which: str, given: Mapping[str, Any]) -> ExternalRow | 
 def count_answers(db: Tables) -> ExternalCounts:
     """See `ports.Externals.count_answers`."""
     codes = dict(db.all(_COUNTS.format(urls=db.urls), {"run": db.run}))
-    unasked = codes.pop(None, 0)
-    return ExternalCounts(codes, unasked)
+    unchecked = codes.pop(None, 0)
+    return ExternalCounts(codes, unchecked)

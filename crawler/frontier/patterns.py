@@ -70,14 +70,14 @@ class PatternTable(ABC):
     def __init__(self, db: Tables, statements: Statements) -> None:
         self._db, self._statements = db, statements
         self._places: dict[Pattern, tuple[int, bool]] = {}
-        self._reach: dict[int, int] = {}  # by pattern: its longest URL
+        self._longest: dict[int, int] = {}  # by pattern: its longest URL
         self._round: int | None = None
         db.on_forget(self.forget)
 
     def forget(self) -> None:
         """Clear the caches."""
         self._places.clear()
-        self._reach.clear()
+        self._longest.clear()
         self._round = None
 
     def note_closing(self) -> None:
@@ -102,13 +102,13 @@ class PatternTable(ABC):
         if known is None:
             if len(self._places) >= CACHED:
                 self._places.clear()
-                self._reach.clear()
+                self._longest.clear()
             known = self._places[pattern] = self._row(pattern)
-        if len(url) > self._reach.get(known[0], 0):
-            self._reach[known[0]] = len(url)
+        if len(url) > self._longest.get(known[0], 0):
+            self._longest[known[0]] = len(url)
             self._db.do(
-                "UPDATE trap SET reach = :reach WHERE id = :id AND reach < :reach",
-                {"reach": len(url), "id": known[0]},
+                "UPDATE trap SET longest = :longest WHERE id = :id AND longest < :longest",
+                {"longest": len(url), "id": known[0]},
             )
         return Position(known[0], sample(url), known[1])
 

@@ -36,7 +36,7 @@ _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 
 RECORD: Final = f"""
 SELECT u.depth, v.url AS via, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled, {of("u", FACT_COLUMNS)},
-       s.kind, s.name, s.depth AS nested, u.was, u.was_lastmod, u.failing, t.pattern, t.asked, t.closed
+       s.kind, s.name, s.depth AS nested, u.was, u.was_lastmod, u.failing, t.pattern, t.fetched, t.closed
 FROM {{urls}} AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
 LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 """
@@ -133,7 +133,7 @@ def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
         moment(row["was_lastmod"]),
         row["failing"],
         None if row["kind"] is None else Seed(SeedKind(row["kind"]), row["name"], row["nested"]),
-        None if row["pattern"] is None else InPattern(row["pattern"], row["asked"], bool(row["closed"])),
+        None if row["pattern"] is None else InPattern(row["pattern"], row["fetched"], bool(row["closed"])),
     )
 
 

@@ -38,15 +38,15 @@ class _Waiting(NamedTuple):
     """A pattern with held URLs."""
 
     family: int
-    family_rest: int  # pages left in the family's batch
+    family_batch_left: int  # pages left in the family's batch
     proven: int
     trap: int
-    rest: int  # pages left in its own batch
+    batch_left: int  # pages left in its own batch
     kind: str
     pattern: str
-    reach: int
-    longest: int
-    rising: int
+    longest: int  # characters of its longest URL
+    longest_before: int  # the same before the last round
+    rounds_growing: int  # consecutive rounds in which that length grew
 
 
 class _Decidable(NamedTuple):
@@ -56,7 +56,7 @@ class _Decidable(NamedTuple):
     family: int | None
     pattern: str
     size: int
-    since: int
+    batch_round: int  # the round in which the batch was released
 
 
 class Rounds:
@@ -96,8 +96,8 @@ class Rounds:
     def _end_batch(self, one: _Decidable, *, goes_on: bool) -> None:
         if goes_on:
             self._db.do(
-                "UPDATE trap SET batch = 2 * batch, rest = 2 * batch, since = :since, proven = true WHERE id = :id",
-                {"since": self._patterns.round, "id": one.trap},
+                "UPDATE trap SET batch = 2 * batch, batch_left = 2 * batch, batch_round = :round, proven = true WHERE id = :id",
+                {"round": self._patterns.round, "id": one.trap},
             )
             return
         closing = [(one.trap, one.pattern)]
@@ -115,10 +115,10 @@ class Rounds:
     def _spared(self, family: _Decidable) -> list[int]:
         """The patterns of a closing family that brought new content themselves, though with too few pages."""
         given = {
-            "traps": self._db.ids(self._unproven(family.trap)), "run": self._db.run, "since": family.since,
+            "traps": self._db.ids(self._unproven(family.trap)), "run": self._db.run, "since": family.batch_round,
             "bare": self._content_without_query(family.trap),
         }  # fmt: skip
-        read = dict(self._db.all("SELECT id, asked FROM trap WHERE family = :id", {"id": family.trap}))
+        read = dict(self._db.all("SELECT id, fetched FROM trap WHERE family = :id", {"id": family.trap}))
         return [
             trap for trap, found in self._db.all(self._statements.alone, given) if found > due(read[trap])
         ]
@@ -133,10 +133,15 @@ class Rounds:
         members = [one.trap] if one.family is not None else self._unproven(one.trap)
         family = one.trap if one.family is None else one.family
         enough = due(one.size)
-        found = self._count_new(members, one.since, enough, self._content_without_query(family))
+        found = self._count_new(members, one.batch_round, enough, self._content_without_query(family))
         if found >= enough:
             return True
-        given = {"traps": self._db.ids(members), "run": self._db.run, "since": one.since, "family": family}
+        given = {
+            "traps": self._db.ids(members),
+            "run": self._db.run,
+            "since": one.batch_round,
+            "family": family,
+        }
         for trap, count in self._db.all(self._statements.links_to_patterns, given):
             if self._brings_new_content(trap):
                 found += count
@@ -151,7 +156,7 @@ class Rounds:
     def _brings_new_content(self, trap: int) -> bool:
         """Whether links into a pattern count as new: only if it has new content itself. Two that only link to each other have none."""
         family, size, since = self._db.one(
-            "SELECT family, batch - rest, since FROM trap WHERE id = :id", {"id": trap}
+            "SELECT family, batch - batch_left, batch_round FROM trap WHERE id = :id", {"id": trap}
         )
         return size == 0 or self._count_new(
             [trap], since, due(size), self._content_without_query(family)
@@ -178,20 +183,20 @@ class Rounds:
     def _growing(self, members: Iterable[_Waiting], closed: list[Trap]) -> Iterator[_Waiting]:
         """All members; if the longest URL of a pattern grew from round to round, even longer ones are barred."""
         for one in members:
-            rising = one.rising + 1 if one.reach > one.longest else 0
-            if rising > GROWN:
+            rounds = one.rounds_growing + 1 if one.longest > one.longest_before else 0
+            if rounds > GROWN:
                 closed.append(self._cut(one))
-            elif (rising, one.reach) != (one.rising, one.longest):
+            elif (rounds, one.longest) != (one.rounds_growing, one.longest_before):
                 self._db.do(
-                    "UPDATE trap SET rising = :rising, longest = :longest WHERE id = :id",
-                    {"rising": rising, "longest": one.reach, "id": one.trap},
+                    "UPDATE trap SET rounds_growing = :rounds, longest_before = :longest WHERE id = :id",
+                    {"rounds": rounds, "longest": one.longest, "id": one.trap},
                 )
             yield one
 
     def _cut(self, one: _Waiting) -> Trap:
         growing = f"{one.pattern} growing from page to page"
         example = self._db.one(self._statements.example, {"trap": one.trap})[0]
-        self._bar(one.trap, growing, one.longest)
+        self._bar(one.trap, growing, one.longest_before)
         self._patterns.store_traps([Trap(one.kind, growing, example)])
         return Trap(one.kind, growing, example)
 
@@ -209,14 +214,14 @@ def _shares(members: Iterable[_Waiting], size: Callable[[_Waiting], int]) -> Ite
     unproven: list[_Waiting] = []
     for one in members:
         if one.proven:
-            yield one.trap, max(0, one.rest)
+            yield one.trap, max(0, one.batch_left)
         else:
             unproven.append(one)
     if not unproven:
         return
-    rest = max(0, unproven[0].family_rest)
-    if len(unproven) > rest:
+    left = max(0, unproven[0].family_batch_left)
+    if len(unproven) > left:
         unproven.sort(key=lambda one: (-size(one), one.pattern))
-        unproven = unproven[:rest]
+        unproven = unproven[:left]
     for one in unproven:
-        yield one.trap, max(0, min(one.rest, rest // len(unproven)))
+        yield one.trap, max(0, min(one.batch_left, left // len(unproven)))

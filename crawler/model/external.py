@@ -15,7 +15,7 @@ UNKNOWN: Final = "unknown"
 
 
 class Answer(Reason):
-    """What became of asking for a URL of another site. The code is `ok`, or `broken` or `unknown` with a reason."""
+    """What became of the check of a URL of another site. The code is `ok`, or `broken` or `unknown` with a reason."""
 
     OK = "ok", "answers"
     NOT_FOUND = "broken:not-found", Cause.NOT_FOUND.says
@@ -34,10 +34,10 @@ class Answer(Reason):
     STATUS = "unknown:status", Cause.STATUS.says
     COOKIES = "unknown:cookies", "its redirects need cookies"
     SCHEME = "unknown:scheme", "redirects to something other than http"
-    ROBOTS = "unknown:robots", "not asked: disallowed by robots.txt of its host"
-    ROBOTS_DOWN = "unknown:robots-down", "not asked: robots.txt of its host could not be read"
-    ADDRESS = "unknown:address", "not asked: private address or blocked port (see --allow-address)"
-    SILENT = "unknown:silent", "not asked: its host stopped answering"
+    ROBOTS = "unknown:robots", "not requested: disallowed by robots.txt of its host"
+    ROBOTS_DOWN = "unknown:robots-down", "not requested: robots.txt of its host could not be read"
+    ADDRESS = "unknown:address", "not requested: private address or blocked port (see --allow-address)"
+    SILENT = "unknown:silent", "not requested: its host stopped answering"
 
     @property
     def kind(self) -> str:
@@ -59,7 +59,7 @@ def says(code: str) -> str:
 
 
 class DueLink(NamedTuple):
-    """A URL of another site that is to be asked for."""
+    """A URL of another site that is to be checked."""
 
     id: int
     url: Url
@@ -72,7 +72,7 @@ class CheckedLink(NamedTuple):
     code: str  # of an `Answer`
     status: int | None  # of the last response
     detail: str  # what went wrong, or the target of its redirects
-    asked: float  # seconds since the epoch
+    checked: float  # seconds since the epoch
 
 
 class ExternalRow(NamedTuple):
@@ -81,9 +81,9 @@ class ExternalRow(NamedTuple):
     code: str  # of an `Answer`
     status: int | None
     detail: str
-    asked: float  # seconds since the epoch
-    round: int  # of the check that asked last
-    was: str | None = None  # the code when it was asked for before
+    checked: float  # seconds since the epoch
+    round: int  # of the last check of it
+    was: str | None = None  # the code of the check before
 
 
 def external_of(values: Sequence[Any]) -> ExternalRow | None:
@@ -94,10 +94,10 @@ def external_of(values: Sequence[Any]) -> ExternalRow | None:
 class ExternalCheck(NamedTuple):
     """A check of the links to other sites. One that was interrupted is continued by the next run."""
 
-    round: int  # number of the run in which it began; each URL is asked for once in a round
+    round: int  # number of the run in which it began; each URL is checked once in a round
     began: float  # seconds since the epoch
     finished: bool = False  # it was not interrupted
-    left: int = 0  # URLs that were not asked for
+    left: int = 0  # URLs that were not checked
     because: str = ""  # why; a setting
 
     @classmethod
@@ -115,7 +115,7 @@ class ExternalCounts(NamedTuple):
     """The links of a run to other sites, by what is known of them."""
 
     codes: Mapping[str, int]  # by code of the answer, of this or an earlier check
-    unasked: int  # never asked for
+    unchecked: int  # never checked
 
     def of(self, kind: str) -> int:
         """How many have an answer of this kind."""

@@ -14,12 +14,12 @@ class InPattern(NamedTuple):
     """The pattern that a URL belongs to, which may be a crawler trap."""
 
     text: str
-    asked: int  # pages fetched in its rounds, without those that a seed names
+    fetched: int  # pages fetched in its rounds, without those that a seed names
     closed: bool  # they brought too little new content
 
     def __str__(self) -> str:
         state = "closed: too few new pages" if self.closed else "still open"
-        pages = "1 page" if self.asked == 1 else f"{self.asked:,} pages"
+        pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
         return f"{self.text} ({pages} fetched in its rounds; {state})"
 
 

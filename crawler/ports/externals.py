@@ -11,7 +11,7 @@ class Externals(Protocol):
     """Links to other sites: the URLs of the newest run that are off-site and that a page leads to."""
 
     def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
-        """Those that were not asked for in this round of asking, in chunks: first those never asked for, then the longest ago."""
+        """Those that were not checked in this round, in chunks: first those never checked, then the longest ago."""
         ...
 
     async def count_due_links(self, round_number: int) -> int:

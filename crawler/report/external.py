@@ -9,11 +9,11 @@ KINDS = (OK, BROKEN, UNKNOWN)
 
 
 def external_words(check: ExternalCheck, counts: ExternalCounts) -> str:
-    """`1,204 URLs on other sites: 1,190 answer, 3 broken, 11 unknown`, and what was not asked for."""
+    """`1,204 URLs on other sites: 1,190 answer, 3 broken, 11 unknown`, and what was not checked."""
     answered = counts.of(OK)
     parts = [f"{answered:,} {'answers' if answered == 1 else 'answer'}"]
     parts += [f"{counts.of(kind):,} {kind}" for kind in (BROKEN, UNKNOWN)]
-    parts += [f"{counts.unasked:,} not asked yet"] if counts.unasked else []
+    parts += [f"{counts.unchecked:,} not checked yet"] if counts.unchecked else []
     words = f"{counted(total(counts), 'URL')} on other sites: {', '.join(parts)}"
     if not check.finished:
         return f"{words}; the check was interrupted, and the next run continues it"
@@ -22,7 +22,7 @@ def external_words(check: ExternalCheck, counts: ExternalCounts) -> str:
 
 def total(counts: ExternalCounts) -> int:
     """How many URLs these are."""
-    return sum(counts.codes.values()) + counts.unasked
+    return sum(counts.codes.values()) + counts.unchecked
 
 
 def external_json(check: ExternalCheck | None, counts: ExternalCounts | None) -> dict[str, Any] | None:
@@ -32,7 +32,7 @@ def external_json(check: ExternalCheck | None, counts: ExternalCounts | None) ->
     return {
         "urls": total(counts),
         **{kind: counts.of(kind) for kind in KINDS},
-        "unasked": counts.unasked,
+        "unasked": counts.unchecked,
         "answers": dict(sorted(counts.codes.items())),
         "finished": check.finished,
         "left": check.left,

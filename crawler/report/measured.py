@@ -75,7 +75,7 @@ def of_external(metrics: Metrics, counts: ExternalCounts) -> None:
     """The URLs on other sites by what is known of them."""
     for kind in KINDS:
         metrics.set("external_urls", counts.of(kind), kind)
-    metrics.set("external_urls", counts.unasked, "unasked")
+    metrics.set("external_urls", counts.unchecked, "unasked")
 
 
 def of_findings(

@@ -1205,7 +1205,7 @@ async def test_links_to_other_sites_are_due_once_in_a_round(bench: Bench) -> Non
     assert await bench.frontier.count_due_links(1) == 1
     assert await links_due(bench, 2) == [away("/b").url, away("/a").url], "the longest ago first"
     counts = await bench.frontier.count_answers()
-    assert (dict(counts.codes), counts.unasked) == ({"ok": 1}, 1)
+    assert (dict(counts.codes), counts.unchecked) == ({"ok": 1}, 1)
 
 
 async def test_answers_are_kept_with_the_one_before_and_shown_with_the_page(bench: Bench) -> None:

@@ -31,8 +31,8 @@ ROWS: Final = 30_000  # of each state: open, settled, held
 MOST: Final = 3_000  # rows that one node of a plan may read
 
 FILL: Final = f"""
-INSERT INTO trap (run, family, kind, pattern, batch, rest) VALUES (1, NULL, 'query', '/shop?*', 150, 150);
-INSERT INTO trap (run, family, kind, pattern, batch, rest)
+INSERT INTO trap (run, family, kind, pattern, batch, batch_left) VALUES (1, NULL, 'query', '/shop?*', 150, 150);
+INSERT INTO trap (run, family, kind, pattern, batch, batch_left)
 SELECT 1, (SELECT id FROM trap), 'query', '/shop?page=' || n, 150, 150 FROM generate_series(1, 20) AS n;
 INSERT INTO url (id, fp, host, via, run, depth, hops, url, trap, sample)
 SELECT nextval('url_id'), md5(n::text)::uuid, (SELECT min(id) FROM host), 1, 1, 1 + n % 5, 0, '{SITE}/filled/' || n,

@@ -114,7 +114,7 @@ def test_text_answers_common_questions() -> None:
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
     assert "15 listed · 6 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
     assert (
-        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not asked yet; 2 left to the next run (--max-external)"
+        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not checked yet; 2 left to the next run (--max-external)"
         in text
     )
     assert "error    broken-link        2 URLs (1 new), 18 links on 15 pages\n" in text

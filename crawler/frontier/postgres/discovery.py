@@ -230,8 +230,8 @@ class Discovery(discovery.Discovery):
     def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
         if not rows:
             return Found(0, {})
-        asked = self._given(rows)
-        added = self._db.all(ADD, asked | {"seed": seed})
+        values = self._given(rows)
+        added = self._db.all(ADD, values | {"seed": seed})
         new = len(added)
         self._db.do(
             "UPDATE member SET discovered = discovered + :new WHERE id = :id",
@@ -239,10 +239,10 @@ class Discovery(discovery.Discovery):
         )
         if new == len(rows):
             return Found(new, _numbers(added))
-        self._db.do(LINKED, asked)
+        self._db.do(LINKED, values)
         self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
         if self._db.one(ANY_NOFOLLOW)[0]:
-            new += self._db.count(UPGRADE, asked)
+            new += self._db.count(UPGRADE, values)
         return Found(new, self._numbers([Url(row.url) for row in rows]))
 
     def _id(self, url: Url) -> int | None:

@@ -94,11 +94,11 @@ def alike(db: Database, least: int) -> Sequence[Alike]:
 
 def withdraw(db: Database, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
     """See `ports.Record.withdraw`."""
-    asked = {"run": db.run, "why": why.value, "detail": detail}
+    values = {"run": db.run, "why": why.value, "detail": detail}
     if isinstance(pages, Alike):
-        db.do(WITHDRAW_ALIKE, asked | {"content": pages.content, "origin": pages.origin})
+        db.do(WITHDRAW_ALIKE, values | {"content": pages.content, "origin": pages.origin})
     else:
-        db.do(WITHDRAW, asked | {"fps": [fp(page) for page in pages]})
+        db.do(WITHDRAW, values | {"fps": [fp(page) for page in pages]})
 
 
 def unlist_duplicates(db: Database) -> None:

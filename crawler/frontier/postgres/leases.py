@@ -48,7 +48,7 @@ WHERE d.visits > 0 ORDER BY h.next, h.id
 """
 
 TERMS = """
-SELECT leader, reach, budget, deadline, interruption, status IN ('crawling', 'complete') FROM run WHERE number = :run
+SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete') FROM run WHERE number = :run
 """
 
 INTERRUPT = """
@@ -61,7 +61,7 @@ ANY_LEASED = "SELECT EXISTS (SELECT 1 FROM visit WHERE state = 2)"
 
 SUSPECT = "UPDATE visit SET suspect = true WHERE id = :id AND token = :token"
 
-REACH = "UPDATE run SET reach = :reach WHERE number = :run AND leader = :me"
+SET_MAX_DEPTH = "UPDATE run SET max_depth = :max_depth WHERE number = :run AND leader = :me"
 
 LOCK = """
 SELECT delay, backoff, next, robots_leased_until, robots_read_at FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED
@@ -138,7 +138,9 @@ class Leases:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
         self._db.check_timeline()
         self._members.stay()
-        leader, reach, budget, deadline, interruption, is_open = self._db.one(TERMS, {"run": self._db.run})
+        leader, max_depth, budget, deadline, interruption, is_open = self._db.one(
+            TERMS, {"run": self._db.run}
+        )
         leads = leader == self._db.member
         if not is_open:  # this member was frozen, and the open visits belong to another run
             return Batch(wait=PATIENCE, leads=False)
@@ -150,9 +152,9 @@ class Leases:
         if interruption is not None:
             return Batch(leads=leads, interruption=Interruption(*json.loads(interruption)))
         if leads:
-            self._open(depth, reach)
-        elif leader is not None or reach is not None:
-            depth = min(depth, reach or -1)  # nothing while the leader visits the start URLs
+            self._open(depth, max_depth)
+        elif leader is not None or max_depth is not None:
+            depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs
         batch = (
             self._lease(limit, depth, token)
             if budget is None
@@ -188,9 +190,9 @@ class Leases:
         self._pause = min(2 * self._pause, PATIENCE)
         return replace(batch, wait=self._pause if batch.wait is None else min(batch.wait, self._pause))
 
-    def _open(self, depth: int, reach: int | None) -> None:
-        if reach != depth:
-            self._db.do(REACH, {"reach": depth, "run": self._db.run, "me": self._db.member})
+    def _open(self, depth: int, max_depth: int | None) -> None:
+        if max_depth != depth:
+            self._db.do(SET_MAX_DEPTH, {"max_depth": depth, "run": self._db.run, "me": self._db.member})
 
     def _lease(self, limit: int, depth: int, token: int) -> Batch:
         now = self._db.now()

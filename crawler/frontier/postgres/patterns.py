@@ -9,7 +9,7 @@ from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp
 
 COUNT = f"""
-UPDATE trap SET asked = asked + n.pages, rest = rest - n.pages
+UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
 FROM (
     SELECT trap AS id, count(*) AS pages FROM known
     WHERE id = ANY (:ids::bigint[]) AND round IS NOT NULL AND {READ} GROUP BY trap
@@ -17,7 +17,7 @@ FROM (
 """
 
 COUNT_FAMILY = f"""
-UPDATE trap SET asked = asked + n.pages, rest = rest - n.pages
+UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
 FROM (
     SELECT t.family AS id, count(*) AS pages FROM known JOIN trap AS t ON t.id = known.trap
     WHERE known.id = ANY (:ids::bigint[]) AND round IS NOT NULL AND {READ} AND NOT t.proven GROUP BY t.family
@@ -52,8 +52,8 @@ STATEMENTS = Statements(COUNT, COUNT_FAMILY, REPEATS)
 FIND = "SELECT id, closed FROM trap WHERE run = :run AND pattern = :pattern AND named = :named"
 
 ADD = """
-INSERT INTO trap (run, since, family, kind, pattern, named, bare, batch, rest, closed)
-VALUES (:run, :since, :family, :kind, :pattern, :named, :bare::uuid, :batch, :batch, :closed) ON CONFLICT DO NOTHING
+INSERT INTO trap (run, batch_round, family, kind, pattern, named, bare, batch, batch_left, closed)
+VALUES (:run, :round, :family, :kind, :pattern, :named, :bare::uuid, :batch, :batch, :closed) ON CONFLICT DO NOTHING
 """
 
 
@@ -84,6 +84,6 @@ class PatternTable(patterns.PatternTable):
         if found is None:
             is_query = new.family is None and "?" in new.pattern
             bare = fp(new.pattern.partition("?")[0]) if is_query else None
-            self._db.do(ADD, new._asdict() | {"run": self._db.run, "since": self.round, "bare": bare})
+            self._db.do(ADD, new._asdict() | {"run": self._db.run, "round": self.round, "bare": bare})
             found = self._db.one(FIND, key)
         return found[0], found[1]

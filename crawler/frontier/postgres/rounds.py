@@ -15,7 +15,7 @@ WITH RECURSIVE held (trap) AS (
     UNION ALL
     SELECT (SELECT min(trap) FROM visit WHERE state = -1 AND trap > held.trap) FROM held WHERE held.trap IS NOT NULL
 )
-SELECT f.id, f.rest, t.proven, t.id, t.rest, t.kind, t.pattern, t.reach, t.longest, t.rising
+SELECT f.id, f.batch_left, t.proven, t.id, t.batch_left, t.kind, t.pattern, t.longest, t.longest_before, t.rounds_growing
 FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
@@ -23,8 +23,8 @@ WHERE t.run = :run ORDER BY f.id, t.pattern
 DUE = "SELECT count(*) FROM visit WHERE state IN (0, 1, 2) AND depth <= :depth"
 
 DECIDABLE = """
-SELECT id, family, pattern, batch - rest, since FROM trap
-WHERE run = :run AND NOT closed AND rest <= 0
+SELECT id, family, pattern, batch - batch_left, batch_round FROM trap
+WHERE run = :run AND NOT closed AND batch_left <= 0
 """
 
 RELEASE = """

@@ -17,7 +17,7 @@ _TYPES: Final = {
     "trap": "bigint", "sample": "bigint", "links": "text", "images": "text", "unchanged": "boolean", "patience": "double precision",
     "answered": "boolean", "listable": "boolean", "kind": "smallint", "name": "text", "was": "integer", "until": "double precision",
     "named": "integer", "share": "integer", "base": "text", "place": "integer", "sorting": "text", "first": "bigint", "last": "bigint",
-    "code": "text", "asked": "double precision", "failed": "text", "kept": "text", "seconds": "double precision", "origin": "text", "ease": "double precision",
+    "code": "text", "checked": "double precision", "failed": "text", "kept": "text", "seconds": "double precision", "origin": "text", "ease": "double precision",
     **FACT_TYPES,
 }  # fmt: skip
 

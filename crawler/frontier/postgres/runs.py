@@ -64,7 +64,7 @@ AND (status NOT IN ('crawling', 'complete') OR (ended IS NOT NULL AND interrupti
 """
 
 SITTING = """
-UPDATE run SET leader = NULL, reach = NULL, interruption = NULL, terms = :terms, budget = :budget::bigint,
+UPDATE run SET leader = NULL, max_depth = NULL, interruption = NULL, terms = :terms, budget = :budget::bigint,
     deadline = :deadline::double precision, ended = NULL, exit = NULL, refused = NULL
 WHERE number = :run
 """

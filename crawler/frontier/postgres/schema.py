@@ -36,7 +36,7 @@ CREATE TABLE run (
     status text NOT NULL,                       -- crawling, complete, concluded (published), refused, abandoned
     round integer NOT NULL DEFAULT 0,
     leader bigint,                              -- the member that is the leader
-    reach bigint,                               -- visits up to this depth may be leased
+    max_depth bigint,                           -- visits up to this depth may be leased
     closings integer NOT NULL DEFAULT 0,        -- how often patterns were closed: what members remember of them is void
     keys text[] NOT NULL DEFAULT '{{}}',          -- `--run` of the members that worked on it
     terms text,                                 -- JSON object: digests of what members must agree on, by setting
@@ -105,17 +105,17 @@ CREATE TABLE trap (
     bare uuid,                                  -- of a family: `url.fp` of its path without a query
     example text,
     batch integer NOT NULL DEFAULT 0,
-    rest integer NOT NULL DEFAULT 0,
-    asked integer NOT NULL DEFAULT 0,
-    since integer NOT NULL DEFAULT 0,
+    batch_left integer NOT NULL DEFAULT 0,
+    fetched integer NOT NULL DEFAULT 0,
+    batch_round integer NOT NULL DEFAULT 0,
     proven boolean NOT NULL DEFAULT false,
     closed boolean NOT NULL DEFAULT false,
-    reach integer NOT NULL DEFAULT 0,
     longest integer NOT NULL DEFAULT 0,
-    rising integer NOT NULL DEFAULT 0,
+    longest_before integer NOT NULL DEFAULT 0,
+    rounds_growing integer NOT NULL DEFAULT 0,
     UNIQUE (run, pattern, named)
 ) WITH (fillfactor = 50);
-CREATE INDEX trap_ripe ON trap (run) WHERE NOT closed AND rest <= 0;
+CREATE INDEX trap_ripe ON trap (run) WHERE NOT closed AND batch_left <= 0;
 CREATE INDEX trap_members ON trap (family) WHERE family IS NOT NULL;
 CREATE SEQUENCE url_id;
 CREATE TABLE url (
@@ -206,8 +206,8 @@ CREATE TABLE submission (                       -- what an engine accepted; the 
 );
 CREATE TABLE external (                         -- what other sites answered for the URLs that pages link to
     id bigint PRIMARY KEY,                      -- of the URL
-    round integer NOT NULL,                     -- the run in which the check that asked last began
-    asked double precision NOT NULL,
+    round integer NOT NULL,                     -- the run in which the last check of it began
+    checked double precision NOT NULL,
     code text NOT NULL,                         -- `model.external.Answer`
     status integer,
     detail text NOT NULL,
@@ -274,6 +274,14 @@ MIGRATIONS: Final = {
         ALTER TABLE host RENAME COLUMN strained TO backoff_grew_at;
         ALTER TABLE host RENAME COLUMN asked TO robots_leased_until;
         ALTER TABLE host RENAME COLUMN met TO robots_read_at;
+        ALTER TABLE trap RENAME COLUMN rest TO batch_left;
+        ALTER TABLE trap RENAME COLUMN asked TO fetched;
+        ALTER TABLE trap RENAME COLUMN since TO batch_round;
+        ALTER TABLE trap RENAME COLUMN longest TO longest_before;
+        ALTER TABLE trap RENAME COLUMN reach TO longest;
+        ALTER TABLE trap RENAME COLUMN rising TO rounds_growing;
+        ALTER TABLE external RENAME COLUMN asked TO checked;
+        ALTER TABLE run RENAME COLUMN reach TO max_depth;
         ALTER INDEX page_unasked RENAME TO page_robots_down;
     """,
 }

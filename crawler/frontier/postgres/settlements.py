@@ -103,8 +103,8 @@ class Settlements(settlements.Settlements):
     def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
         found: dict[int, list[Link]] = {lease.id: [] for lease in leases}
-        asked = {"ids": list(found), "since": self._db.since, "run": self._db.run}
-        for number, url, nofollow in self._db.all(LINKS, asked):
+        values = {"ids": list(found), "since": self._db.since, "run": self._db.run}
+        for number, url, nofollow in self._db.all(LINKS, values):
             found[number].append(Link(Url(url), nofollow))
         return [found[lease.id] for lease in leases]
 

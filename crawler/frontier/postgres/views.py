@@ -22,7 +22,7 @@ FROM url AS u LEFT JOIN visit AS w ON w.id = u.id LEFT JOIN page AS p ON p.id = 
 LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
 
 CREATE OR REPLACE VIEW external_links AS
-SELECT u.url, u.run, x.code AS answer, x.status, x.detail, {_time("x.asked")} AS asked, x.was
+SELECT u.url, u.run, x.code AS answer, x.status, x.detail, {_time("x.checked")} AS asked, x.was
 FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id WHERE p.outcome = 'unlisted:offsite';
 
 CREATE OR REPLACE VIEW links AS

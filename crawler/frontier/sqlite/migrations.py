@@ -147,5 +147,12 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE host RENAME COLUMN strained TO backoff_grew_at;
         ALTER TABLE host RENAME COLUMN asked TO robots_leased_until;
         ALTER TABLE host RENAME COLUMN met TO robots_read_at;
+        ALTER TABLE trap RENAME COLUMN rest TO batch_left;
+        ALTER TABLE trap RENAME COLUMN asked TO fetched;
+        ALTER TABLE trap RENAME COLUMN since TO batch_round;
+        ALTER TABLE trap RENAME COLUMN longest TO longest_before;
+        ALTER TABLE trap RENAME COLUMN reach TO longest;
+        ALTER TABLE trap RENAME COLUMN rising TO rounds_growing;
+        ALTER TABLE external RENAME COLUMN asked TO checked;
     """,
 }

@@ -5,7 +5,7 @@ from crawler.frontier.patterns import READ, NewPattern, Statements
 from crawler.frontier.sqlite.database import Database
 
 COUNT = f"""
-UPDATE trap SET asked = asked + n.pages, rest = rest - n.pages
+UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
 FROM (
     SELECT trap AS id, count(*) AS pages FROM url
     WHERE id IN (SELECT value FROM json_each(:ids)) AND round IS NOT NULL AND {READ} GROUP BY trap
@@ -13,7 +13,7 @@ FROM (
 """
 
 COUNT_FAMILY = f"""
-UPDATE trap SET asked = asked + n.pages, rest = rest - n.pages
+UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
 FROM (
     SELECT t.family AS id, count(*) AS pages FROM url JOIN trap AS t ON t.id = url.trap
     WHERE url.id IN (SELECT value FROM json_each(:ids)) AND round IS NOT NULL AND {READ} AND NOT t.proven GROUP BY t.family
@@ -46,8 +46,8 @@ WHERE url.id = r.id AND r.closed = 1 AND r.best <> r.url
 STATEMENTS = Statements(COUNT, COUNT_FAMILY, REPEATS)
 
 ADD = """
-INSERT OR IGNORE INTO trap (run, since, family, kind, pattern, named, batch, rest, closed)
-VALUES (:run, :since, :family, :kind, :pattern, :named, :batch, :batch, :closed)
+INSERT OR IGNORE INTO trap (run, batch_round, family, kind, pattern, named, batch, batch_left, closed)
+VALUES (:run, :round, :family, :kind, :pattern, :named, :batch, :batch, :closed)
 """
 
 FIND = "SELECT id, closed FROM trap WHERE run = :run AND pattern = :pattern AND named = :named"
@@ -60,7 +60,7 @@ class PatternTable(patterns.PatternTable):
         super().__init__(db, STATEMENTS)
 
     def _added(self, new: NewPattern) -> tuple[int, bool]:
-        row = new._asdict() | {"run": self._db.run, "since": self.round}
+        row = new._asdict() | {"run": self._db.run, "round": self.round}
         self._db.do(ADD, row)
         number, closed = self._db.one(FIND, row)
         return number, bool(closed)

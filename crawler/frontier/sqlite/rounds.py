@@ -11,14 +11,14 @@ WITH RECURSIVE held (trap) AS (
     UNION ALL
     SELECT (SELECT min(trap) FROM url WHERE state = -1 AND trap > held.trap) FROM held WHERE held.trap IS NOT NULL
 )
-SELECT f.id, f.rest, t.proven, t.id, t.rest, t.kind, t.pattern, t.reach, t.longest, t.rising
+SELECT f.id, f.batch_left, t.proven, t.id, t.batch_left, t.kind, t.pattern, t.longest, t.longest_before, t.rounds_growing
 FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
 
 DECIDABLE = """
-SELECT id, family, pattern, batch - rest, since FROM trap INDEXED BY ripe
-WHERE run = :run AND closed = 0 AND rest <= 0
+SELECT id, family, pattern, batch - batch_left, batch_round FROM trap INDEXED BY ripe
+WHERE run = :run AND closed = 0 AND batch_left <= 0
 """
 
 RELEASE = """

@@ -19,17 +19,17 @@ CREATE TABLE trap (
     named INTEGER NOT NULL DEFAULT 0,      -- 1: for URLs that are canonical or redirect targets of other pages
     example TEXT,
     batch INTEGER NOT NULL DEFAULT 0,      -- pages to fetch before the pattern is continued or closed
-    rest INTEGER NOT NULL DEFAULT 0,       -- those of the batch that are still to be fetched
-    asked INTEGER NOT NULL DEFAULT 0,      -- pages fetched in rounds so far
-    since INTEGER NOT NULL DEFAULT 0,      -- the round in which the batch was released
+    batch_left INTEGER NOT NULL DEFAULT 0, -- those of the batch that are still to be fetched
+    fetched INTEGER NOT NULL DEFAULT 0,    -- pages fetched in rounds so far
+    batch_round INTEGER NOT NULL DEFAULT 0, -- the round in which the batch was released
     proven INTEGER NOT NULL DEFAULT 0,     -- 1: a batch had enough new content
     closed INTEGER NOT NULL DEFAULT 0,     -- 1: a batch had too little new content
-    reach INTEGER NOT NULL DEFAULT 0,      -- length of its longest URL, in characters
-    longest INTEGER NOT NULL DEFAULT 0,    -- the same before the last round
-    rising INTEGER NOT NULL DEFAULT 0,     -- consecutive rounds in which that length grew
+    longest INTEGER NOT NULL DEFAULT 0,    -- length of its longest URL, in characters
+    longest_before INTEGER NOT NULL DEFAULT 0, -- the same before the last round
+    rounds_growing INTEGER NOT NULL DEFAULT 0, -- consecutive rounds in which that length grew
     UNIQUE (run, pattern, named)
 );
-CREATE INDEX ripe ON trap (run) WHERE closed = 0 AND rest <= 0;
+CREATE INDEX ripe ON trap (run) WHERE closed = 0 AND batch_left <= 0;
 CREATE INDEX members ON trap (family) WHERE family IS NOT NULL;
 CREATE INDEX open ON url (depth) WHERE state IN (0, 1, 2);
 CREATE INDEX held ON url (trap, sample) WHERE state = -1;
@@ -70,7 +70,7 @@ CREATE VIEW images AS
 SELECT p.url AS page, i.url AS image FROM url AS p, json_each(p.images) AS j JOIN image AS i ON i.id = j.value
 WHERE p.run = (SELECT max(number) FROM run) AND p.state = 3;
 CREATE VIEW external_links AS
-SELECT u.url, u.run, x.code AS answer, x.status, x.detail, datetime(x.asked, 'unixepoch') AS asked, x.was
+SELECT u.url, u.run, x.code AS answer, x.status, x.detail, datetime(x.checked, 'unixepoch') AS asked, x.was
 FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.outcome = 'unlisted:offsite';
 """
 
@@ -98,8 +98,8 @@ CREATE TABLE submission (                  -- what an engine accepted; the first
 EXTERNALS = """
 CREATE TABLE external (
     id INTEGER PRIMARY KEY,                -- of the URL
-    round INTEGER NOT NULL,                -- the run in which the check that asked last began
-    asked REAL NOT NULL,
+    round INTEGER NOT NULL,                -- the run in which the last check of it began
+    checked REAL NOT NULL,
     code TEXT NOT NULL,                    -- `model.external.Answer`
     status INTEGER,
     detail TEXT NOT NULL,
