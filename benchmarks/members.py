@@ -204,7 +204,7 @@ def fill(state: str, known: int, chance: random.Random) -> None:
                 (f"{n + 1}\t1\t{_depth(n)}\t0\n" for n in range(settled_pages, known)),
             ),
             (
-                "page (id, settled, learned, attempts, outcome, status, etag, header, content, links)",
+                "page (id, settled, facts_run, attempts, outcome, status, etag, header, content, links)",
                 (_page(n, known, chance) for n in range(1, settled_pages)),
             ),
         ):

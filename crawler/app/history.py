@@ -76,5 +76,7 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:
     for start in starts:
         url = await final_start(pages, start)
         record = await pages.record(url)
-        landings.append(Landing(url, record.facts.look if record and record.facts else None, url != start))
+        landings.append(
+            Landing(url, record.facts.obstacle if record and record.facts else None, url != start)
+        )
     return doubts(landings, await pages.survey(urls.origin(landings[0].url)))

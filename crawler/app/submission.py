@@ -147,10 +147,10 @@ class _Ledger:
                 if why is not None:
                     _count(submitted, url, why)
                     submitted.outside = submitted.outside or (None if key.covers(url) else url)
-                elif row.told and row.now and row.told != row.now:
-                    submitted.unsure += Mark.of(row.told).content != Mark.of(row.now).content
+                elif row.submitted and row.now and row.submitted != row.now:
+                    submitted.unsure += Mark.of(row.submitted).content != Mark.of(row.now).content
                     moved.append(row)
-                elif row.told and not (row.now or row.outcome or self._head.same_scope):
+                elif row.submitted and not (row.now or row.outcome or self._head.same_scope):
                     moved.append(row)
             if moved and not dry:
                 await self._frontier.enter(moved)
@@ -177,7 +177,7 @@ class _Ledger:
         await self._frontier.enter([row for row, _ in batch], len(batch))
 
     def _judged(self, row: LedgerRow) -> tuple[LedgerRow, Url, Change | None]:
-        row = row._replace(told=None) if self._is_new else row
+        row = row._replace(submitted=None) if self._is_new else row
         url = self._base.published(row.url)
         if refusal(url):
             return row, url, None

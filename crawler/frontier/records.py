@@ -64,7 +64,7 @@ count(*) >= :fewest AND count(*) * 100 >= :percent * (SELECT count(*) FROM {{url
 CROWDED: Final = f"SELECT u.id, u.url, u.outcome, u.was FROM {{urls}} AS u WHERE {LISTED}"
 
 SURVEY: Final = """
-SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(look, '') END, url >= :first AND url < :below, count(*)
+SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
 FROM {urls} WHERE run = :run AND state = 3 GROUP BY 1, 2, 3
 """
 
@@ -199,8 +199,8 @@ def entry(row: tuple[Any, ...]) -> Entry:
 
 def ledger_row(row: tuple[Any, ...]) -> LedgerRow:
     """A row of the ledger: the URL, its mark, the mark that it should have, and its outcome."""
-    url, told, now, outcome = row
-    return LedgerRow(Url(url), told, now, outcome or "")
+    url, submitted, now, outcome = row
+    return LedgerRow(Url(url), submitted, now, outcome or "")
 
 
 def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prior | None:

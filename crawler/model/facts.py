@@ -51,7 +51,7 @@ class Facts(NamedTuple):
     )
     unordered: str | None = None  # fingerprint of content and links, independent of their order
     variant: Url | None = None  # another URL of the page, from Content-Location
-    look: Obstacle | None = None
+    obstacle: Obstacle | None = None
     title: str | None = None  # white space folded, cut to `html.LONGEST_TITLE`
     type: str | None = None  # essence of the media type
     bytes: int | None = None  # of the decoded body; None if it was not read

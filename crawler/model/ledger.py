@@ -26,7 +26,7 @@ class LedgerRow(NamedTuple):
     """A URL that the ledger and the newest run disagree about. Marks are in their text form."""
 
     url: Url
-    told: str | None  # the mark in the ledger; None: engines do not know the URL from us
+    submitted: str | None  # the mark in the ledger; None: engines do not know the URL from us
     now: str | None  # its mark in the newest run; None: not listed
     outcome: str = ""  # its code in the newest run; "": not found
 

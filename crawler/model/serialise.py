@@ -103,7 +103,7 @@ FACTS: Final = (
     Fact("content", TEXT),
     Fact("unordered", TEXT),
     Fact("variant", URL),
-    Fact("look", OBSTACLE),
+    Fact("obstacle", OBSTACLE),
     Fact("title", TEXT),
     Fact("type", TEXT),
     Fact("bytes", COUNT),

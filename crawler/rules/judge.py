@@ -207,7 +207,7 @@ class Judge:
         facts = facts._replace(
             unordered=_unordered(url, page, links),
             variant=self._variant(url, reply),
-            look=self._obstacle(url, page, directives, links),
+            obstacle=self._obstacle(url, page, directives, links),
             canonical=_other(url, canonical),
             alternates=self._alternates(url, reply, page) if rules.versioned else None,
         )
@@ -219,7 +219,7 @@ class Judge:
             outcome = Unlisted(Why.TYPE, essence)
         else:
             outcome = self._indexable(url, directives, canonical, facts)
-        if rules.render != "off" and (needs := rendering.needs(reply, page, facts.look, rules.render)):
+        if rules.render != "off" and (needs := rendering.needs(reply, page, facts.obstacle, rules.render)):
             glimpse = Glimpse(links.total, self._robots_text(reply, page), facts.canonical)
             facts = facts._replace(rendering=rendering.seen(reply, needs, glimpse, outcome))
         shown = self._images(url, page, directives) if page.images and isinstance(outcome, Listed) else ()

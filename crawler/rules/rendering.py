@@ -15,11 +15,11 @@ from crawler.parse.html import Page
 _SKIPPED = {Why.NOINDEX: Skipped.NOINDEX, Why.CANONICAL: Skipped.CANONICAL}
 
 
-def needs(reply: Response, page: Page, look: Obstacle | None, mode: str) -> Needs | None:
+def needs(reply: Response, page: Page, obstacle: Obstacle | None, mode: str) -> Needs | None:
     """Why the page needs its scripts, or is rendered in any case; None if neither. `mode`: auto or always."""
     if reply.rendering is not None:
         return reply.rendering.needs
-    if look is Obstacle.SHELL:
+    if obstacle is Obstacle.SHELL:
         return Needs.SHELL
     if page.mount:
         return Needs.MOUNT

@@ -1,4 +1,4 @@
-"""Which pages are submitted to search engines: those whose content changed since they were last told. Pure.
+"""Which pages are submitted to search engines: those whose content changed since they were last submitted. Pure.
 
 IndexNow asks for URLs that were added, updated or deleted since the last submission, and engines ignore a site that
 sends unchanged ones. So a new date alone is not a change. The content of most pages is compared by their
@@ -40,29 +40,29 @@ def change(
     if row.now is None and not (row.outcome or same_scope):
         return None  # it was not looked for
     if row.now is None:
-        return Change.GONE if row.told is not None and row.outcome in GONE else None
-    if row.told is None:
+        return Change.GONE if row.submitted is not None and row.outcome in GONE else None
+    if row.submitted is None:
         return Change.ADDED
-    if differs(Mark.of(row.told), Mark.of(row.now), comparable=comparable):
+    if differs(Mark.of(row.submitted), Mark.of(row.now), comparable=comparable):
         return Change.CHANGED
     return Change.AGAIN if everything else None
 
 
-def differs(told: Mark, now: Mark, *, comparable: bool) -> bool:
+def differs(submitted: Mark, now: Mark, *, comparable: bool) -> bool:
     """Whether the content is another one, as far as can be known."""
-    if told.content == now.content:
-        return not now.content and _is_later(told, now)  # a document: its date is all that is known
-    if comparable and _is_text(told) and _is_text(now):
+    if submitted.content == now.content:
+        return not now.content and _is_later(submitted, now)  # a document: its date is all that is known
+    if comparable and _is_text(submitted) and _is_text(now):
         return True
-    return _is_later(told, now)
+    return _is_later(submitted, now)
 
 
 def _is_text(mark: Mark) -> bool:
     return bool(mark.content) and not mark.content.startswith(fingerprint.BYTES)
 
 
-def _is_later(told: Mark, now: Mark) -> bool:
+def _is_later(submitted: Mark, now: Mark) -> bool:
     """Whether the date moved; the first date of a page counts if its content was known before."""
     if now.date is None:
         return False
-    return bool(told.content) if told.date is None else now.date > told.date
+    return bool(submitted.content) if submitted.date is None else now.date > submitted.date

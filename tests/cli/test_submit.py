@@ -132,7 +132,7 @@ def paths(origin: str, urls: Sequence[str]) -> list[str]:
 def told(folder: Path) -> dict[str, str]:
     [state] = (folder / ".sitemap-crawler").glob("*.db")
     with closing(sqlite3.connect(state)) as db:
-        return dict(db.execute("SELECT url, told FROM url WHERE told IS NOT NULL").fetchall())
+        return dict(db.execute("SELECT url, submitted FROM url WHERE submitted IS NOT NULL").fetchall())
 
 
 # -- what is due --------------------------------------------------------------------------------------------

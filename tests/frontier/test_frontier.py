@@ -1078,7 +1078,9 @@ async def ledger_rows(
     bench: Bench, *, unchanged: bool = False
 ) -> list[tuple[str, str | None, str | None, str]]:
     chunks = [chunk async for chunk in bench.frontier.ledger_rows(unchanged=unchanged)]
-    return [(row.url.removeprefix(SITE), row.told, row.now, row.outcome) for chunk in chunks for row in chunk]
+    return [
+        (row.url.removeprefix(SITE), row.submitted, row.now, row.outcome) for chunk in chunks for row in chunk
+    ]
 
 
 async def test_a_ledger_begins_with_the_listed_pages_or_empty(bench: Bench) -> None:

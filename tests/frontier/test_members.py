@@ -1,5 +1,6 @@
 """Members of one crawl on PostgreSQL: who leads, what a dead one held, and what all of them must agree on."""
 
+import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawler.errors import ConfigError, LeadershipLost, StateBusy
+from crawler.frontier.postgres.schema import MIGRATIONS
 from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.note import ALIASES
@@ -360,7 +362,14 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
     assert not failed
 
 
-BACK = """
+RENAMED = "; ".join(
+    f"ALTER {kind} {name} RENAME COLUMN {new} TO {old}" if old else f"ALTER {kind} {new} RENAME TO {name}"
+    for kind, name, old, new in reversed(
+        re.findall(r"ALTER (\w+) (\w+) RENAME (?:COLUMN (\w+) )?TO (\w+)", MIGRATIONS[11])
+    )
+)
+BACK = f"""
+{RENAMED};
 DROP VIEW known, pages, links, images, runs;
 ALTER TABLE run DROP COLUMN succeeded;
 ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;

@@ -121,8 +121,10 @@ def test_views_of_users_survive_a_migration(tmp_path: Path) -> None:
     with closing(open_state(str(path), read_only=False)) as db:
         back = "; ".join(
             f"ALTER TABLE {table} RENAME COLUMN {new} TO {old}"
+            if old
+            else f"ALTER TABLE {new} RENAME TO {table}"
             for table, old, new in reversed(
-                re.findall(r"ALTER TABLE (\w+) RENAME COLUMN (\w+) TO (\w+)", LAST)
+                re.findall(r"ALTER TABLE (\w+) RENAME (?:COLUMN (\w+) )?TO (\w+)", LAST)
             )
         )
         db.executescript(f"{back}; CREATE VIEW mine AS SELECT url, was FROM pages WHERE outcome = 'listed'")

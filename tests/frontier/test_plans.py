@@ -49,7 +49,7 @@ ANALYZE
 JOINED: Final = """
 UPDATE visit SET attempts = attempts FROM (
     SELECT v.id FROM unnest(ARRAY[:host], ARRAY[:share::integer]) AS h(host, share) CROSS JOIN LATERAL (
-        SELECT id FROM visit WHERE host = h.host AND state = 0 ORDER BY tail, depth, id LIMIT h.share
+        SELECT id FROM visit WHERE host = h.host AND state = 0 ORDER BY reopened, depth, id LIMIT h.share
     ) AS v
 ) AS chosen WHERE visit.id = chosen.id
 """

@@ -12,7 +12,7 @@ URL = Url("https://www.example.com/a")
 
 
 @pytest.mark.parametrize(
-    ("told", "now", "expected"),
+    ("submitted", "now", "expected"),
     [
         (None, "f1@", Change.ADDED),
         ("f1@", "f1@", None),
@@ -37,9 +37,9 @@ URL = Url("https://www.example.com/a")
     ],
 )
 def test_content_counts_and_a_date_where_content_cannot_be_compared(
-    told: str | None, now: str, expected: Change | None
+    submitted: str | None, now: str, expected: Change | None
 ) -> None:
-    assert change(LedgerRow(URL, told, now, "listed")) is expected
+    assert change(LedgerRow(URL, submitted, now, "listed")) is expected
 
 
 def test_fingerprints_of_pages_that_were_read_otherwise_need_a_later_date() -> None:

@@ -12,9 +12,9 @@ from crawler.model.survey import Build, Doubts, Evidence
 
 EVIDENCE = """
 SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
-       count(CASE WHEN u.content = u.kept THEN u.header - u.kept_header END),
-       count(*) FILTER (WHERE u.content = u.kept AND u.header <> u.kept_header),
-       count(u.content = u.seen), count(*) FILTER (WHERE u.content <> u.seen)
+       count(CASE WHEN u.content = u.dated_content THEN u.header - u.dated_header END),
+       count(*) FILTER (WHERE u.content = u.dated_content AND u.header <> u.dated_header),
+       count(u.content = u.published_content), count(*) FILTER (WHERE u.content <> u.published_content)
 FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
 """
@@ -45,15 +45,16 @@ build AS MATERIALIZED (
 ),
 candidate AS (
     SELECT id,
-           CASE WHEN :header AND host NOT IN (SELECT id FROM unreliable) AND NOT coalesce(content = kept AND header <> kept_header, false)
+           CASE WHEN :header AND host NOT IN (SELECT id FROM unreliable)
+                AND NOT coalesce(content = dated_content AND header <> dated_header, false)
                 AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = known.host AND header BETWEEN first AND last)
                 THEN header END AS h,
            CASE WHEN :page THEN stated END AS s,
            CASE WHEN NOT :history THEN NULL
                 -- Content that is unchanged, or has returned, keeps its date.
-                WHEN content = kept THEN CASE WHEN NOT EXISTS
-                    (SELECT 1 FROM build AS b WHERE b.host = known.host AND dated BETWEEN first AND last) THEN dated END
-                WHEN content <> seen AND host NOT IN (SELECT id FROM changing) THEN floor(settled)::bigint END AS m
+                WHEN content = dated_content THEN CASE WHEN NOT EXISTS
+                    (SELECT 1 FROM build AS b WHERE b.host = known.host AND dated_lastmod BETWEEN first AND last) THEN dated_lastmod END
+                WHEN content <> published_content AND host NOT IN (SELECT id FROM changing) THEN floor(settled)::bigint END AS m
     FROM known WHERE run = :run AND state = 3 AND outcome = 'listed' AND host IS NOT NULL
 )
 UPDATE page SET lastmod = d.at, source = d.source

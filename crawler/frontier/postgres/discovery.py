@@ -71,21 +71,23 @@ before AS (
 -- The content of the previous run becomes the known content if that run was published. Content without a date
 -- does not replace what is known: the site may have shown error pages, and the earlier content may return. A page
 -- that fails next keeps its published date, whatever a refused run found.
-kept AS (
+updated AS (
     UPDATE page AS p SET
         attempts = 0,
         detail = CASE WHEN new.outcome IS NULL THEN p.detail ELSE new.detail END,
         was = p.outcome, was_lastmod = p.lastmod,
         outcome = coalesce(new.outcome, p.outcome), settled = coalesce(new.settled, p.settled),
-        learned = CASE WHEN new.outcome IS NULL THEN p.learned END,
-        seen = CASE WHEN b.published THEN p.content ELSE p.seen END,
-        kept = CASE WHEN b.published AND (p.lastmod IS NOT NULL OR p.dated IS NULL) THEN p.content ELSE p.kept END,
-        dated = CASE WHEN b.published THEN coalesce(p.lastmod, p.dated) ELSE p.dated END,
-        lastmod = CASE WHEN b.concluded OR p.seen IS NULL THEN p.lastmod WHEN p.seen = p.kept THEN p.dated END,
-        kept_header = CASE
-            WHEN b.published AND p.content = p.kept THEN coalesce(p.header, p.kept_header)
-            WHEN b.published AND (p.lastmod IS NOT NULL OR p.dated IS NULL) THEN p.header
-            ELSE p.kept_header END
+        facts_run = CASE WHEN new.outcome IS NULL THEN p.facts_run END,
+        published_content = CASE WHEN b.published THEN p.content ELSE p.published_content END,
+        dated_content = CASE WHEN b.published AND (p.lastmod IS NOT NULL OR p.dated_lastmod IS NULL) THEN p.content
+            ELSE p.dated_content END,
+        dated_lastmod = CASE WHEN b.published THEN coalesce(p.lastmod, p.dated_lastmod) ELSE p.dated_lastmod END,
+        lastmod = CASE WHEN b.concluded OR p.published_content IS NULL THEN p.lastmod
+            WHEN p.published_content = p.dated_content THEN p.dated_lastmod END,
+        dated_header = CASE
+            WHEN b.published AND p.content = p.dated_content THEN coalesce(p.header, p.dated_header)
+            WHEN b.published AND (p.lastmod IS NOT NULL OR p.dated_lastmod IS NULL) THEN p.header
+            ELSE p.dated_header END
     FROM new JOIN before AS b ON b.id = new.id WHERE p.id = new.id
 ),
 judged AS (

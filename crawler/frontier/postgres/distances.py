@@ -28,7 +28,7 @@ LINKED: Final = """
 INSERT INTO near
 SELECT DISTINCT u.id, n.depth + 1
 FROM near AS n JOIN known AS p ON p.id = n.id CROSS JOIN LATERAL unnest(p.links) AS j JOIN url AS u ON u.id = j
-WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.learned >= :since AND u.run = :run
+WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.facts_run >= :since AND u.run = :run
 ON CONFLICT DO NOTHING
 """
 NEARER: Final = (

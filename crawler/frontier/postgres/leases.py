@@ -41,7 +41,7 @@ HOSTS = """
 SELECT h.id, h.delay, h.backoff, h.next, h.robots_leased_until, h.robots_read_at, d.visits
 FROM host AS h CROSS JOIN LATERAL (
     SELECT count(*) AS visits FROM (
-        SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth ORDER BY tail, depth, id LIMIT :limit
+        SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth ORDER BY reopened, depth, id LIMIT :limit
     ) AS v
 ) AS d
 WHERE d.visits > 0 ORDER BY h.next, h.id
@@ -74,10 +74,10 @@ WITH taken AS (
     WHERE id = ANY (ARRAY(
         SELECT v.id FROM {table(("host", "share"), "h")} CROSS JOIN LATERAL (
             SELECT id FROM visit WHERE host = h.host AND state = 0 AND depth <= :depth
-            ORDER BY tail, depth, id LIMIT h.share FOR UPDATE SKIP LOCKED
+            ORDER BY reopened, depth, id LIMIT h.share FOR UPDATE SKIP LOCKED
         ) AS v
     ))
-    RETURNING id, host, tail, attempts, deaths
+    RETURNING id, host, reopened, attempts, deaths
 )
 SELECT t.host, {
     of(
@@ -86,14 +86,14 @@ SELECT t.host, {
         via="w.url",
         attempts="t.attempts",
         deaths="t.deaths",
-        learned="p.learned",
+        facts_run="p.facts_run",
         outcome="p.outcome",
         detail="p.detail",
     )
 },
        {of("p", FACT_COLUMNS)}
 FROM taken AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
-ORDER BY t.tail, u.depth, u.id
+ORDER BY t.reopened, u.depth, u.id
 """
 
 # If the answer to a commit was lost, it may have leased visits already: they are returned, and leased again.
@@ -110,7 +110,7 @@ WITH again AS (
     WHERE u.run = :run AND u.fp = ANY (:fps::uuid[]) AND u.state = 3 AND u.outcome LIKE 'failed:%' AND u.host IS NOT NULL
 ),
 opened AS (
-    INSERT INTO visit (id, host, depth, trap, sample, state, tail) SELECT id, host, depth, trap, sample, 0, 1 FROM again
+    INSERT INTO visit (id, host, depth, trap, sample, state, reopened) SELECT id, host, depth, trap, sample, 0, 1 FROM again
 )
 UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
 """
@@ -264,7 +264,7 @@ class Leases:
     def _lease_of(self, row: tuple[Any, ...], token: int, at: float, robots_first: bool) -> Lease:
         due, facts = DueRow._make(row[1:_DUE]), row[_DUE:]
         prior = None
-        if due.learned is not None and self._db.since <= due.learned < self._db.run:
+        if due.facts_run is not None and self._db.since <= due.facts_run < self._db.run:
             prior = records.prior(due.outcome, due.detail, facts)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts, at, robots_first, due.deaths, prior)

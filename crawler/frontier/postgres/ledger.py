@@ -18,20 +18,20 @@ FROM run WHERE number = :run
 """
 
 OPEN = f"""
-UPDATE page SET told = CASE WHEN :noted::boolean THEN k.mark END
-FROM (SELECT id, told AS before, CASE WHEN {_LISTED} THEN {_MARK} END AS mark FROM known) AS k
+UPDATE page SET submitted = CASE WHEN :noted::boolean THEN k.mark END
+FROM (SELECT id, submitted AS before, CASE WHEN {_LISTED} THEN {_MARK} END AS mark FROM known) AS k
 WHERE k.id = page.id AND (k.before IS NOT NULL OR k.mark IS NOT NULL)
 """
 
 ROWS = f"""
-SELECT url, told, now, CASE WHEN found THEN outcome ELSE '' END FROM (
-    SELECT url, told, outcome, run = :run AND state = 3 AS found, CASE WHEN {_LISTED} THEN {_MARK} END AS now
-    FROM known WHERE told IS NOT NULL OR run = :run
-) AS page WHERE told IS DISTINCT FROM now OR (:unchanged::boolean AND now IS NOT NULL) ORDER BY url
+SELECT url, submitted, now, CASE WHEN found THEN outcome ELSE '' END FROM (
+    SELECT url, submitted, outcome, run = :run AND state = 3 AS found, CASE WHEN {_LISTED} THEN {_MARK} END AS now
+    FROM known WHERE submitted IS NOT NULL OR run = :run
+) AS page WHERE submitted IS DISTINCT FROM now OR (:unchanged::boolean AND now IS NOT NULL) ORDER BY url
 """
 
 ENTER = """
-UPDATE page SET told = r.mark FROM unnest(:fps::uuid[], :marks::text[]) AS r(fp, mark), url AS u
+UPDATE page SET submitted = r.mark FROM unnest(:fps::uuid[], :marks::text[]) AS r(fp, mark), url AS u
 WHERE u.fp = r.fp AND page.id = u.id
 """
 
@@ -40,7 +40,7 @@ def open_ledger(db: Database, base: str, noted: bool) -> int:
     """See `ports.Ledger.open_ledger`."""
     db.do(OPEN, {"run": db.run, "noted": noted})
     db.do(RECORD, {"run": db.run, "now": db.now(), "base": base, "urls": 0})
-    return db.count("SELECT count(*) FROM page WHERE told IS NOT NULL")
+    return db.count("SELECT count(*) FROM page WHERE submitted IS NOT NULL")
 
 
 def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:

@@ -25,7 +25,7 @@ DELETE FROM page USING old WHERE page.id = old.id
 SMALL: Final = (
     "run WHERE number <= :last",
     "member WHERE run <= :last",
-    "word WHERE run <= :last",
+    "note WHERE run <= :last",
     "trap WHERE run <= :last",
     "seed WHERE run <= :last",
 )

@@ -55,7 +55,7 @@ WITH barred AS (
     RETURNING visit.id
 )
 INSERT INTO page (id, outcome, detail, settled) SELECT id, 'unlisted:trap', :detail, :now FROM barred
-ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail, settled = excluded.settled, learned = NULL
+ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail, settled = excluded.settled, facts_run = NULL
 """
 
 CONTENTS = f"""

@@ -65,6 +65,6 @@ class DueRow(NamedTuple):
     via: str | None
     attempts: int
     deaths: int
-    learned: int | None
+    facts_run: int | None
     outcome: str | None
     detail: str | None

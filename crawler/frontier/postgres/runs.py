@@ -71,18 +71,18 @@ WHERE number = :run
 
 ADD_KEY = "UPDATE run SET keys = array_append(keys, :key) WHERE number = :run AND :key <> ALL (keys)"
 
-RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
+RECALL = "SELECT value FROM note WHERE run = :run AND key = :key"
 
 RECALL_PUBLISHED = """
-SELECT value FROM word WHERE key = :key
+SELECT value FROM note WHERE key = :key
 AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
 """
 
 REMEMBER = """
-INSERT INTO word (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value
+INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value
 """
 
-KEEP_WORD = "INSERT INTO word (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
+ADD_NOTE = "INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
 
 BEGIN = """
 INSERT INTO run (number, fingerprint, reading, started, status, succeeded)
@@ -258,9 +258,9 @@ class RunTable:
 
     def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
         """See `ports.Runs.amend`."""
-        word = {"run": self._db.run, "key": note.key}
-        self._db.do(KEEP_WORD, word | {"value": note.write(note.absent)})
-        value = change(note.read(self._db.one(RECALL + " FOR UPDATE", word)[0]))
+        row = {"run": self._db.run, "key": note.key}
+        self._db.do(ADD_NOTE, row | {"value": note.write(note.absent)})
+        value = change(note.read(self._db.one(RECALL + " FOR UPDATE", row)[0]))
         self.remember(note, value)
         return value
 

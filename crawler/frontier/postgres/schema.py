@@ -21,8 +21,9 @@ _FACTS: Final = "".join(f"    {name} {kind},\n" for name, kind in FACT_TYPES.ite
 _KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, 3) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
-       p.settled, p.failing, p.dated, p.kept_header, p.was_lastmod, p.learned, p.published, p.named, p.outcome, p.detail,
-       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.seen, p.kept, p.was, p.told, p.links, p.images
+       p.settled, p.failing, p.dated_lastmod, p.dated_header, p.was_lastmod, p.facts_run, p.published, p.named,
+       p.outcome, p.detail,
+       {", ".join(f"p.{name}" for name in FACT_TYPES)}, p.published_content, p.dated_content, p.was, p.submitted, p.links, p.images
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
 
@@ -65,7 +66,7 @@ CREATE TABLE member (                           -- a process that works on the r
     bytes bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE INDEX member_run ON member (run);
-CREATE TABLE word (run integer NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (run, key));
+CREATE TABLE note (run integer NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (run, key));
 CREATE TABLE host (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     origin text NOT NULL UNIQUE,
@@ -145,31 +146,31 @@ CREATE TABLE visit (                            -- open work only
     sample bigint,
     depth integer NOT NULL,
     state smallint NOT NULL,                    -- -1 held for a round, 0 queued, 1 waiting, 2 leased
-    tail smallint NOT NULL DEFAULT 0,
+    reopened smallint NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
     suspect boolean NOT NULL DEFAULT false,     -- its page is being parsed, and the member before died with it
     deaths smallint NOT NULL DEFAULT 0          -- members that died while they parsed it
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX visit_due ON visit (host, tail, depth, id) WHERE state = 0;
+CREATE INDEX visit_due ON visit (host, reopened, depth, id) WHERE state = 0;
 CREATE INDEX visit_out ON visit (due) WHERE state IN (1, 2);
 CREATE INDEX visit_held ON visit (trap, sample) WHERE state = -1;
 CREATE TABLE page (
     id bigint PRIMARY KEY,
     settled double precision,
     failing double precision,
-    dated bigint,
-    kept_header bigint,
+    dated_lastmod bigint,
+    dated_header bigint,
     was_lastmod bigint,
-    learned integer,
+    facts_run integer,
     published integer,
     attempts integer NOT NULL DEFAULT 0,
     named integer,                              -- how many of the links, from the first on, are canonical or redirect targets
     outcome text,
     detail text,
-{_FACTS}    seen text,
-    kept text,
+{_FACTS}    published_content text,
+    dated_content text,
     was text,
-    told text,                                  -- content@lastmod that search engines were told last; NULL: not told
+    submitted text,                             -- content@lastmod that search engines were told last; NULL: not told
     links bigint[],                             -- ids; negative: nofollow
     images bigint[]                             -- ids in `image`, in the order of the page; NULL: none
 );
@@ -282,6 +283,16 @@ MIGRATIONS: Final = {
         ALTER TABLE trap RENAME COLUMN rising TO rounds_growing;
         ALTER TABLE external RENAME COLUMN asked TO checked;
         ALTER TABLE run RENAME COLUMN reach TO max_depth;
+        ALTER TABLE visit RENAME COLUMN tail TO reopened;
+        ALTER TABLE page RENAME COLUMN look TO obstacle;
+        ALTER TABLE page RENAME COLUMN learned TO facts_run;
+        ALTER TABLE page RENAME COLUMN seen TO published_content;
+        ALTER TABLE page RENAME COLUMN kept TO dated_content;
+        ALTER TABLE page RENAME COLUMN dated TO dated_lastmod;
+        ALTER TABLE page RENAME COLUMN kept_header TO dated_header;
+        ALTER TABLE page RENAME COLUMN told TO submitted;
+        ALTER TABLE word RENAME TO note;
+        ALTER INDEX word_pkey RENAME TO note_pkey;
         ALTER INDEX page_unasked RENAME TO page_robots_down;
     """,
 }

@@ -40,7 +40,7 @@ _WRITTEN: Final = (
     "links",
     "named",
     "images",
-    "learned",
+    "facts_run",
     *FACT_COLUMNS,
     "failing",
     "published",
@@ -57,7 +57,7 @@ SELECT s.id, s.outcome, s.detail, :now, s.attempts,
     coalesce(s.links::bigint[], CASE WHEN s.unchanged OR s.stays THEN p.links END),
     CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN p.named END,
     coalesce(s.images::bigint[], CASE WHEN s.unchanged OR s.stays THEN p.images END),
-    CASE WHEN s.stays THEN p.learned ELSE :run END,
+    CASE WHEN s.stays THEN p.facts_run ELSE :run END,
     {_FACTS},
     CASE WHEN s.answered THEN NULL WHEN s.patience > 0 THEN coalesce(least(p.failing, :now), :now) ELSE p.failing END,
     CASE WHEN s.listable THEN p.published END
@@ -72,7 +72,7 @@ UPDATE visit SET state = 1, token = NULL, due = r.until, suspect = false FROM {t
 LINKS = f"""
 SELECT p.id, u.url, j.id < 0
 FROM page AS p CROSS JOIN LATERAL unnest(p.links) WITH ORDINALITY AS j (id, place) JOIN url AS u ON u.id = abs(j.id)
-WHERE p.id = ANY (:ids::bigint[]) AND p.learned >= :since
+WHERE p.id = ANY (:ids::bigint[]) AND p.facts_run >= :since
 AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved', 'unlisted:canonical'))
 ORDER BY p.id, j.place
 """

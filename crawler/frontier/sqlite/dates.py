@@ -13,9 +13,9 @@ from crawler.model.survey import Build, Doubts, Evidence
 
 EVIDENCE = """
 SELECT h.origin, count(u.header), total(u.fresh),
-       count(CASE WHEN u.content = u.kept THEN u.header - u.kept_header END),
-       total(u.content = u.kept AND u.header <> u.kept_header),
-       count(u.content = u.seen), total(u.content <> u.seen)
+       count(CASE WHEN u.content = u.dated_content THEN u.header - u.dated_header END),
+       total(u.content = u.dated_content AND u.header <> u.dated_header),
+       count(u.content = u.published_content), total(u.content <> u.published_content)
 FROM url AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.state = 3 AND u.outcome = 'listed' GROUP BY h.origin ORDER BY h.origin
 """
@@ -45,15 +45,16 @@ build AS MATERIALIZED (
 ),
 candidate AS (
     SELECT id,
-           CASE WHEN :header AND host NOT IN unreliable AND coalesce(content = kept AND header <> kept_header, 0) = 0
+           CASE WHEN :header AND host NOT IN unreliable
+                AND coalesce(content = dated_content AND header <> dated_header, 0) = 0
                 AND NOT EXISTS (SELECT 1 FROM build AS b WHERE b.host = url.host AND header BETWEEN first AND last)
                 THEN header END AS h,
            CASE WHEN :page THEN stated END AS s,
            CASE WHEN NOT :history THEN NULL
                 -- Content that is unchanged, or has returned, keeps its date.
-                WHEN content = kept THEN CASE WHEN NOT EXISTS
-                    (SELECT 1 FROM build AS b WHERE b.host = url.host AND dated BETWEEN first AND last) THEN dated END
-                WHEN content <> seen AND host NOT IN changing THEN CAST(settled AS INTEGER) END AS m
+                WHEN content = dated_content THEN CASE WHEN NOT EXISTS
+                    (SELECT 1 FROM build AS b WHERE b.host = url.host AND dated_lastmod BETWEEN first AND last) THEN dated_lastmod END
+                WHEN content <> published_content AND host NOT IN changing THEN CAST(settled AS INTEGER) END AS m
     FROM url WHERE run = :run AND state = 3 AND outcome = 'listed' AND host IS NOT NULL
 )
 UPDATE url SET lastmod = d.at, source = d.source

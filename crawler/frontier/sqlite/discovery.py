@@ -21,23 +21,24 @@ SELECT {", ".join(FoundRow._fields)}, :run, :seed, :round
 FROM {FOUND} WHERE true
 ON CONFLICT (url) DO UPDATE SET
     run = excluded.run, state = excluded.state, host = excluded.host, depth = excluded.depth,
-    hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, tail = 0,
+    hops = excluded.hops, via = excluded.via, seed = excluded.seed, attempts = 0, reopened = 0,
     trap = excluded.trap, sample = excluded.sample, found = excluded.found, round = NULL,
     detail = CASE WHEN excluded.outcome IS NULL THEN detail ELSE excluded.detail END,
     was = outcome, was_lastmod = lastmod,
     outcome = coalesce(excluded.outcome, outcome), settled = coalesce(excluded.settled, settled),
-    learned = CASE WHEN excluded.outcome IS NULL THEN learned END,
+    facts_run = CASE WHEN excluded.outcome IS NULL THEN facts_run END,
     -- The content of the previous run becomes the known content if that run was published. Content without a date
     -- does not replace what is known: the site may have shown error pages, and the earlier content may return. A page
     -- that fails next keeps its published date, whatever a refused run found.
-    seen = CASE WHEN PUBLISHED THEN content ELSE seen END,
-    kept = CASE WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN content ELSE kept END,
-    dated = CASE WHEN PUBLISHED THEN coalesce(lastmod, dated) ELSE dated END,
-    lastmod = CASE WHEN url.run IN CONCLUDED OR seen IS NULL THEN lastmod WHEN seen = kept THEN dated END,
-    kept_header = CASE
-        WHEN PUBLISHED AND content = kept THEN coalesce(header, kept_header)
-        WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated IS NULL) THEN header
-        ELSE kept_header END
+    published_content = CASE WHEN PUBLISHED THEN content ELSE published_content END,
+    dated_content = CASE WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated_lastmod IS NULL) THEN content ELSE dated_content END,
+    dated_lastmod = CASE WHEN PUBLISHED THEN coalesce(lastmod, dated_lastmod) ELSE dated_lastmod END,
+    lastmod = CASE WHEN url.run IN CONCLUDED OR published_content IS NULL THEN lastmod
+        WHEN published_content = dated_content THEN dated_lastmod END,
+    dated_header = CASE
+        WHEN PUBLISHED AND content = dated_content THEN coalesce(header, dated_header)
+        WHEN PUBLISHED AND (lastmod IS NOT NULL OR dated_lastmod IS NULL) THEN header
+        ELSE dated_header END
 WHERE url.run < excluded.run
 RETURNING id, url
 """.replace("PUBLISHED", "(outcome = 'listed' AND content IS NOT NULL AND url.run IN CONCLUDED)").replace(

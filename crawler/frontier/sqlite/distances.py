@@ -27,7 +27,7 @@ LINKED = """
 INSERT OR IGNORE INTO near
 SELECT u.id, n.depth + 1
 FROM near AS n JOIN url AS p ON p.id = n.id, json_each(p.links) AS j JOIN url AS u ON u.id = j.value
-WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.learned >= :since AND u.run = :run
+WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.facts_run >= :since AND u.run = :run
 """
 NEARER = f"SELECT count(*) FROM url JOIN near USING (id) WHERE {TOO_DEEP.replace('depth', 'url.depth')} AND near.depth <= :deepest"
 LOWER = "UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth"

@@ -21,17 +21,17 @@ _DUE: Final = len(DueRow._fields)  # index of the first fact in a row of `DUE`
 
 HOSTS = """
 SELECT id, origin, delay, backoff, next, robots_leased_until, robots_read_at FROM host
-WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND tail IN (0, 1) AND depth <= :depth) ORDER BY next, id
+WHERE EXISTS (SELECT 1 FROM url WHERE state = 0 AND host = host.id AND reopened IN (0, 1) AND depth <= :depth) ORDER BY next, id
 """
 
 DUE = f"""
 SELECT json_group_array(json_array({of("u", DueRow._fields, via="v.url")}, {of("u", FACT_COLUMNS)}))
 FROM (
     SELECT * FROM (
-        SELECT * FROM url WHERE state = 0 AND host = :host AND tail = 0 AND depth <= :depth ORDER BY depth, id LIMIT :limit
+        SELECT * FROM url WHERE state = 0 AND host = :host AND reopened = 0 AND depth <= :depth ORDER BY depth, id LIMIT :limit
     )
     UNION ALL SELECT * FROM (
-        SELECT * FROM url WHERE state = 0 AND host = :host AND tail = 1 AND depth <= :depth ORDER BY depth, id LIMIT :limit
+        SELECT * FROM url WHERE state = 0 AND host = :host AND reopened = 1 AND depth <= :depth ORDER BY depth, id LIMIT :limit
     )
     LIMIT :limit
 ) AS u
@@ -50,7 +50,7 @@ WHERE url.id = s.v ->> 0 AND url.token = s.v ->> 1 AND url.state = 2
 """
 
 REOPEN = """
-UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0, tail = 1
+UPDATE url SET state = 0, outcome = NULL, detail = NULL, settled = NULL, due = NULL, token = NULL, attempts = 0, reopened = 1
 WHERE run = :run AND outcome LIKE 'failed:%' AND host IS NOT NULL AND url IN (SELECT value FROM json_each(:urls))
 """
 
@@ -107,7 +107,7 @@ class Leases:
     def _lease_of(self, row: list[Any], token: int, at: float, robots_first: bool) -> Lease:
         due, facts = DueRow._make(row[:_DUE]), row[_DUE:]
         prior = None
-        if due.learned is not None and self._db.since <= due.learned < self._db.run:
+        if due.facts_run is not None and self._db.since <= due.facts_run < self._db.run:
             prior = records.prior(due.outcome, due.detail, facts)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts + 1, at, robots_first, prior=prior)

@@ -18,17 +18,17 @@ SELECT :now, number, coalesce(:base, (SELECT base FROM submission ORDER BY numbe
 FROM run WHERE number = :run
 """
 
-OPEN = f"UPDATE url SET told = CASE WHEN :noted AND {_LISTED} THEN {_MARK} END WHERE told IS NOT NULL OR {_LISTED}"
+OPEN = f"UPDATE url SET submitted = CASE WHEN :noted AND {_LISTED} THEN {_MARK} END WHERE submitted IS NOT NULL OR {_LISTED}"
 
 ROWS = f"""
-SELECT url, told, now, CASE WHEN found THEN outcome ELSE '' END FROM (
-    SELECT url, told, outcome, run = :run AND state = 3 AS found, CASE WHEN {_LISTED} THEN {_MARK} END AS now
-    FROM url INDEXED BY sqlite_autoindex_url_1 WHERE url > :after AND (told IS NOT NULL OR run = :run)
-) WHERE told IS NOT now OR (:unchanged AND now IS NOT NULL) ORDER BY url LIMIT :limit
+SELECT url, submitted, now, CASE WHEN found THEN outcome ELSE '' END FROM (
+    SELECT url, submitted, outcome, run = :run AND state = 3 AS found, CASE WHEN {_LISTED} THEN {_MARK} END AS now
+    FROM url INDEXED BY sqlite_autoindex_url_1 WHERE url > :after AND (submitted IS NOT NULL OR run = :run)
+) WHERE submitted IS NOT now OR (:unchanged AND now IS NOT NULL) ORDER BY url LIMIT :limit
 """
 
 ENTER = """
-UPDATE url SET told = r.value ->> 1 FROM json_each(:rows) AS r WHERE url.url = r.value ->> 0
+UPDATE url SET submitted = r.value ->> 1 FROM json_each(:rows) AS r WHERE url.url = r.value ->> 0
 """
 
 
@@ -36,7 +36,7 @@ def open_ledger(db: Database, base: str, noted: bool) -> int:
     """See `ports.Ledger.open_ledger`."""
     db.do(OPEN, {"run": db.run, "noted": noted})
     db.do(RECORD, {"run": db.run, "now": db.now(), "base": base, "urls": 0})
-    return db.count("SELECT count(*) FROM url WHERE told IS NOT NULL")
+    return db.count("SELECT count(*) FROM url WHERE submitted IS NOT NULL")
 
 
 def rows(db: Database, after: str, unchanged: bool) -> Sequence[LedgerRow]:

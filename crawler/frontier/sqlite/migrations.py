@@ -154,5 +154,14 @@ ALTER TABLE url ADD COLUMN seed INTEGER;
         ALTER TABLE trap RENAME COLUMN reach TO longest;
         ALTER TABLE trap RENAME COLUMN rising TO rounds_growing;
         ALTER TABLE external RENAME COLUMN asked TO checked;
+        ALTER TABLE url RENAME COLUMN tail TO reopened;
+        ALTER TABLE url RENAME COLUMN look TO obstacle;
+        ALTER TABLE url RENAME COLUMN learned TO facts_run;
+        ALTER TABLE url RENAME COLUMN seen TO published_content;
+        ALTER TABLE url RENAME COLUMN kept TO dated_content;
+        ALTER TABLE url RENAME COLUMN dated TO dated_lastmod;
+        ALTER TABLE url RENAME COLUMN kept_header TO dated_header;
+        ALTER TABLE url RENAME COLUMN told TO submitted;
+        ALTER TABLE word RENAME TO note;
     """,
 }

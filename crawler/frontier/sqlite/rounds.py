@@ -35,7 +35,7 @@ AND published >= (SELECT max(number) FROM publication WHERE run < :run)
 """
 
 BAR = """
-UPDATE url SET state = 3, outcome = 'unlisted:trap', detail = :detail, settled = :now, learned = NULL
+UPDATE url SET state = 3, outcome = 'unlisted:trap', detail = :detail, settled = :now, facts_run = NULL
 WHERE state = -1 AND trap = :trap AND length(url) > :longer
 """
 

@@ -55,6 +55,6 @@ class DueRow(NamedTuple):
     hops: int
     via: str | None
     attempts: int
-    learned: int | None
+    facts_run: int | None
     outcome: str | None
     detail: str | None

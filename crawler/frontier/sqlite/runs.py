@@ -26,10 +26,10 @@ UPDATE run SET ended = coalesce(ended, :now), exit = :exit, refused = :refused, 
 WHERE number = :run
 """
 
-RECALL = "SELECT value FROM word WHERE run = :run AND key = :key"
+RECALL = "SELECT value FROM note WHERE run = :run AND key = :key"
 
 RECALL_PUBLISHED = """
-SELECT value FROM word WHERE key = :key
+SELECT value FROM note WHERE key = :key
 AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
 """
 
@@ -86,7 +86,7 @@ class RunTable:
         """Delete runs up to `last`, and URLs that no later run found."""
         for statement in (
             "run WHERE number <= ?",
-            "word WHERE run <= ?",
+            "note WHERE run <= ?",
             "trap WHERE run <= ?",
             "url WHERE run <= ?",
             "seed WHERE run <= ?",
@@ -109,7 +109,7 @@ class RunTable:
     def remember(self, note: Note[T], value: T) -> None:
         """See `ports.Runs.remember`."""
         self._db.do(
-            "INSERT OR REPLACE INTO word VALUES (?, ?, ?)", (self._db.run, note.key, note.write(value))
+            "INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (self._db.run, note.key, note.write(value))
         )
 
     def recall(self, note: Note[T], *, published: bool = False) -> T:

@@ -134,7 +134,7 @@ CREATE TABLE run (
     succeeded REAL,                        -- when a session of this or an earlier run last ended with exit 0 or 8
     beat REAL                              -- heartbeat for the view `runs`, which cannot see the one of the lock file
 );
-CREATE TABLE word (
+CREATE TABLE note (                        -- `model.note`
     run INTEGER NOT NULL,
     key TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -184,7 +184,7 @@ CREATE TABLE url (
     outcome TEXT,
     detail TEXT,
     settled REAL,
-    learned INTEGER,                       -- the run in which the facts below were read
+    facts_run INTEGER,                     -- the run in which the facts below were read
     status INTEGER,
     etag TEXT,
     modified TEXT,
@@ -196,19 +196,19 @@ CREATE TABLE url (
     content TEXT,                          -- fingerprint of its visible content; after `=`, a digest of its bytes
     unordered TEXT,                        -- fingerprint of its words and links, in any order
     variant TEXT,                          -- another name of the page, by Content-Location
-    seen TEXT,                             -- fingerprint in the last published run that listed the page
-    kept TEXT,                             -- the last fingerprint whose date is known
-    dated INTEGER,                         -- the date of `kept`
-    kept_header INTEGER,                   -- Last-Modified when `kept` was last published
+    published_content TEXT,                -- fingerprint in the last published run that listed the page
+    dated_content TEXT,                    -- the last fingerprint whose date is known
+    dated_lastmod INTEGER,                 -- that date
+    dated_header INTEGER,                  -- Last-Modified when that content was last published
     was TEXT,                              -- the outcome in the previous run
     was_lastmod INTEGER,
     links TEXT,                            -- JSON array of ids; negative: nofollow
     named INTEGER,                         -- how many of these, from the first on, are canonical or redirect targets; NULL: none
     failing REAL,                          -- time of the first failure since the last response
     published INTEGER,                     -- the last publication that contains it
-    tail INTEGER NOT NULL DEFAULT 0,       -- 1: reopened after a failure, fetched after all others
+    reopened INTEGER NOT NULL DEFAULT 0,   -- 1: after a failure, fetched after all others
     seed INTEGER,                          -- the first seed, by kind and id, that contains it; NULL: found by links only
-    look TEXT,                             -- the obstacle that may hide the site, such as a login form
+    obstacle TEXT,                         -- the obstacle that may hide the site, such as a login form
     title TEXT,
     type TEXT,                             -- essence of the media type
     bytes INTEGER,                         -- decoded
@@ -221,7 +221,7 @@ CREATE TABLE url (
     sample INTEGER,                        -- its position in the pattern: a hash of the URL
     found INTEGER NOT NULL DEFAULT 0,      -- the round in which it was discovered
     round INTEGER,                         -- the round that released it; NULL: released without a round
-    told TEXT                              -- content@lastmod that search engines were told last; NULL: not told
+    submitted TEXT                         -- content@lastmod that search engines were told last; NULL: not told
 );
 CREATE TABLE publication (
     number INTEGER PRIMARY KEY,
@@ -239,7 +239,7 @@ CREATE TABLE publication (
     files_changed REAL,                    -- when this or an earlier publication last changed a file
     delivered TEXT                         -- what --publish-command delivered last
 );
-CREATE INDEX due ON url (host, tail, depth, id) WHERE state = 0;
+CREATE INDEX due ON url (host, reopened, depth, id) WHERE state = 0;
 CREATE INDEX out ON url (due) WHERE state IN (1, 2);
 CREATE INDEX nofollow ON url (id) WHERE outcome = 'unlisted:nofollow';
 """

@@ -40,13 +40,13 @@ _ALWAYS = """
 # A page that is as it was (304): its facts, links and images stay.
 UNCHANGED = f"""
 WITH s ({", ".join(SettledRow._fields)}) AS MATERIALIZED (VALUES ROWS)
-UPDATE url SET {_ALWAYS}, learned = ?2, failing = NULL
+UPDATE url SET {_ALWAYS}, facts_run = ?2, failing = NULL
 FROM s WHERE url.id = s.id
 """
 
 ANSWERED = f"""
 WITH s ({", ".join(SETTLED_COLUMNS)}) AS MATERIALIZED (VALUES ROWS)
-UPDATE url SET {_ALWAYS}, learned = ?2, {", ".join(f"{fact} = s.{fact}" for fact in FACT_COLUMNS)},
+UPDATE url SET {_ALWAYS}, facts_run = ?2, {", ".join(f"{fact} = s.{fact}" for fact in FACT_COLUMNS)},
     links = coalesce(s.links, CASE WHEN s.unchanged THEN url.links END),
     named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged THEN url.named END,
     images = coalesce(s.images, CASE WHEN s.unchanged THEN url.images END),
@@ -61,7 +61,7 @@ UPDATE url SET {_ALWAYS}, {", ".join(f"{fact} = s.{fact}" for fact in ANSWER)}, 
     links = coalesce(s.links, CASE WHEN s.unchanged OR s.stays THEN url.links END),
     named = CASE WHEN s.links IS NOT NULL THEN nullif(s.named, 0) WHEN s.unchanged OR s.stays THEN url.named END,
     images = coalesce(s.images, CASE WHEN s.unchanged OR s.stays THEN url.images END),
-    learned = CASE WHEN s.stays THEN learned ELSE ?2 END,
+    facts_run = CASE WHEN s.stays THEN facts_run ELSE ?2 END,
     failing = CASE WHEN s.answered THEN NULL ELSE coalesce(min(failing, ?1), ?1) END
 FROM (
     SELECT r.*, ?1 - coalesce(u.failing, ?1) < r.patience AS stays FROM r JOIN url AS u ON u.id = r.id
@@ -79,7 +79,7 @@ LINKS = f"""
 SELECT json_group_array(json_array(p.id, u.url, j.value < 0))
 FROM json_each(:ids) AS l CROSS JOIN url AS p ON p.id = l.value CROSS JOIN json_each(p.links) AS j
 CROSS JOIN url AS u ON u.id = abs(j.value)
-WHERE p.learned >= :since
+WHERE p.facts_run >= :since
 AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved', 'unlisted:canonical'))
 """
 
