@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from crawler.frontier.links import Found, once, tells
+from crawler.frontier.links import Added, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.records import HELD, QUEUED, SETTLED
 from crawler.frontier.rows import FoundRow
@@ -31,7 +31,7 @@ class Hosts(Protocol):
 class Statements(NamedTuple):
     """The statements of a backend."""
 
-    nearer: str  # records a smaller depth of known URLs
+    lower_depths: str  # records a smaller depth of known URLs
     named: str  # moves URLs that a page names instead of itself to the pattern of such URLs
     admit: str  # adds URLs that were filtered
     list_filtered: str  # the next `:limit` of these, after the URL `:after`
@@ -49,20 +49,20 @@ class Discovery(ABC):
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
         """Add visits. The number of new ones, without those that are filtered or held, which are stored too."""
         if seed is None:
-            return self.found(visits, {}).new
+            return self.add_found(visits, {}).new
         number = self._seeds.id(seed)
-        rows = [self._row(visit, {}) for visit in once(visits)]
+        rows = [self._row(visit, {}) for visit in deduplicated(visits)]
         new = self._insert(rows, number).new + self._seeds.requeue(rows, seed, number)
-        self._fewer([(row.url, 0, 0) for row in rows])
+        self._lower_hops([(row.url, 0, 0) for row in rows])
         return new
 
-    def found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Found:
+    def add_found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Added:
         """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
-        maybe = once(visits)
+        maybe = deduplicated(visits)
         known = self._numbers([visit.url for visit in maybe])
-        rows = [self._row(visit, pages) for visit in maybe if tells(visit, known.get(visit.url, 0))]
+        rows = [self._row(visit, pages) for visit in maybe if may_change_row(visit, known.get(visit.url, 0))]
         new, numbers = self._insert(rows, None)
-        return Found(new, {**known, **numbers})
+        return Added(new, {**known, **numbers})
 
     def list_filtered(self, after: str) -> Sequence[Visit]:
         """See `ports.Queue.list_filtered`."""
@@ -76,22 +76,24 @@ class Discovery(ABC):
         self._db.do(self._statements.admit, self._given(rows))
         return sum(row.state == QUEUED for row in rows)
 
-    def lead_elsewhere(self, found: Sequence[Visit]) -> None:
+    def record_targets(self, found: Sequence[Visit]) -> None:
         """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
-        self._nearer([visit for visit in found if visit.hops and visit.filtered is None])
+        self._lower_depths([visit for visit in found if visit.hops and visit.filtered is None])
         named = [visit for visit in found if visit.pattern and visit.pattern.named]
         if named:
             self._db.do(self._statements.named, self._given([self._row(visit, {}) for visit in named]))
 
-    def settled(self, visits: Sequence[Visit]) -> None:
-        """Update settled visits: a path with fewer redirects may have been found while they were fetched."""
-        self._fewer([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
+    def record_hops(self, visits: Sequence[Visit]) -> None:
+        """Record the redirects of settled visits: a path with fewer redirects may have been found while they were fetched."""
+        self._lower_hops([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
-    def _nearer(self, visits: Sequence[Visit]) -> None:
+    def _lower_depths(self, visits: Sequence[Visit]) -> None:
         """Record a smaller depth for URLs that may be known already."""
         if visits:
-            self._db.do(self._statements.nearer, self._given([self._row(visit, {}) for visit in visits]))
-            self._fewer([(visit.url, visit.hops, 0) for visit in visits])
+            self._db.do(
+                self._statements.lower_depths, self._given([self._row(visit, {}) for visit in visits])
+            )
+            self._lower_hops([(visit.url, visit.hops, 0) for visit in visits])
 
     def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
@@ -115,19 +117,19 @@ class Discovery(ABC):
             place.sample if place else None,
         )
 
-    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
+    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
         """Insert the rows of URLs, those to be fetched last."""
         due = [row for row in rows if row.state == QUEUED]
         _, others = self._insert_all([row for row in rows if row.state != QUEUED], seed)
         new, numbers = self._insert_all(due, seed)
-        return Found(new, {**others, **numbers})
+        return Added(new, {**others, **numbers})
 
     @abstractmethod
-    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
+    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
         """Insert rows, and record what the others add to known URLs. `seed`: its number."""
 
     @abstractmethod
-    def _fewer(self, paths: Sequence[tuple[str, int, int]]) -> None:
+    def _lower_hops(self, paths: Sequence[tuple[str, int, int]]) -> None:
         """Record fewer redirects for URLs that may be known already.
 
         A path is (URL, redirects, redirects that were recorded when the URL was fetched).

@@ -9,14 +9,14 @@ from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
 
-class Found(NamedTuple):
-    """What became of visits that were found."""
+class Added(NamedTuple):
+    """The result of adding visits that were found."""
 
     new: int  # without those that are filtered or held
     numbers: Mapping[Url, int]  # of all of them, as in `Settled.numbers`
 
 
-def once(found: Iterable[Visit]) -> list[Visit]:
+def deduplicated(found: Iterable[Visit]) -> list[Visit]:
     """Each URL once: the first visit, with the fewest redirects; but a followed link takes precedence over nofollow."""
     visits: dict[Url, Visit] = {}
     for visit in found:
@@ -28,12 +28,12 @@ def once(found: Iterable[Visit]) -> list[Visit]:
     return list(visits.values())
 
 
-def tells(visit: Visit, number: int) -> bool:
+def may_change_row(visit: Visit, number: int) -> bool:
     """Whether a visit may change a row; `number` is that of its URL, as in `Settled.numbers`, or 0."""
     return number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
 
 
-def led_to(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequence[int], int]:
+def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequence[int], int]:
     """The record numbers of a page's links, negative for nofollow, and how many at the front it only names.
 
     `numbers`: of all visits in `found`, as in `Settled.numbers`.
@@ -52,7 +52,7 @@ def led_to(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequence
     return [*first, *(number for number in ids if number not in first)], len(first)
 
 
-def numbers_of(
+def settled_numbers(
     settlements: Sequence[Settlement], live: Iterable[int], numbers: Mapping[Url, int]
 ) -> list[int]:
     """`Settled.numbers`; `live`: the ids of the leases that were closed."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from crawler.frontier.discovery import Discovery
-from crawler.frontier.links import led_to, numbers_of
+from crawler.frontier.links import link_ids, settled_numbers
 from crawler.frontier.rows import LinkIds
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
@@ -30,15 +30,15 @@ class Settlements(ABC):
         live = [s for s in settlements if s.lease.id in valid]
         pages = {s.lease.visit.url: s.lease.id for s in live}
         found = [visit for s in live for visit in s.found]
-        new, numbers = self._discovery.found(found, pages)
-        self._discovery.lead_elsewhere(found)
+        new, numbers = self._discovery.add_found(found, pages)
+        self._discovery.record_targets(found)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
             self._store(done, numbers)
         if late:
             self._postpone(late)
-        return Settled(new, numbers_of(settlements, valid, numbers))
+        return Settled(new, settled_numbers(settlements, valid, numbers))
 
     @abstractmethod
     def _valid(self, leases: Sequence[Lease]) -> Collection[int]:
@@ -58,7 +58,7 @@ class Settlements(ABC):
     def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
         if settlement.verdict.unchanged or self._keep_for(settlement):
             return LinkIds()
-        ids, named = led_to(settlement, numbers)
+        ids, named = link_ids(settlement, numbers)
         return LinkIds(ids, named) if ids else LinkIds()
 
 

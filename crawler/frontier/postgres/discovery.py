@@ -9,7 +9,7 @@ from typing import Any
 
 from crawler.frontier import discovery
 from crawler.frontier.discovery import Statements
-from crawler.frontier.links import Found
+from crawler.frontier.links import Added
 from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.hosts import HostTable
 from crawler.frontier.postgres.patterns import PatternTable
@@ -108,7 +108,7 @@ WITH moved AS (
 """
 
 # A smaller depth, or fewer redirects, for URLs that were not fetched yet.
-NEARER = f"""
+LOWER_DEPTHS = f"""
 WITH moved AS (
     UPDATE url SET depth = r.depth, hops = least(url.hops, r.hops), via = r.via, host = coalesce(url.host, r.host),
         trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
@@ -124,7 +124,7 @@ WITH moved AS (
 
 # Paths to known URLs, and to their redirect targets, by fewer redirects. A URL that failed for too many redirects is due again.
 # Not as joins: the planner does not know how few the paths are, and would read all pages.
-FEWER = """
+LOWER_HOPS = """
 WITH RECURSIVE fewer (id, hops) AS (
     SELECT u.id, least(w.hops, u.hops)
     FROM unnest(:fp_s::uuid[], :hops_s::integer[], :was_s::integer[]) AS w (fp, hops, was) JOIN url AS u ON u.fp = w.fp
@@ -200,7 +200,7 @@ SELECT u.url, u.id, {MAY_CHANGE} FROM url AS u WHERE u.fp = ANY (:fps::uuid[]) A
 
 ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
 
-STATEMENTS = Statements(nearer=NEARER, named=NAMED, admit=ADMIT, list_filtered=LIST_FILTERED)
+STATEMENTS = Statements(lower_depths=LOWER_DEPTHS, named=NAMED, admit=ADMIT, list_filtered=LIST_FILTERED)
 
 
 class Discovery(discovery.Discovery):
@@ -218,10 +218,10 @@ class Discovery(discovery.Discovery):
     def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
         return given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
 
-    def _fewer(self, paths: Sequence[tuple[str, int, int]]) -> None:
+    def _lower_hops(self, paths: Sequence[tuple[str, int, int]]) -> None:
         if paths:
             rows = [(fp(url), hops, was) for url, hops, was in paths]
-            self._db.do(FEWER, given(("fp", "hops", "was"), rows) | {"run": self._db.run})
+            self._db.do(LOWER_HOPS, given(("fp", "hops", "was"), rows) | {"run": self._db.run})
 
     def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
         if not urls:
@@ -229,9 +229,9 @@ class Discovery(discovery.Discovery):
         rows = self._db.all(KNOWN, {"fps": [fp(url) for url in urls], "run": self._db.run})
         return _numbers(rows)
 
-    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
+    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
         if not rows:
-            return Found(0, {})
+            return Added(0, {})
         values = self._given(rows)
         added = self._db.all(ADD, values | {"seed": seed})
         new = len(added)
@@ -240,12 +240,12 @@ class Discovery(discovery.Discovery):
             {"new": new, "id": self._database.member},
         )
         if new == len(rows):
-            return Found(new, _numbers(added))
+            return Added(new, _numbers(added))
         self._db.do(LINKED, values)
-        self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
+        self._lower_hops([(row.url, row.hops, 0) for row in rows if row.host is not None])
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._db.count(UPGRADE, values)
-        return Found(new, self._numbers([Url(row.url) for row in rows]))
+        return Added(new, self._numbers([Url(row.url) for row in rows]))
 
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none("SELECT id FROM url WHERE fp = :fp::uuid", {"fp": fp(url)})

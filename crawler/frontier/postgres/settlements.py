@@ -116,7 +116,7 @@ class Settlements(settlements.Settlements):
         ids = images.ids_of(self._db, chain.from_iterable(s.verdict.images for s in done))
         rows = [settled_row(s, self._link_ids(s, numbers), ids, self._keep_for(s), array) for s in done]
         self._db.do(SETTLE, given(SETTLED_COLUMNS, rows) | {"run": self._db.run, "now": self._db.now()})
-        self._discovery.settled([s.lease.visit for s in done])
+        self._discovery.record_hops([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])
         self._hosts.ease(good_responses(done))
         self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))

@@ -6,7 +6,7 @@ from typing import Any
 
 from crawler.frontier import discovery
 from crawler.frontier.discovery import Statements
-from crawler.frontier.links import Found
+from crawler.frontier.links import Added
 from crawler.frontier.rows import FoundRow
 from crawler.frontier.sqlite.database import Database
 from crawler.frontier.sqlite.hosts import HostTable
@@ -55,7 +55,7 @@ AND r.outcome IS NOT 'unlisted:nofollow'
 """
 
 # A URL that was found at a smaller depth than recorded (by a redirect), and was not fetched yet.
-NEARER = f"""
+LOWER_DEPTHS = f"""
 UPDATE url SET depth = r.depth, hops = min(url.hops, r.hops), via = r.via,
     state = iif(url.state = 3, r.state, url.state), host = coalesce(url.host, r.host),
     outcome = iif(url.state = 3, r.outcome, url.outcome), detail = iif(url.state = 3, r.detail, url.detail),
@@ -67,7 +67,7 @@ AND (url.state IN (-1, 0) OR (url.state = 3 AND url.outcome = 'unlisted:depth'))
 
 # Paths to known URLs, and to their redirect targets, by fewer redirects. A URL that failed for too many redirects is due again.
 # A path is [URL, redirects, redirects that were recorded when the URL was fetched].
-FEWER = """
+LOWER_HOPS = """
 WITH RECURSIVE fewer (id, hops) AS (
     SELECT u.id, min(w.value ->> 1, u.hops) FROM json_each(:ways) AS w JOIN url AS u ON u.url = w.value ->> 0
     WHERE u.run = :run AND (w.value ->> 1 < u.hops OR w.value ->> 2 > u.hops)
@@ -131,7 +131,7 @@ FROM json_each(:urls) AS j JOIN url AS u ON u.url = j.value WHERE u.run = :run
 
 ANY_NOFOLLOW = "SELECT EXISTS (SELECT 1 FROM url WHERE outcome = 'unlisted:nofollow')"
 
-STATEMENTS = Statements(nearer=NEARER, named=NAMED, admit=ADMIT, list_filtered=LIST_FILTERED)
+STATEMENTS = Statements(lower_depths=LOWER_DEPTHS, named=NAMED, admit=ADMIT, list_filtered=LIST_FILTERED)
 
 
 class Discovery(discovery.Discovery):
@@ -143,9 +143,9 @@ class Discovery(discovery.Discovery):
     def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
         return {"rows": json.dumps(rows), "run": self._db.run, "round": self._patterns.round}
 
-    def _fewer(self, paths: Sequence[tuple[str, int, int]]) -> None:
+    def _lower_hops(self, paths: Sequence[tuple[str, int, int]]) -> None:
         if paths:
-            self._db.do(FEWER, {"ways": json.dumps(paths), "run": self._db.run})
+            self._db.do(LOWER_HOPS, {"ways": json.dumps(paths), "run": self._db.run})
 
     def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
         if not urls:
@@ -154,22 +154,22 @@ class Discovery(discovery.Discovery):
         rows = json.loads(self._db.one(KNOWN, given)[0])
         return {url: -number if may_change else number for url, number, may_change in rows}
 
-    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Found:
+    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
         if not rows:
-            return Found(0, {})
+            return Added(0, {})
         given = self._given(rows)
         ids = {url: number for number, url in self._db.all(ADD, given | {"seed": seed})}
         new = len(ids)
         self._db.do("UPDATE run SET discovered = discovered + ? WHERE number = ?", (new, self._db.run))
         if new == len(rows):
-            return Found(
+            return Added(
                 new, {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
             )
         self._db.do(LINKED, given)
-        self._fewer([(row.url, row.hops, 0) for row in rows if row.host is not None])
+        self._lower_hops([(row.url, row.hops, 0) for row in rows if row.host is not None])
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._db.do(UPGRADE, given)
-        return Found(new, self._numbers([Url(row.url) for row in rows]))
+        return Added(new, self._numbers([Url(row.url) for row in rows]))
 
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none("SELECT id FROM url WHERE url = ?", (url,))

@@ -125,7 +125,7 @@ class Settlements(settlements.Settlements):
             for at in range(0, len(all_rows), MOST_ROWS):
                 count, values = padded(all_rows[at : at + MOST_ROWS])
                 self._db.do(_of(statement, count), (self._db.now(), self._db.run, *values))
-        self._discovery.settled([s.lease.visit for s in done])
+        self._discovery.record_hops([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])
         self._hosts.ease(good_responses(done))
 
