@@ -16,6 +16,7 @@ import click
 
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.cli.interrupt import run
+from crawler.cli.program import suggested
 from crawler.cli.signals import received
 from crawler.engine.robots import ask_robots, origin_rules
 from crawler.errors import ConfigError, Exit, Interrupted, OutputError
@@ -69,7 +70,7 @@ def init_site(settings: Settings, text: str | None) -> Exit:
         click.echo(printable(remark, 500))
     answers = Answers(seen.start)
     _write(written(_asked(answers) if is_asking else answers))
-    click.echo(f"{FILE} is written. Next:\n\n    sitemap-crawler crawl --config {FILE}\n")
+    click.echo(f"{FILE} is written. Next:\n\n    {suggested(f'crawl --config {FILE}')}\n")
     return Exit.OK
 
 

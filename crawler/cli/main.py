@@ -14,12 +14,12 @@ import click
 from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
+from crawler.cli.program import PROGRAM
 from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked
 from crawler.report.printable import printable
 
-PROGRAM: Final = "sitemap-crawler"
 UNWRITABLE: Final = {
     errno.EPIPE: "the reader closed the pipe",
     errno.ENOSPC: "the disk is full",

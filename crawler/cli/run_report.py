@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from crawler.app import report as reports
 from crawler.app.job import Job
+from crawler.cli.program import suggested
 from crawler.cli.run_summary import FindingLine
 from crawler.cli.signals import received
 from crawler.report.forms.as_text import measure
@@ -50,4 +51,4 @@ def finding_lines(findings: Sequence[Finding]) -> Sequence[FindingLine]:
 def command(settings: Settings, start: str) -> str:
     """The command that shows all findings; empty for a state that was not kept."""
     where = reports.state_words(settings, start)
-    return f"sitemap-crawler report {where}" if where else ""
+    return suggested(f"report {where}") if where else ""

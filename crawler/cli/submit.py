@@ -16,6 +16,7 @@ from crawler.app.state import open_frontier
 from crawler.app.submission import Submitted, check, is_published, submit
 from crawler.cli.answers import wants_json
 from crawler.cli.crawl import configure_log
+from crawler.cli.program import suggested
 from crawler.cli.states import with_state
 from crawler.cli.submission_words import due_words, facts, result_words
 from crawler.errors import ConfigError, Exit, FrontierError, OutputError
@@ -83,7 +84,7 @@ async def make_key(settings: Settings) -> Exit:
     click.echo(f"{key}\n")
     click.echo(f"Written to {printable(str(path))}; it must be reachable at {place},")
     click.echo("as text, on each host that the sitemap lists. The key is public.")
-    click.echo(f"Then: sitemap-crawler submit --indexnow-key {key}")
+    click.echo(f"Then: {suggested(f'submit --indexnow-key {key}')}")
     return Exit.OK
 
 

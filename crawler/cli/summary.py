@@ -15,6 +15,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from crawler.cli.program import suggested
 from crawler.cli.run_summary import (
     EXAMPLES,
     STDOUT,
@@ -35,7 +36,6 @@ from crawler.report.printable import printable
 from crawler.report.words import counted, size
 from crawler.rules.images import PERCENT
 
-PROGRAM: Final = "sitemap-crawler"
 WIDEST: Final = 80  # columns, so that numbers stay close to their labels
 LABEL: Final = 11  # columns
 GAP: Final = 2  # columns after a label
@@ -353,7 +353,7 @@ def _explain(closing: Closing, state: str) -> str:
     host = plain.partition("//")[2].partition("/")[0]
     own = host.replace(":", "_").strip("[]")
     where = [] if state == f".sitemap-crawler/{own}.db" else ["--state", printable(state, 1_000)]
-    return shlex.join([PROGRAM, "explain", *where, plain])
+    return suggested(shlex.join(["explain", *where, plain]))
 
 
 def _print_hints(console: Console, hints: Sequence[Hint], width: int) -> None:

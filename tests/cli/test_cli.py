@@ -184,6 +184,9 @@ def test_the_demo_is_silent_with_quiet(run: Run, tmp_path: Path, monkeypatch: py
     assert locs(tmp_path / "out/sitemap.xml.gz")[0] == "https://lanterns.example/"
     code, _, err = run("demo", "-o", "out")
     assert (code, "for each line above there is an example page" in err) == (0, True)
+    assert "\n  sitemap-crawler crawl https://" in err
+    monkeypatch.setenv("_SITEMAP_CRAWLER_CALLED_AS", "./dev run")
+    assert "\n  ./dev run crawl https://" in run("demo", "-o", "out")[2]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from crawler.app.state import MEMORY
 from crawler.cli.crawl import crawl_site
 from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled
+from crawler.cli.program import suggested
 from crawler.cli.run_summary import STDOUT
 from crawler.errors import ConfigError, Exit
 from crawler.settings.object_url import is_object_url
@@ -25,7 +26,7 @@ from crawler.settings.sections import Report, Settings
 PUBLIC = "https://lanterns.example"  # --publish-base: the port on loopback differs in each run
 LAST_WORDS = """\
 That was the demo: for each line above there is an example page in the shop. Now crawl a site of your own:
-  sitemap-crawler crawl https://example.com/
+  {command}
 """
 RATE = 40.0  # requests per second: slow enough to watch, fast enough to wait for
 
@@ -70,7 +71,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
             )
         )
     if not settings.log.quiet and settings.log.log_format == "text":
-        click.echo(LAST_WORDS, err=True)
+        click.echo(LAST_WORDS.format(command=suggested("crawl https://example.com/")), err=True)
     return code
 
 
