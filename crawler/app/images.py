@@ -61,7 +61,7 @@ async def images_of(
 async def cut_pages(rows: Rows) -> AsyncIterator[tuple[PageRow, str]]:
     """The listed pages with more images than search engines read, and how many these are, sorted by URL."""
     site_wide: Collection[int] | None = None
-    async for chunk in rows.crowded_rows(MAX_IMAGES):
+    async for chunk in rows.many_images_rows(MAX_IMAGES):
         site_wide = await site_wide_images(rows) if site_wide is None else site_wide
         pages = {page.url: page for page in chunk}
         async for url, found in images_of(rows, list(pages), site_wide):

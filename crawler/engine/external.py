@@ -40,7 +40,7 @@ LONGEST_DETAIL: Final = 500  # characters
 ALONE: Final = 5  # hosts; if so many fail and none answers, this machine is probably offline
 
 
-class _Bar(NamedTuple):
+class _Exclusion(NamedTuple):
     """Why a URL is not requested."""
 
     answer: Answer
@@ -52,7 +52,7 @@ class _Site:
     """What is known of an origin."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)  # while its robots.txt is read
-    bar: _Bar | None = None  # it is given up
+    exclusion: _Exclusion | None = None  # it is given up
     failures: int = 0  # URLs in a row without a response
     refusals: int = 0  # URLs in a row that it refused
 
@@ -153,8 +153,8 @@ class ExternalLinks:
     async def _answer(self, link: DueLink) -> CheckedLink:
         redirects, sets_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
         while reply is None or redirects.follow(reply):
-            if bar := await self._bar(redirects.url):
-                return self._checked(link, bar.answer, None, _words(redirects, bar.detail))
+            if exclusion := await self._exclusion(redirects.url):
+                return self._checked(link, exclusion.answer, None, _words(redirects, exclusion.detail))
             reply = await self._exchange(redirects.url)
             sets_cookie = sets_cookie or (
                 isinstance(reply, Response) and bool(reply.headers.get("set-cookie"))
@@ -181,10 +181,12 @@ class ExternalLinks:
         """The circuit breaker: a host that stopped answering, or refuses everything, is given up."""
         site.failures = site.failures + 1 if isinstance(reply, Broken) and reply.cause in UNREACHED else 0
         if site.failures >= SILENT and isinstance(reply, Broken):
-            site.bar = _Bar(Answer.SILENT, reply.detail)
+            site.exclusion = _Exclusion(Answer.SILENT, reply.detail)
         site.refusals = site.refusals + 1 if asks_for_less(reply) else 0
         if site.refusals >= REFUSALS:
-            site.bar = _Bar(Answer.REFUSED, f"not requested: its host refused {REFUSALS} requests in a row")
+            site.exclusion = _Exclusion(
+                Answer.REFUSED, f"not requested: its host refused {REFUSALS} requests in a row"
+            )
 
     async def _fetch(self, request: Request) -> Reply:
         """One request, at the turn of its host. Raises `_TooLong`."""
@@ -204,22 +206,22 @@ class ExternalLinks:
 
     # -- whether it may be requested ---------------------------------------------------------------------------
 
-    async def _bar(self, url: Url) -> _Bar | None:
+    async def _exclusion(self, url: Url) -> _Exclusion | None:
         """Why a URL is not to be requested: its host is given up, or robots.txt forbids it."""
         name = urls.origin(url)
         site = self._sites[name]
         async with site.lock:
-            if site.bar is None and not self._robots.knows(name):
+            if site.exclusion is None and not self._robots.knows(name):
                 async with self._first_contacts:
-                    site.bar = await self._read_robots(name)
-        if site.bar:
-            return site.bar
+                    site.exclusion = await self._read_robots(name)
+        if site.exclusion:
+            return site.exclusion
         permit = self._robots.permit(url)
         if permit.allowed:
             return None
-        return _Bar(Answer.ROBOTS if permit.why is Why.ROBOTS else Answer.ROBOTS_DOWN, permit.line)
+        return _Exclusion(Answer.ROBOTS if permit.why is Why.ROBOTS else Answer.ROBOTS_DOWN, permit.line)
 
-    async def _read_robots(self, name: str) -> _Bar | None:
+    async def _read_robots(self, name: str) -> _Exclusion | None:
         """Reads robots.txt. If the host cannot be reached at all, the links to it are broken."""
         contact = _Contact(self._fetch)
         file = await ask_robots(name, contact, self.now)
@@ -227,7 +229,7 @@ class ExternalLinks:
             contact = _Contact(self._fetch)
             file = await ask_robots(name, contact, self.now)
         if contact.failure and contact.failure.cause in DEAD:
-            return _Bar(CAUSES[contact.failure.cause], contact.failure.detail)
+            return _Exclusion(CAUSES[contact.failure.cause], contact.failure.detail)
         await self._robots.learn(name, file)
         host = self._hosts[urls.host(name)]
         host.delay = max(host.delay, self._robots.delay(name) or 0.0)  # from the next request on

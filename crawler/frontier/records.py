@@ -61,7 +61,7 @@ LISTED: Final = "u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.out
 COMMON: Final = f"""
 count(*) >= :fewest AND count(*) * 100 >= :percent * (SELECT count(*) FROM {{urls}} AS u WHERE {LISTED})
 """
-CROWDED: Final = f"SELECT u.id, u.url, u.outcome, u.was FROM {{urls}} AS u WHERE {LISTED}"
+MANY_IMAGES: Final = f"SELECT u.id, u.url, u.outcome, u.was FROM {{urls}} AS u WHERE {LISTED}"
 
 SURVEY: Final = """
 SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
@@ -177,8 +177,8 @@ def version(row: tuple[Any, ...]) -> Version:
     return Version(Url(url), outcome, alternates, number, was)
 
 
-def crowded(row: tuple[Any, ...], run: int) -> PageRow:
-    """A row of `CROWDED`."""
+def many_images(row: tuple[Any, ...], run: int) -> PageRow:
+    """A row of `MANY_IMAGES`."""
     number, url, outcome, was = row
     return PageRow(number, Url(url), run, outcome, was=was)
 

@@ -31,7 +31,7 @@ class Skipped(Reason):
     TYPE = "type", "pages of its type are not listed"
 
 
-class Glimpse(NamedTuple):
+class PageSummary(NamedTuple):
     """A page before or after its scripts ran."""
 
     links: int = 0
@@ -43,8 +43,8 @@ class Rendering(NamedTuple):
     """A page that needs scripts, or is rendered in any case."""
 
     needs: Needs
-    before: Glimpse = Glimpse()
-    after: Glimpse | None = None  # None: not rendered
+    before: PageSummary = PageSummary()
+    after: PageSummary | None = None  # None: not rendered
     skipped: Skipped | None = None
     requests: int = 0  # that its scripts made and that were answered, also from the cache
     refused: int = 0  # requests that were refused, or failed
@@ -66,7 +66,7 @@ class Rendering(NamedTuple):
 
 def written(rendering: Rendering) -> str:
     """The stored form."""
-    before, after = rendering.before, rendering.after or Glimpse()
+    before, after = rendering.before, rendering.after or PageSummary()
     return json.dumps(
         {
             "needs": rendering.needs.value,
@@ -88,7 +88,7 @@ def read(text: str) -> Rendering:
     """The inverse of `written`. Raises `ValueError`, `LookupError` or `TypeError` for other text."""
     said: dict[str, Any] = json.loads(text)
     before, after = (
-        Glimpse(_count(links), _text(robots), Url(_text(canonical)) if canonical else None)
+        PageSummary(_count(links), _text(robots), Url(_text(canonical)) if canonical else None)
         for links, robots, canonical in zip(said["links"], said["robots"], said["canonical"], strict=True)
     )
     return Rendering(

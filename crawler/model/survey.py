@@ -51,7 +51,7 @@ class Survey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class SameContent:
     """Listed pages of one origin with the same content."""
 
     origin: str

@@ -6,7 +6,7 @@ from typing import Protocol
 from crawler.model.facts import Entry
 from crawler.model.lease import Lease
 from crawler.model.reasons import Source, Why
-from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
+from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link
@@ -46,11 +46,11 @@ class Record(Protocol):
         """
         ...
 
-    async def alike(self, least: int) -> Sequence[Alike]:
+    async def same_content(self, least: int) -> Sequence[SameContent]:
         """Groups of at least that many listed pages with the same content; the largest twenty."""
         ...
 
-    async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
         """Unlists listed pages of this run."""
         ...
 

@@ -51,7 +51,7 @@ class Rows(Protocol):
         """
         ...
 
-    def crowded_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+    def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
         """The listed pages of the newest run with more than `most` images, sorted by URL.
 
         Only `id`, `url`, `run`, `outcome` and `was` are filled in.

@@ -14,7 +14,7 @@ from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.rendering import LONGEST_ROBOTS, Glimpse
+from crawler.model.rendering import LONGEST_ROBOTS, PageSummary
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Links
@@ -220,8 +220,8 @@ class Judge:
         else:
             outcome = self._indexable(url, directives, canonical, facts)
         if rules.render != "off" and (needs := rendering.needs(reply, page, facts.obstacle, rules.render)):
-            glimpse = Glimpse(links.total, self._robots_text(reply, page), facts.canonical)
-            facts = facts._replace(rendering=rendering.seen(reply, needs, glimpse, outcome))
+            summary = PageSummary(links.total, self._robots_text(reply, page), facts.canonical)
+            facts = facts._replace(rendering=rendering.recorded(reply, needs, summary, outcome))
         shown = self._images(url, page, directives) if page.images and isinstance(outcome, Listed) else ()
         return Verdict(outcome, facts, links, truncated=truncated, named=named, images=shown)
 

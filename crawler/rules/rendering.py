@@ -8,7 +8,7 @@ cannot take that back (Google Search Central, "Understand the JavaScript SEO bas
 from crawler.model.facts import Obstacle
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
-from crawler.model.rendering import Glimpse, Needs, Rendering, Skipped
+from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Response
 from crawler.parse.html import Page
 
@@ -28,11 +28,11 @@ def needs(reply: Response, page: Page, obstacle: Obstacle | None, mode: str) -> 
     return Needs.ALWAYS if mode == "always" else None
 
 
-def seen(reply: Response, needs: Needs, glimpse: Glimpse, outcome: Outcome) -> Rendering:
-    """What is stored of such a page. `glimpse`: what was seen of it now, before or after its scripts ran."""
+def recorded(reply: Response, needs: Needs, summary: PageSummary, outcome: Outcome) -> Rendering:
+    """What is stored of such a page. `summary`: what was seen of it now, before or after its scripts ran."""
     if reply.rendering is not None:
-        return reply.rendering._replace(after=glimpse)
-    return Rendering(needs, glimpse, skipped=_skipped(outcome))
+        return reply.rendering._replace(after=summary)
+    return Rendering(needs, summary, skipped=_skipped(outcome))
 
 
 def _skipped(outcome: Outcome) -> Skipped | None:

@@ -17,7 +17,7 @@ BATCH: Final = 150  # pages of a pattern in its first batch; each further batch 
 FAMILY_BATCH: Final = 600  # the same, for all patterns of a family together that have brought nothing new yet
 PAGES_PER_NEW: Final = 75  # pages of a batch for each new page or content that it must bring
 GROWN: Final = 20  # consecutive rounds in which the longest URL of a pattern may grow
-ALIKE: Final = 10  # listed pages with the same content, from which on a soft 404 is suspected
+SOFT_404_PAGES: Final = 10  # listed pages with the same content, from which on a soft 404 is suspected
 MAX_REPORTED: Final = 1_000  # traps that are reported
 
 

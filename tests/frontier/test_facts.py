@@ -18,7 +18,7 @@ from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
-from crawler.model.rendering import Glimpse, Needs, Rendering, Skipped
+from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.robots import RobotsFile
 from crawler.model.serialise import facts_of, plain_facts
 from crawler.model.settlement import Settlement, Verdict, VisitResult
@@ -44,7 +44,7 @@ def samples(hint: Any, number: int) -> Iterator[Any]:
         Url | None: [Url(f"http://a.example/{number}"), None],
         Obstacle | None: [*Obstacle, None],
         Rendering | None: [
-            Rendering(Needs.SHELL, Glimpse(1, "noindex"), Glimpse(number, "", URL), None, 1, 2, 3, 4),
+            Rendering(Needs.SHELL, PageSummary(1, "noindex"), PageSummary(number, "", URL), None, 1, 2, 3, 4),
             Rendering(Needs.MOUNT, skipped=Skipped.NOINDEX),
             None,
         ],

@@ -27,7 +27,7 @@ from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.survey import Alike
+from crawler.model.survey import SameContent
 from crawler.model.trap import Trap
 from crawler.model.url_record import InPattern
 from crawler.model.visit import Link, Visit
@@ -707,9 +707,9 @@ async def test_identical_pages_are_found_and_can_be_unlisted(bench: Bench) -> No
     for number, lease in enumerate(await bench.leases()):
         outcome = Unlisted(Why.NOINDEX) if number == 5 else Listed()
         await bench.settle(lease, outcome, facts=Facts(200, content="odd" if number == 4 else "same"))
-    assert await bench.frontier.alike(5) == []
-    [group] = await bench.frontier.alike(4)
-    assert group == Alike(SITE, "same", 4, Url(f"{SITE}/0"))
+    assert await bench.frontier.same_content(5) == []
+    [group] = await bench.frontier.same_content(4)
+    assert group == SameContent(SITE, "same", 4, Url(f"{SITE}/0"))
     await bench.frontier.withdraw([Url(urls[0]), Url(urls[5])], Why.TRAP, "pattern")
     record = await bench.frontier.record(Url(urls[0]))
     assert record

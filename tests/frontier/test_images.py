@@ -156,11 +156,11 @@ async def test_pages_that_are_not_listed_do_not_count(bench: Bench) -> None:  # 
 async def test_crowded_pages_have_more_than_so_many(bench: Bench) -> None:  # noqa: F811
     many = {f"/{n}": images(*map(str, range(n))) for n in range(6)}
     await settle(bench.frontier, many)
-    rows = [row async for chunk in bench.frontier.crowded_rows(3) for row in chunk]
+    rows = [row async for chunk in bench.frontier.many_images_rows(3) for row in chunk]
     assert [row.url for row in rows] == [f"{SITE}/4", f"{SITE}/5"]
     assert [(row.run, row.outcome, row.was) for row in rows] == [(1, "listed", None)] * 2
     await bench.frontier.withdraw([Url(f"{SITE}/4")], Why.DUPLICATE, "")
-    rows = [row async for chunk in bench.frontier.crowded_rows(3) for row in chunk]
+    rows = [row async for chunk in bench.frontier.many_images_rows(3) for row in chunk]
     assert [row.url for row in rows] == [f"{SITE}/5"]
 
 

@@ -22,7 +22,7 @@ from crawler.model import rendering
 from crawler.model.lease import Lease
 from crawler.model.outcome import code
 from crawler.model.reasons import Cause, Why
-from crawler.model.rendering import Glimpse, Needs, Rendering, Skipped
+from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import Permit
 from crawler.model.visit import Visit
@@ -108,13 +108,13 @@ def test_noindex_and_canonical_of_the_shell_are_judged_first(
 
 def test_a_rendered_page_is_judged_by_what_its_scripts_made() -> None:
     judge = Judge(Rules("sitemap-crawler", Normaliser(), render="auto"))
-    before = Rendering(Needs.SHELL, Glimpse(0, "index"), requests=3)
+    before = Rendering(Needs.SHELL, PageSummary(0, "index"), requests=3)
     html = b"<!doctype html><meta name=robots content=noindex><a href=/y>y</a><a href=/z>z</a>"
     reply = Response(200, Headers([("content-type", "text/html")]), html, rendering=before)
     seen = judge(Lease(1, 1, Visit(URL)), reply, NOW)
     assert seen.outcome.why is Why.NOINDEX  # type: ignore[union-attr]
     assert seen.facts
-    assert seen.facts.rendering == before._replace(after=Glimpse(2, "noindex"))
+    assert seen.facts.rendering == before._replace(after=PageSummary(2, "noindex"))
 
 
 OWN, OTHER = "https://a.example/f", "https://b.example/f"
@@ -184,8 +184,8 @@ def test_forwarded_headers_are_always_valid(given: dict[str, str]) -> None:
     st.builds(
         Rendering,
         st.sampled_from(Needs),
-        st.builds(Glimpse, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
-        st.none() | st.builds(Glimpse, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
+        st.builds(PageSummary, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
+        st.none() | st.builds(PageSummary, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
         st.none() | st.sampled_from(Skipped),
         *[st.integers(0, 10**12)] * 4,
     )

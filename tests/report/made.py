@@ -7,7 +7,7 @@ from typing import Any
 from crawler.model import rendering
 from crawler.model.external import ExternalCheck, ExternalCounts, ExternalRow
 from crawler.model.reasons import SeedKind
-from crawler.model.rendering import Glimpse, Needs, Rendering
+from crawler.model.rendering import Needs, PageSummary, Rendering
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.seed import Seed
 from crawler.model.survey import Balance
@@ -195,7 +195,7 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         ],
         was=None,
         depth=1,
-        rendering=rendering.written(Rendering(Needs.SHELL, Glimpse(0), Glimpse(7), hash_routes=2)),
+        rendering=rendering.written(Rendering(Needs.SHELL, PageSummary(0), PageSummary(7), hash_routes=2)),
     )
     state.page("/legal.html", "failed:not-found", status=404, was="failed:not-found", depth=1)
     state.page("/gone", "failed:not-found", status=404, was="listed", depth=3)

@@ -14,13 +14,13 @@ from typing import Final
 from crawler.model.lease import Lease
 from crawler.model.reasons import Why
 from crawler.model.reply import Reply
-from crawler.model.survey import Alike
+from crawler.model.survey import SameContent
 from crawler.model.visit import Visit
 from crawler.parse import fingerprint
 from crawler.parse.url import Url
 from crawler.ports import Record
 from crawler.rules.judge import Judge
-from crawler.rules.traps import ALIKE, Traps
+from crawler.rules.traps import SOFT_404_PAGES, Traps
 
 PROBES: Final = 5  # nonexistent pages requested in one run, at most
 
@@ -43,7 +43,7 @@ async def soft_404s(
         return
     home = {record.facts.content for url in starts if (record := await pages.record(url)) and record.facts}
     shown: dict[str, frozenset[str]] = {}  # content of a nonexistent page, by its URL
-    for group in await pages.alike(ALIKE):
+    for group in await pages.same_content(SOFT_404_PAGES):
         folder = nonexistent_url(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
             continue
@@ -62,7 +62,7 @@ async def duplicates(pages: Record, judge: Judge) -> None:
         await pages.unlist_duplicates()
 
 
-def nonexistent_url(group: Alike) -> Url:
+def nonexistent_url(group: SameContent) -> Url:
     """The URL of a nonexistent page in the folder of an existing one; the same in every run."""
     folder = group.example.partition("?")[0].rpartition("/")[0]
     name = blake2b(group.origin.encode(), digest_size=8).hexdigest()

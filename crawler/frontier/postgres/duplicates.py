@@ -10,11 +10,11 @@ from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import fp, given, table
 from crawler.frontier.tables import CHUNK
 from crawler.model.reasons import Why
-from crawler.model.survey import Alike
+from crawler.model.survey import SameContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates
 
-ALIKE = """
+SAME_CONTENT = """
 SELECT h.origin, u.content, count(*), min(u.url) FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL
 GROUP BY h.origin, u.content HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 20
@@ -25,7 +25,7 @@ UPDATE page SET outcome = 'unlisted:' || :why, detail = :detail FROM url AS u
 WHERE u.id = page.id AND u.run = :run AND page.outcome = 'listed' AND u.fp = ANY (:fps::uuid[])
 """
 
-WITHDRAW_ALIKE = """
+WITHDRAW_SAME_CONTENT = """
 UPDATE page SET outcome = 'unlisted:' || :why, detail = :detail FROM url AS u
 WHERE u.id = page.id AND u.run = :run AND page.outcome = 'listed' AND page.content = :content
 AND u.host = (SELECT id FROM host WHERE origin = :origin)
@@ -86,17 +86,17 @@ class _Pair(NamedTuple):
     is_reordered: bool
 
 
-def alike(db: Database, least: int) -> Sequence[Alike]:
-    """See `ports.Record.alike`."""
-    rows = db.all(ALIKE, {"run": db.run, "least": least})
-    return [Alike(name, content, count, Url(example)) for name, content, count, example in rows]
+def same_content(db: Database, least: int) -> Sequence[SameContent]:
+    """See `ports.Record.same_content`."""
+    rows = db.all(SAME_CONTENT, {"run": db.run, "least": least})
+    return [SameContent(name, content, count, Url(example)) for name, content, count, example in rows]
 
 
-def withdraw(db: Database, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+def withdraw(db: Database, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
     """See `ports.Record.withdraw`."""
     values = {"run": db.run, "why": why.value, "detail": detail}
-    if isinstance(pages, Alike):
-        db.do(WITHDRAW_ALIKE, values | {"content": pages.content, "origin": pages.origin})
+    if isinstance(pages, SameContent):
+        db.do(WITHDRAW_SAME_CONTENT, values | {"content": pages.content, "origin": pages.origin})
     else:
         db.do(WITHDRAW, values | {"fps": [fp(page) for page in pages]})
 

@@ -57,7 +57,7 @@ from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
+from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
@@ -347,11 +347,11 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.dated`."""
         return await self._call(records.dated, self._db)
 
-    async def alike(self, least: int) -> Sequence[Alike]:
-        """See `ports.Record.alike`."""
-        return await self._call(duplicates.alike, self._db, least)
+    async def same_content(self, least: int) -> Sequence[SameContent]:
+        """See `ports.Record.same_content`."""
+        return await self._call(duplicates.same_content, self._db, least)
 
-    async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
         await self._call(self._as_leader(duplicates.withdraw), self._db, pages, why, detail)
 
@@ -460,10 +460,10 @@ class PostgresFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Rows.common_images`."""
         return await self._call(images.common, self._db, fewest, percent)
 
-    async def crowded_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.crowded_rows`."""
-        async for rows in self._session.stream(images.CROWDED, {"run": self._db.run, "most": most}):
-            yield [records.crowded(row, self._db.run) for row in rows]
+    async def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.many_images_rows`."""
+        async for rows in self._session.stream(images.MANY_IMAGES, {"run": self._db.run, "most": most}):
+            yield [records.many_images(row, self._db.run) for row in rows]
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""

@@ -28,7 +28,9 @@ _COMMON: Final = f"""
 SELECT j FROM known AS u CROSS JOIN LATERAL unnest(u.images) AS j WHERE {records.LISTED}
 GROUP BY 1 HAVING {records.COMMON.format(urls="known")}
 """
-CROWDED: Final = f"{records.CROWDED.format(urls='known')} AND cardinality(u.images) > :most ORDER BY u.url"
+MANY_IMAGES: Final = (
+    f"{records.MANY_IMAGES.format(urls='known')} AND cardinality(u.images) > :most ORDER BY u.url"
+)
 _UNUSED: Final = """
 DELETE FROM image USING (SELECT id FROM image EXCEPT SELECT unnest(images) FROM page) AS unused WHERE image.id = unused.id
 """

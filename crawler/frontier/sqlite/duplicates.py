@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from crawler.frontier.sqlite.database import Database
 from crawler.model.reasons import Why
-from crawler.model.survey import Alike
+from crawler.model.survey import SameContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates
 
-ALIKE = """
+SAME_CONTENT = """
 SELECT h.origin, u.content, count(*), min(u.url) FROM url AS u JOIN host AS h ON h.id = u.host
 WHERE u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL
 GROUP BY u.host, u.content HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 20
@@ -24,7 +24,7 @@ UPDATE url SET outcome = 'unlisted:' || :why, detail = :detail
 WHERE run = :run AND outcome = 'listed' AND url IN (SELECT value FROM json_each(:urls))
 """
 
-WITHDRAW_ALIKE = """
+WITHDRAW_SAME_CONTENT = """
 UPDATE url SET outcome = 'unlisted:' || :why, detail = :detail
 WHERE run = :run AND outcome = 'listed' AND content = :content
 AND host = (SELECT id FROM host WHERE origin = :origin)
@@ -84,17 +84,17 @@ def register_functions(connection: sqlite3.Connection) -> None:
     )
 
 
-def alike(db: Database, least: int) -> Sequence[Alike]:
-    """See `ports.Record.alike`."""
-    rows = db.all(ALIKE, {"run": db.run, "least": least})
-    return [Alike(name, content, count, Url(example)) for name, content, count, example in rows]
+def same_content(db: Database, least: int) -> Sequence[SameContent]:
+    """See `ports.Record.same_content`."""
+    rows = db.all(SAME_CONTENT, {"run": db.run, "least": least})
+    return [SameContent(name, content, count, Url(example)) for name, content, count, example in rows]
 
 
-def withdraw(db: Database, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+def withdraw(db: Database, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
     """See `ports.Record.withdraw`."""
     given = {"run": db.run, "why": why.value, "detail": detail}
-    if isinstance(pages, Alike):
-        db.do(WITHDRAW_ALIKE, given | {"content": pages.content, "origin": pages.origin})
+    if isinstance(pages, SameContent):
+        db.do(WITHDRAW_SAME_CONTENT, given | {"content": pages.content, "origin": pages.origin})
     else:
         db.do(WITHDRAW, given | {"urls": json.dumps(pages)})
 

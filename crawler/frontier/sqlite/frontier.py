@@ -57,7 +57,7 @@ from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.survey import Alike, Balance, Build, Doubts, Evidence, Survey
+from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
@@ -301,11 +301,11 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.dated`."""
         return await self._call(records.dated, self._db)
 
-    async def alike(self, least: int) -> Sequence[Alike]:
-        """See `ports.Record.alike`."""
-        return await self._call(duplicates.alike, self._db, least)
+    async def same_content(self, least: int) -> Sequence[SameContent]:
+        """See `ports.Record.same_content`."""
+        return await self._call(duplicates.same_content, self._db, least)
 
-    async def withdraw(self, pages: Sequence[Url] | Alike, why: Why, detail: str) -> None:
+    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
         await self._call(duplicates.withdraw, self._db, pages, why, detail)
 
@@ -425,10 +425,10 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Rows.common_images`."""
         return await self._call(images.common, self._db, fewest, percent)
 
-    async def crowded_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.crowded_rows`."""
+    async def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.many_images_rows`."""
         after = ""
-        while chunk := await self._call(images.crowded, self._db, most, after):
+        while chunk := await self._call(images.many_images, self._db, most, after):
             yield chunk
             after = chunk[-1].url
 

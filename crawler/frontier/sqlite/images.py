@@ -29,8 +29,8 @@ SELECT j.value FROM url AS u, json_each(u.images) AS j WHERE {records.LISTED}
 GROUP BY 1 HAVING {records.COMMON.format(urls="url")}
 """
 # An id and its comma take two characters at least: most arrays need not be read.
-_CROWDED: Final = f"""
-{records.CROWDED.format(urls="url")} AND length(u.images) > 2 * :most AND json_array_length(u.images) > :most
+_MANY_IMAGES: Final = f"""
+{records.MANY_IMAGES.format(urls="url")} AND length(u.images) > 2 * :most AND json_array_length(u.images) > :most
 AND u.url > :after ORDER BY u.url LIMIT :limit
 """
 _UNUSED: Final = "DELETE FROM image WHERE id NOT IN (SELECT j.value FROM url AS u, json_each(u.images) AS j)"
@@ -59,10 +59,10 @@ def common(db: Database, fewest: int, percent: int) -> Collection[int]:
     return frozenset(number for (number,) in db.all(_COMMON, given))
 
 
-def crowded(db: Database, most: int, after: str) -> Sequence[PageRow]:
-    """The next chunk of `ports.Rows.crowded_rows`, after the URL `after`."""
+def many_images(db: Database, most: int, after: str) -> Sequence[PageRow]:
+    """The next chunk of `ports.Rows.many_images_rows`, after the URL `after`."""
     given = {"run": db.run, "most": most, "after": after, "limit": PAGES}
-    return [records.crowded(row, db.run) for row in db.all(_CROWDED, given)]
+    return [records.many_images(row, db.run) for row in db.all(_MANY_IMAGES, given)]
 
 
 def prune(db: Database) -> None:
