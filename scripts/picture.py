@@ -15,17 +15,17 @@ from rich.console import Console
 
 from crawler.cli import crawl as crawling
 from crawler.cli.demo import command as demo
-from crawler.cli.run_summary import Closing
-from crawler.cli.summary import closing
+from crawler.cli.run_summary import RunSummary
+from crawler.cli.summary import show_summary
 from crawler.settings.sections import Log, Output, Settings
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"
 WIDTH = 80
 
 
-def demo_summary(rate: float = demo.RATE) -> Closing:
+def demo_summary(rate: float = demo.RATE) -> RunSummary:
     """The summary at the end of the demo."""
-    kept: list[Closing] = []
+    kept: list[RunSummary] = []
     settings = Settings(output=Output(output="sitemaps"), log=Log(quiet=True))
     back = Path.cwd()
     with (
@@ -41,7 +41,7 @@ def demo_summary(rate: float = demo.RATE) -> Closing:
     return kept[0]
 
 
-def picture(what: Closing) -> str:
+def picture(what: RunSummary) -> str:
     """The summary as SVG, without fonts from elsewhere."""
     console = Console(
         record=True,
@@ -54,7 +54,7 @@ def picture(what: Closing) -> str:
         highlight=False,
         _environ={},
     )
-    closing(console, what)
+    show_summary(console, what)
     svg = console.export_svg(title="./dev run demo", unique_id="demo")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

@@ -22,7 +22,7 @@ from crawler.cli.afterwards import Afterwards, after_publication
 from crawler.cli.interrupt import signalled
 from crawler.cli.run_end import RunEnd, exit_of
 from crawler.cli.run_report import RunReport, command, finding_lines, report_of
-from crawler.cli.run_summary import STDOUT, Closing, FileLine, as_json, problem, stalled_words
+from crawler.cli.run_summary import STDOUT, FileLine, RunSummary, as_json, problem, stalled_words
 from crawler.cli.signals import received
 from crawler.cli.submission_words import facts
 from crawler.engine.crawl import Ending
@@ -305,9 +305,9 @@ async def _summarise(
     kept = None if state == MEMORY else state
     unfinished = _unfinished(job)
     unmatched = await _unmatched(job.frontier, settings)
-    closing = await _closing(job.frontier, published, settings)
-    closing = replace(
-        closing,
+    summary = await summary_of(job.frontier, published, settings)
+    summary = replace(
+        summary,
         elapsed=time.monotonic() - began,
         fetched=job.stats.exchanges,
         member=job.frontier.name,
@@ -327,7 +327,7 @@ async def _summarise(
         submission=after.words(settings),
         submission_facts=facts(after.submitted) if after.submitted else {},
     )
-    print_summary(closing, settings.log)
+    print_summary(summary, settings.log)
 
 
 def _notes(doubts: Doubts, refused: PublishRefused | None) -> Sequence[str]:
@@ -368,14 +368,14 @@ async def _unmatched(pages: Record, settings: Settings) -> list[str]:
     return list(patterns)
 
 
-async def _closing(history: Frontier, published: Published | None, settings: Settings) -> Closing:
+async def summary_of(history: Frontier, published: Published | None, settings: Settings) -> RunSummary:
     balance = await history.balance()
     to_stdout = settings.output.output == STDOUT
     line = published.robots_line if published and not to_stdout else ""
     named = await compared(history, settings, line)
     check = await history.recall(EXTERNAL)
     counts = await history.count_answers() if check else None
-    return Closing(
+    return RunSummary(
         balance=balance,
         external=external_words(check, counts) if check and counts else "",
         external_facts=external_json(check, counts),
@@ -405,17 +405,18 @@ async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[st
     return {code: await pages.examples(code) for code in failed}
 
 
-def print_summary(closing: Closing, chosen: Log) -> None:
+def print_summary(summary: RunSummary, chosen: Log) -> None:
     """Prints the summary in the chosen format. With --quiet only a failure is reported."""
-    wrong = problem(closing)
-    if closing.stalled and chosen.log_format == "text" and not chosen.quiet:
-        log.error(stalled_words(closing))
+    wrong = problem(summary)
+    if summary.stalled and chosen.log_format == "text" and not chosen.quiet:
+        log.error(stalled_words(summary))
     if chosen.log_format == "json":
-        log.log(logging.ERROR if wrong else logging.INFO, "done", extra={"fields": as_json(closing)})
+        log.log(logging.ERROR if wrong else logging.INFO, "done", extra={"fields": as_json(summary)})
     elif chosen.quiet and wrong:
         log.error(wrong)
     elif not chosen.quiet:
-        from crawler.cli import progress, summary  # noqa: PLC0415 - as above
+        from crawler.cli import progress  # noqa: PLC0415 - as above
+        from crawler.cli.summary import show_summary  # noqa: PLC0415 - as above
 
         with suppress(OSError):  # a closed terminal does not make the run fail
-            summary.closing(progress.Screen(), closing)
+            show_summary(progress.Screen(), summary)

@@ -7,7 +7,7 @@ from crawler.app.history import doubts_of, in_published_order, published_as
 from crawler.app.images import site_wide_images, writes_images
 from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
-from crawler.cli.crawl import _closing, configure_log, print_summary
+from crawler.cli.crawl import configure_log, print_summary, summary_of
 from crawler.cli.states import with_state
 from crawler.errors import Exit, FrontierError
 from crawler.settings.sections import Settings
@@ -41,9 +41,9 @@ async def export_sitemap(settings: Settings) -> Exit:
             run_id=str(run.number),
         )
         published = replace(published, site_wide=len(site_wide))
-        closing = await _closing(frontier, published, settings)
-        closing = replace(closing, notes=doubts.notes, elapsed=time.monotonic() - began)
-        print_summary(closing, settings.log)
+        summary = await summary_of(frontier, published, settings)
+        summary = replace(summary, notes=doubts.notes, elapsed=time.monotonic() - began)
+        print_summary(summary, settings.log)
     finally:
         await frontier.close()
     return Exit.OK

@@ -35,7 +35,7 @@ class FindingLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class RunSummary:
     """The summary of a run."""
 
     balance: Balance
@@ -79,80 +79,80 @@ class Closing:
     keeps_many: bool = False  # unusually many failed pages stay listed
 
 
-def problem(closing: Closing) -> str:
+def problem(summary: RunSummary) -> str:
     """What went wrong, in one line; empty if nothing did."""
-    if closing.refused:
-        return f"Not published: {closing.refused}"
-    if closing.unfinished:
-        words = f"{stalled_words(closing)} " if closing.stalled else ""
+    if summary.refused:
+        return f"Not published: {summary.refused}"
+    if summary.unfinished:
+        words = f"{stalled_words(summary)} " if summary.stalled else ""
         return (
             words
-            + f"Not finished: {closing.unfinished}."
-            + (f" {UNPUBLISHED}" if closing.unpublished else "")
-            + (f" To continue: {closing.resume}." if closing.resume else "")
+            + f"Not finished: {summary.unfinished}."
+            + (f" {UNPUBLISHED}" if summary.unpublished else "")
+            + (f" To continue: {summary.resume}." if summary.resume else "")
         )
-    return kept_words(closing) if closing.keeps_many else ""
+    return kept_words(summary) if summary.keeps_many else ""
 
 
-def stalled_words(closing: Closing) -> str:
+def stalled_words(summary: RunSummary) -> str:
     """The sentence on a run without progress."""
     return (
         f"No progress: like the previous run, this crawl ended unfinished, and no further page was received; "
-        f"{closing.balance.open:,} of {closing.balance.discovered:,} URLs are still open, and nothing new was published."
+        f"{summary.balance.open:,} of {summary.balance.discovered:,} URLs are still open, and nothing new was published."
     )
 
 
-def kept_words(closing: Closing) -> str:
+def kept_words(summary: RunSummary) -> str:
     """The sentence on failed pages that stay listed."""
-    balance = closing.balance
+    balance = summary.balance
     return (
         f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with their old "
         "dates, until --keep-failing has passed."
     )
 
 
-def as_json(closing: Closing) -> dict[str, Any]:
+def as_json(summary: RunSummary) -> dict[str, Any]:
     """The fields of the log event "done". Texts are unescaped."""
-    balance = closing.balance
+    balance = summary.balance
     return {
         "discovered": balance.discovered,
         "open": balance.open,
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
-        "dated": dict(closing.dated),
-        "lies": dict(closing.lies),
-        "date_notes": list(closing.date_notes),
+        "dated": dict(summary.dated),
+        "lies": dict(summary.lies),
+        "date_notes": list(summary.date_notes),
         "images": None
-        if closing.images is None
-        else {"written": closing.images, "left_out": closing.site_wide},
-        "traps": [asdict(trap) | {"flag": trap.flag} for trap in closing.traps],
-        "findings": [line._asdict() for line in closing.findings],
-        "reports": list(closing.reports),
-        "submission": dict(closing.submission_facts) or None,
-        "external": closing.external_facts,
-        "files": [file._asdict() for file in closing.files],
-        "folder": closing.folder,
-        "robots_line": closing.robots_line,
-        "robots_named": closing.robots_named,
-        "robots_others": list(closing.robots_others),
-        "elapsed": None if closing.elapsed is None else round(closing.elapsed, 1),
-        "fetched": closing.fetched,
-        "examples": {code: list(urls[:EXAMPLES]) for code, urls in closing.examples.items()},
-        "state": closing.state,
-        "unfinished": closing.unfinished,
-        "unpublished": closing.unpublished,
-        "sitemaps": dict(closing.sitemaps),
-        "orphans": dict(closing.orphans),
-        "unmatched": list(closing.unmatched),
-        "resume": closing.resume,
-        "stalled": closing.stalled,
-        "refused": closing.refused,
-        "notes": list(closing.notes),
-        "published": bool(closing.member) and closing.published_by == closing.member,
-        "published_by": closing.published_by,
-        "member": closing.member,
-        "members": closing.members,
-        "dry_run": closing.dry_run,
+        if summary.images is None
+        else {"written": summary.images, "left_out": summary.site_wide},
+        "traps": [asdict(trap) | {"flag": trap.flag} for trap in summary.traps],
+        "findings": [line._asdict() for line in summary.findings],
+        "reports": list(summary.reports),
+        "submission": dict(summary.submission_facts) or None,
+        "external": summary.external_facts,
+        "files": [file._asdict() for file in summary.files],
+        "folder": summary.folder,
+        "robots_line": summary.robots_line,
+        "robots_named": summary.robots_named,
+        "robots_others": list(summary.robots_others),
+        "elapsed": None if summary.elapsed is None else round(summary.elapsed, 1),
+        "fetched": summary.fetched,
+        "examples": {code: list(urls[:EXAMPLES]) for code, urls in summary.examples.items()},
+        "state": summary.state,
+        "unfinished": summary.unfinished,
+        "unpublished": summary.unpublished,
+        "sitemaps": dict(summary.sitemaps),
+        "orphans": dict(summary.orphans),
+        "unmatched": list(summary.unmatched),
+        "resume": summary.resume,
+        "stalled": summary.stalled,
+        "refused": summary.refused,
+        "notes": list(summary.notes),
+        "published": bool(summary.member) and summary.published_by == summary.member,
+        "published_by": summary.published_by,
+        "member": summary.member,
+        "members": summary.members,
+        "dry_run": summary.dry_run,
         "kept": balance.kept,
-        "keeps_many": closing.keeps_many,
+        "keeps_many": summary.keeps_many,
     }

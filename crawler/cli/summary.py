@@ -1,6 +1,6 @@
 """Prints the summary of a run: outcomes and reasons, files written, and what to do next.
 
-Everything comes from a `Closing`. Text from the network is made printable and only used in `rich.text.Text`, never in
+Everything comes from a `RunSummary`. Text from the network is made printable and only used in `rich.text.Text`, never in
 markup.
 """
 
@@ -20,9 +20,9 @@ from crawler.cli.run_summary import (
     EXAMPLES,
     STDOUT,
     UNPUBLISHED,
-    Closing,
     FileLine,
     FindingLine,
+    RunSummary,
     kept_words,
     stalled_words,
 )
@@ -65,81 +65,81 @@ ADVICE: Final = {
 }
 
 
-def closing(console: Console, closing: Closing) -> None:
+def show_summary(console: Console, summary: RunSummary) -> None:
     """Prints the summary; to a pipe without trailing blanks."""
     if console.is_terminal:
-        _print(console, closing)
+        _print(console, summary)
         return
     with console.capture() as captured:
-        _print(console, closing)
+        _print(console, summary)
     console.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
     console.file.flush()
 
 
-def _print(console: Console, closing: Closing) -> None:
+def _print(console: Console, summary: RunSummary) -> None:
     width = min(console.width, WIDEST)
     console.print()
-    console.print(_headline(closing))
+    console.print(_headline(summary))
     console.print()
-    console.print(_outcomes(closing, width))
+    console.print(_outcomes(summary, width))
     if console.is_terminal:
         console.print(Rule(characters="-" if console.options.ascii_only else "─", style="dim"), width=width)
-    console.print(_total(closing.balance), width=width)
+    console.print(_total(summary.balance), width=width)
     console.print()
-    console.print(_facts(closing, width))
-    if closing.robots_line and not closing.robots_named:
+    console.print(_facts(summary, width))
+    if summary.robots_line and not summary.robots_named:
         console.print(Text("\nAdd this line to robots.txt; it never has to change:\n"))
-        console.print(Text(f"  {printable(closing.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
-    _print_hints(console, list(_hints(closing)), width)
+        console.print(Text(f"  {printable(summary.robots_line, 4_000)}", "bold cyan"), soft_wrap=True)
+    _print_hints(console, list(_hints(summary)), width)
     console.print()
 
 
 # -- the headline -------------------------------------------------------------------------------------------
 
 
-def _headline(closing: Closing) -> Text:
-    words, style = _ending(closing)
+def _headline(summary: RunSummary) -> Text:
+    words, style = _ending(summary)
     line = Text(words, f"bold {style}")
-    if closing.elapsed is not None and closing.fetched:
+    if summary.elapsed is not None and summary.fetched:
         line.append(
-            f"  {counted(closing.fetched, 'page')} fetched in {duration(closing.elapsed)}", "not bold default"
+            f"  {counted(summary.fetched, 'page')} fetched in {duration(summary.elapsed)}", "not bold default"
         )
     return line
 
 
-def _ending(closing: Closing) -> tuple[str, str]:
-    if closing.refused:
+def _ending(summary: RunSummary) -> tuple[str, str]:
+    if summary.refused:
         return "Not published", "red"
-    if closing.unfinished and closing.folder is None:
+    if summary.unfinished and summary.folder is None:
         return "Not finished", "yellow"
-    if closing.dry_run:
+    if summary.dry_run:
         return "Dry run, nothing written", "yellow"
-    if closing.folder == STDOUT:
+    if summary.folder == STDOUT:
         return (
-            ("Partly written to stdout", "yellow") if closing.unfinished else ("Written to stdout", "green")
+            ("Partly written to stdout", "yellow") if summary.unfinished else ("Written to stdout", "green")
         )
-    if closing.files and closing.unfinished:
+    if summary.files and summary.unfinished:
         return "Partly published", "yellow"
-    if closing.files and all(file.unchanged for file in closing.files):
+    if summary.files and all(file.unchanged for file in summary.files):
         return "Nothing changed", "green"
-    return ("Published", "green") if closing.files else ("Nothing published", "yellow")
+    return ("Published", "green") if summary.files else ("Nothing published", "yellow")
 
 
 # -- the balance --------------------------------------------------------------------------------------------
 
 
-def _outcomes(closing: Closing, width: int) -> Table:
+def _outcomes(summary: RunSummary, width: int) -> Table:
     """Outcomes by kind, the most frequent reason first, and examples of each failure."""
     table = _rows(width)
     table.add_column(justify="right", no_wrap=True, style="bold")
-    free = width - LABEL - 6 - len(f"{closing.balance.discovered:,}")  # 6: gaps and indent
+    free = width - LABEL - 6 - len(f"{summary.balance.discovered:,}")  # 6: gaps and indent
     for kind, label, style in KINDS:
-        for place, (code, count) in enumerate(_of_kind(closing.balance, kind)):
+        for place, (code, count) in enumerate(_of_kind(summary.balance, kind)):
             table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
-            for url in closing.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
+            for url in summary.examples.get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
                 table.add_row("", Text("  " + printable(masked(url), free), "dim"))
-    if closing.balance.open:
-        table.add_row(Text("open", "magenta"), "not visited yet", f"{closing.balance.open:,}")
+    if summary.balance.open:
+        table.add_row(Text("open", "magenta"), "not visited yet", f"{summary.balance.open:,}")
     return table
 
 
@@ -180,21 +180,21 @@ def _total(balance: Balance) -> Text:
 # -- dates and files ----------------------------------------------------------------------------------------
 
 
-def _facts(closing: Closing, width: int) -> Table:
+def _facts(summary: RunSummary, width: int) -> Table:
     facts: dict[str, RenderableType | None] = {
-        "findings": _findings(closing.findings),
-        "traps": _traps(closing.traps),
-        "sitemaps": _sitemaps(closing.sitemaps),
-        "orphans": _orphans(closing.orphans),
-        "dates": _dates(closing),
-        "images": None if closing.images is None else Text(_images(closing.images, closing.site_wide)),
-        "files": _files(closing.files, width - LABEL - GAP) if closing.files else None,
-        "folder": Text(printable(closing.folder)) if closing.folder and closing.folder != STDOUT else None,
-        "report": Text("\n".join(map(printable, closing.reports))) if closing.reports else None,
-        "submitted": Text("\n".join(map(printable, closing.submission))) if closing.submission else None,
-        "external": Text(printable(closing.external)) if closing.external else None,
-        "state": Text(printable(closing.state)) if closing.state else None,
-        "robots.txt": Text("names the sitemap") if closing.robots_line and closing.robots_named else None,
+        "findings": _findings(summary.findings),
+        "traps": _traps(summary.traps),
+        "sitemaps": _sitemaps(summary.sitemaps),
+        "orphans": _orphans(summary.orphans),
+        "dates": _dates(summary),
+        "images": None if summary.images is None else Text(_images(summary.images, summary.site_wide)),
+        "files": _files(summary.files, width - LABEL - GAP) if summary.files else None,
+        "folder": Text(printable(summary.folder)) if summary.folder and summary.folder != STDOUT else None,
+        "report": Text("\n".join(map(printable, summary.reports))) if summary.reports else None,
+        "submitted": Text("\n".join(map(printable, summary.submission))) if summary.submission else None,
+        "external": Text(printable(summary.external)) if summary.external else None,
+        "state": Text(printable(summary.state)) if summary.state else None,
+        "robots.txt": Text("names the sitemap") if summary.robots_line and summary.robots_named else None,
     }
     table = _rows(width)
     for label, words in facts.items():
@@ -211,16 +211,16 @@ def _findings(lines: Sequence[FindingLine]) -> Text | None:
     return Text("\n".join(shown)) if shown else None
 
 
-def _dates(closing: Closing) -> Text:
-    listed = closing.balance.listed
+def _dates(summary: RunSummary) -> Text:
+    listed = summary.balance.listed
     if not listed:
         return Text("no pages are listed")
-    dated = sum(closing.dated.values())
+    dated = sum(summary.dated.values())
     words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed}%)"
-    sources = [f"{count:,} from {Source.of(source).says}" for source, count in closing.dated.items()]
-    lines = [words, *(sources if set(closing.dated) - {"header"} else [])]
-    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in closing.lies.items()]
-    lines += closing.date_notes
+    sources = [f"{count:,} from {Source.of(source).says}" for source, count in summary.dated.items()]
+    lines = [words, *(sources if set(summary.dated) - {"header"} else [])]
+    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in summary.lies.items()]
+    lines += summary.date_notes
     return Text("\n".join(printable(line, 300) for line in lines))
 
 
@@ -302,53 +302,53 @@ class Hint(NamedTuple):
     command: str = ""
 
 
-def _hints(closing: Closing) -> Iterator[Hint]:
-    if closing.refused:
-        yield Hint(printable(closing.refused, 1_000))
-    if closing.published_by not in ("", closing.member):
-        yield Hint(f"The sitemap was published by {printable(closing.published_by, 200)}.")
-    if closing.stalled:
-        yield Hint(stalled_words(closing))
-    if closing.robots_line and closing.robots_named is False and closing.robots_others:
-        other = printable(masked(closing.robots_others[0]), 300)
+def _hints(summary: RunSummary) -> Iterator[Hint]:
+    if summary.refused:
+        yield Hint(printable(summary.refused, 1_000))
+    if summary.published_by not in ("", summary.member):
+        yield Hint(f"The sitemap was published by {printable(summary.published_by, 200)}.")
+    if summary.stalled:
+        yield Hint(stalled_words(summary))
+    if summary.robots_line and summary.robots_named is False and summary.robots_others:
+        other = printable(masked(summary.robots_others[0]), 300)
         yield Hint(f"robots.txt names {other}, which this crawl does not write.")
-    for note in closing.notes:
+    for note in summary.notes:
         yield Hint(printable(note, 500))
-    if closing.unfinished:
-        words = f"The crawl is not complete: {printable(closing.unfinished, 300)}."
-        yield Hint(f"{words} {UNPUBLISHED}" if closing.unpublished else words)
-    if deeper := closing.balance.outcomes.get("unlisted:depth"):
+    if summary.unfinished:
+        words = f"The crawl is not complete: {printable(summary.unfinished, 300)}."
+        yield Hint(f"{words} {UNPUBLISHED}" if summary.unpublished else words)
+    if deeper := summary.balance.outcomes.get("unlisted:depth"):
         yield Hint(
             f"--max-depth limited the crawl: {counted(deeper, 'URL')} are deeper and were not fetched."
         )
-    for pattern in closing.unmatched[:UNMATCHED]:
+    for pattern in summary.unmatched[:UNMATCHED]:
         yield Hint(f"{printable(pattern, 200)} matched no URL in this crawl.")
-    if closing.resume:
-        yield Hint(f"To continue: {printable(closing.resume, 500)}")
-    if closing.dry_run and closing.folder is not None:
+    if summary.resume:
+        yield Hint(f"To continue: {printable(summary.resume, 500)}")
+    if summary.dry_run and summary.folder is not None:
         yield Hint("Run without --dry-run to publish.")
-    if closing.balance.kept:
-        yield Hint(kept_words(closing))
-    failed = sum(count for _, count in _of_kind(closing.balance, "failed"))
-    if failed and closing.state:
+    if summary.balance.kept:
+        yield Hint(kept_words(summary))
+    failed = sum(count for _, count in _of_kind(summary.balance, "failed"))
+    if failed and summary.state:
         yield Hint(
-            f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(closing, closing.state)
+            f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(summary, summary.state)
         )
-    if closing.findings and closing.findings_command:
+    if summary.findings and summary.findings_command:
         yield Hint(
             "To see all findings, with the pages that link to them:",
-            printable(closing.findings_command, 1_000),
+            printable(summary.findings_command, 1_000),
         )
-    by_count = sorted(closing.balance.outcomes.items(), key=lambda item: -item[1])
+    by_count = sorted(summary.balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
-    if closing.balance.listed and not closing.dated:
+    if summary.balance.listed and not summary.dated:
         yield Hint("No page has a reliable date; a correct Last-Modified header would be used.")
 
 
-def _explain(closing: Closing, state: str) -> str:
+def _explain(summary: RunSummary, state: str) -> str:
     """The `explain` command for a failed URL, quoted for a shell; "URL" if none can be shown unchanged."""
-    failures = _of_kind(closing.balance, "failed")
-    urls = (url for code, _ in failures for url in closing.examples.get(code, ()))
+    failures = _of_kind(summary.balance, "failed")
+    urls = (url for code, _ in failures for url in summary.examples.get(code, ()))
     plain = next((url for url in urls if printable(masked(url)) == url), "URL")
     host = plain.partition("//")[2].partition("/")[0]
     own = host.replace(":", "_").strip("[]")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from crawler.cli.run_summary import Closing, FileLine, as_json, problem
-from crawler.cli.summary import closing
+from crawler.cli.run_summary import FileLine, RunSummary, as_json, problem
+from crawler.cli.summary import show_summary
 from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
 from crawler.model.survey import Balance
@@ -24,7 +24,7 @@ OUTCOMES = {
     "failed:not-found": 9,
     "failed:tls": 2,
 }
-DONE = Closing(
+DONE = RunSummary(
     balance=Balance(1_190, OUTCOMES),
     files=(FileLine("sitemap.xml.gz", 14_213, 1_024),),
     folder="./sitemaps",
@@ -37,14 +37,16 @@ DONE = Closing(
 )
 
 
-def shown(told: Closing, width: int = 80, *, terminal: bool = False, quiet: bool = False) -> str:
+def shown(told: RunSummary, width: int = 80, *, terminal: bool = False, quiet: bool = False) -> str:
     stream = io.StringIO()
-    closing(Console(file=stream, width=width, force_terminal=terminal, color_system=None, quiet=quiet), told)
+    show_summary(
+        Console(file=stream, width=width, force_terminal=terminal, color_system=None, quiet=quiet), told
+    )
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
 
 
-def balanced(outcomes: Mapping[str, int], open_urls: int = 0) -> Closing:
-    return Closing(balance=Balance(sum(outcomes.values()) + open_urls, outcomes, open_urls))
+def balanced(outcomes: Mapping[str, int], open_urls: int = 0) -> RunSummary:
+    return RunSummary(balance=Balance(sum(outcomes.values()) + open_urls, outcomes, open_urls))
 
 
 def test_every_outcome_is_shown_with_sentence_and_count() -> None:
@@ -269,7 +271,7 @@ def test_each_failure_has_three_examples() -> None:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_hostile_text_is_escaped(terminal: bool) -> None:
-    told = Closing(
+    told = RunSummary(
         balance=Balance(3, {"failed:tls": 3}),
         files=(FileLine(HOSTILE, 1, 1),),
         folder=HOSTILE,
@@ -299,7 +301,7 @@ def test_a_pipe_gets_no_rules() -> None:
 
 def test_an_ascii_terminal_gets_ascii() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    closing(Console(file=stream, width=80, force_terminal=True), DONE)
+    show_summary(Console(file=stream, width=80, force_terminal=True), DONE)
     stream.flush()
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from crawler.cli.crawl import _closing
+from crawler.cli.crawl import summary_of
 from crawler.cli.demo.site import Site
 from crawler.cli.summary import _dates
 from crawler.engine.finish import dating
@@ -279,7 +279,7 @@ def built(site: Site, stated: Mapping[str, str], at: datetime = BUILT, **texts: 
 async def notes(folder: Path) -> str:
     frontier = SqliteFrontier(str(folder / "s.db"), read_only=True)
     try:
-        return _dates(await _closing(frontier, None, Settings())).plain
+        return _dates(await summary_of(frontier, None, Settings())).plain
     finally:
         await frontier.close()
 

@@ -153,7 +153,7 @@ async def test_pages_that_are_not_listed_do_not_count(bench: Bench) -> None:  # 
     assert len(await bench.frontier.common_images(20, 100)) == 0
 
 
-async def test_crowded_pages_have_more_than_so_many(bench: Bench) -> None:  # noqa: F811
+async def test_pages_with_many_images_are_listed(bench: Bench) -> None:  # noqa: F811
     many = {f"/{n}": images(*map(str, range(n))) for n in range(6)}
     await settle(bench.frontier, many)
     rows = [row async for chunk in bench.frontier.many_images_rows(3) for row in chunk]
