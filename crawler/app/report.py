@@ -84,7 +84,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         runs=[*runs[:-1], newest],
         hosts=await frontier.host_rows(),
         traps=await frontier.traps(),
-        lies=await frontier.recall(UNRELIABLE),
+        unreliable=await frontier.recall(UNRELIABLE),
         robots_line=line or None,
         robots_names=named.is_named,
         robots_others=named.others,

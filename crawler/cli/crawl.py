@@ -392,7 +392,7 @@ async def summary_of(history: Frontier, published: Published | None, settings: S
         dated=await history.dated(),
         sitemaps=await history.sitemaps(),
         orphans=await history.orphans(),
-        lies=await history.recall(UNRELIABLE),
+        unreliable=await history.recall(UNRELIABLE),
         date_notes=await history.recall(DATE_NOTES),
         traps=await history.traps(),
         dry_run=settings.guard.dry_run,

@@ -48,7 +48,7 @@ class RunSummary:
     fetched: int = 0  # pages fetched
     examples: Mapping[str, Sequence[str]] = field(default_factory=dict)  # URLs by outcome code
     dated: Mapping[str, int] = field(default_factory=dict)  # listed pages with a lastmod, by its source
-    lies: Mapping[str, str] = field(
+    unreliable: Mapping[str, str] = field(
         default_factory=dict
     )  # origins whose Last-Modified is not trusted, and why
     date_notes: Sequence[str] = ()  # other remarks on the dates
@@ -120,7 +120,7 @@ def as_json(summary: RunSummary) -> dict[str, Any]:
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
         "dated": dict(summary.dated),
-        "lies": dict(summary.lies),
+        "lies": dict(summary.unreliable),
         "date_notes": list(summary.date_notes),
         "images": None
         if summary.images is None

@@ -219,7 +219,7 @@ def _dates(summary: RunSummary) -> Text:
     words = f"{dated:,} of {counted(listed, 'listed page')} with a lastmod ({100 * dated // listed}%)"
     sources = [f"{count:,} from {Source.of(source).says}" for source, count in summary.dated.items()]
     lines = [words, *(sources if set(summary.dated) - {"header"} else [])]
-    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in summary.lies.items()]
+    lines += [f"Last-Modified of {site} is not trusted: {why}" for site, why in summary.unreliable.items()]
     lines += summary.date_notes
     return Text("\n".join(printable(line, 300) for line in lines))
 

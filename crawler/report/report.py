@@ -79,7 +79,7 @@ class Known:
     hosts: Sequence[HostRow] = ()  # the busiest first
     runs: Sequence[RunRow] = ()  # the newest last
     traps: Sequence[Trap] = ()
-    lies: Mapping[str, str] = field(
+    unreliable: Mapping[str, str] = field(
         default_factory=dict
     )  # origins whose Last-Modified is not trusted, and why
     robots_line: str | None = None  # the Sitemap line that robots.txt should have

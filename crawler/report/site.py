@@ -16,8 +16,8 @@ def site_findings(known: Known) -> Iterator[Finding]:
             for trap in known.traps
         ]
         yield Finding(Code.TRAP, len(items), items=items)
-    if known.lies and known.run.complete:
-        items = [Item(f"{site}/", detail=why) for site, why in known.lies.items()]
+    if known.unreliable and known.run.complete:
+        items = [Item(f"{site}/", detail=why) for site, why in known.unreliable.items()]
         yield Finding(Code.LASTMOD_LIES, len(items), items=items)
     if known.robots_line and known.robots_names is False:
         _, _, sitemap = known.robots_line.partition(" ")

@@ -220,7 +220,7 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.page("/dated", links=common, was="listed", was_lastmod=None, seed=INPUT)
     state.more = {
         "traps": [Trap("calendar", "/events/*", f"{SITE}/events/2031/05")],
-        "lies": {SITE: "most pages carry the time of the request"},
+        "unreliable": {SITE: "most pages carry the time of the request"},
         "robots_line": f"Sitemap: {SITE}/sitemap.xml.gz",
         "robots_names": False,
         "check": ExternalCheck(run, NIGHT, True, 2, "--max-external"),
@@ -265,7 +265,7 @@ def hostile() -> MadeState:
     )
     state.more = {
         "traps": [Trap("query", "/<i>*?", TITLES[1])],
-        "lies": {SITE: TITLES[1]},
+        "unreliable": {SITE: TITLES[1]},
         "settings": [("header", "***")],
         "hosts": [HostRow("https://x\u202e.example", 2, 0.0, "down", TITLES[1])],
     }
