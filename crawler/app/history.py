@@ -31,7 +31,7 @@ async def published_as(history: History, settings: Settings, start: Url | None =
 
     `start`: if None or not in the state, the first start URL of the newest run is used. Returns None without a run.
     """
-    known = start if start and await history.record(start) else await history.first()
+    known = start if start and await history.record(start) else await history.first_start()
     if known is None:
         return None
     site = urls.origin(await final_start(history, known))

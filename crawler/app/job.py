@@ -204,7 +204,7 @@ class Job:
                 self.settings.guard,
                 base.site,
                 crawled=CrawlResult(
-                    complete, balance.outcomes, await self.frontier.changed(), self.doubts.doubt
+                    complete, balance.outcomes, await self.frontier.published_outcomes(), self.doubts.doubt
                 ),
                 run_id=str(self.run.number),
                 writer=await self._writer(),

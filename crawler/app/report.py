@@ -64,7 +64,7 @@ def check(settings: Settings) -> None:
 
 async def read_known(frontier: Frontier, settings: Settings) -> Known:
     """What a report needs besides the page rows. Raises `FrontierError` for a state without a run."""
-    runs, start = list(await frontier.run_rows()), await frontier.first()
+    runs, start = list(await frontier.run_rows()), await frontier.first_start()
     if not runs or start is None:
         raise FrontierError("The state contains no URLs yet: crawl first.")
     balance = await frontier.balance()

@@ -358,7 +358,7 @@ async def _unmatched(pages: Record, settings: Settings) -> list[str]:
         for text in getattr(settings.scope, name)
     }
     patterns |= {f"[[rule]] {rule.match}": compile_pattern(rule.match) for rule in settings.rules.rule}
-    async for chunk in pages.known():
+    async for chunk in pages.known_urls():
         if not patterns:
             break
         targets = [target(url) for url in chunk]

@@ -57,7 +57,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
         path = await _link_path(frontier, record) if record else []
         hops = await _hops(frontier, record) if record else []
         newest = await frontier.run()
-        linked = await frontier.linking(url)
+        linked = await frontier.count_linking(url)
         answer = await frontier.external(url)
         robots = await _robots_line(settings, frontier, url)
         versions = await cluster_of(frontier, url)

@@ -26,7 +26,7 @@ async def export_sitemap(settings: Settings) -> Exit:
         balance = await frontier.balance()
         run = await frontier.run()
         base = await published_as(frontier, settings, start)
-        known = start or await frontier.first()
+        known = start or await frontier.first_start()
         if run is None or base is None or known is None:
             raise FrontierError("The state contains no URLs yet: crawl first.")
         doubts = await doubts_of(frontier, [known])
@@ -37,7 +37,9 @@ async def export_sitemap(settings: Settings) -> Exit:
             settings.dates,
             replace(settings.guard, allow_partial=True),
             base.site,
-            crawled=CrawlResult(run.complete, balance.outcomes, await frontier.changed(), doubts.doubt),
+            crawled=CrawlResult(
+                run.complete, balance.outcomes, await frontier.published_outcomes(), doubts.doubt
+            ),
             run_id=str(run.number),
         )
         published = replace(published, site_wide=len(site_wide))

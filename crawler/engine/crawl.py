@@ -206,7 +206,7 @@ class Crawl:
         return self._ending
 
     async def _keep_failing_pages(self) -> None:
-        await self.frontier.keep()
+        await self.frontier.keep_failing()
         await self._keep_traps()
 
     async def _ends_the_run(self) -> bool:
@@ -215,7 +215,7 @@ class Crawl:
         if self._ending is Ending.LIMIT:
             await self.frontier.interrupt(Interruption(self.stats.stopping or ""))
         while self._ending is not Ending.OVER and not await self.frontier.take_leadership():
-            self.exit = await self.frontier.over()
+            self.exit = await self.frontier.exit_of_run()
             if self._ending is Ending.STOPPED:
                 return False
             if self.exit is not None:
@@ -294,7 +294,7 @@ class Crawl:
         return True
 
     async def _look_whether_over(self) -> None:
-        self.exit = await self.frontier.over()
+        self.exit = await self.frontier.exit_of_run()
         if self.exit is not None:
             self._end(Ending.OVER, "another member ended the run")
 
@@ -458,7 +458,7 @@ class Crawl:
 
     async def _still_responds(self, site: str) -> bool:
         """Whether a page that responded earlier in this run still does, so that one broken section does not end the run."""
-        page = self.circuit_breaker.last_good(site) or await self.frontier.answered(site)
+        page = self.circuit_breaker.last_good(site) or await self.frontier.last_answered(site)
         reply = None
         left = min(PROBE + 2 * self.first_contact.slowest, max(0.0, self._deadline - self.clock()))
         with anyio.move_on_after(left) as self._probe:

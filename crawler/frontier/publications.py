@@ -40,8 +40,8 @@ def mark_delivered(db: Tables, delivered: str) -> None:
     db.do(_DELIVERED, {"delivered": delivered})
 
 
-def changed(db: Tables) -> Mapping[str, int]:
-    """See `ports.Record.changed`."""
+def published_outcomes(db: Tables) -> Mapping[str, int]:
+    """See `ports.Record.published_outcomes`."""
     last = last_publication(db)
     if last is None:
         return {}

@@ -252,8 +252,8 @@ def survey(db: Tables, site: str, canonical_origins: str) -> Survey:
     return Survey(+outcomes, +obstacles, named and (named[0], named[1]))
 
 
-def answered(db: Tables, origin: str) -> Url | None:
-    """See `ports.Record.answered`."""
+def last_answered(db: Tables, origin: str) -> Url | None:
+    """See `ports.Record.last_answered`."""
     row = db.one_or_none(_ANSWERED.format(urls=db.urls), {"run": db.run, "origin": origin})
     return Url(row[0]) if row else None
 

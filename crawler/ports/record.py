@@ -62,11 +62,11 @@ class Record(Protocol):
         """Unlists pages of closed patterns without content of their own. Returns how many."""
         ...
 
-    async def keep(self) -> None:
+    async def keep_failing(self) -> None:
         """Decides which failed pages of this run stay listed, by `keep_failing`. May be called again."""
         ...
 
-    async def answered(self, origin: str) -> Url | None:
+    async def last_answered(self, origin: str) -> Url | None:
         """The listed page of an origin that answered last in this run."""
         ...
 
@@ -74,7 +74,7 @@ class Record(Protocol):
         """The entries of this run from `first` up to, but not including, `below`, sorted by URL, in chunks."""
         ...
 
-    def known(self) -> AsyncIterator[Sequence[Url]]:
+    def known_urls(self) -> AsyncIterator[Sequence[Url]]:
         """All known URLs of the site in this run, with any outcome, in chunks."""
         ...
 
@@ -94,7 +94,7 @@ class Record(Protocol):
         """The number of listed pages with a lastmod, by its source."""
         ...
 
-    async def changed(self) -> Mapping[str, int]:
+    async def published_outcomes(self) -> Mapping[str, int]:
         """The outcomes in this run of the pages of the last publication: counts by code; "" for none yet."""
         ...
 
@@ -114,7 +114,7 @@ class Record(Protocol):
         """Counts over all URLs of the site with origin `site`. Reads all of them."""
         ...
 
-    async def first(self) -> Url | None:
+    async def first_start(self) -> Url | None:
         """The first start URL of this run."""
         ...
 
@@ -122,6 +122,6 @@ class Record(Protocol):
         """All that is known about one URL."""
         ...
 
-    async def linking(self, url: Url) -> int:
+    async def count_linking(self, url: Url) -> int:
         """The number of pages of this run that link to a URL. Slow, as it reads all of them."""
         ...

@@ -55,7 +55,7 @@ class Runs(Protocol):
         """Raises `LeadershipLost` if this member does not lead, or lost the leadership meanwhile."""
         ...
 
-    async def over(self) -> Exit | None:
+    async def exit_of_run(self) -> Exit | None:
         """The exit code with which the last leader ended this run, or interrupted it; None while it is at work."""
         ...
 

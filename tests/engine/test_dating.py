@@ -65,7 +65,7 @@ class ManyRuns:
         if ending == "abandoned":
             return {}
         await dating.date(self.frontier, DATE_SOURCES["auto"])
-        await self.frontier.keep()
+        await self.frontier.keep_failing()
         await self.frontier.finish()
         dates = {
             entry.url: None if entry.lastmod is None else (int(entry.lastmod.timestamp()) - START) // DAY

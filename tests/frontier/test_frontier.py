@@ -293,7 +293,7 @@ async def test_settle_stores_facts_and_adds_links(bench: Bench) -> None:
     found = await bench.frontier.record(Url(SITE + "/a"))
     assert found is not None
     assert (found.visit.via, found.visit.depth, found.state) == (ROOT, 1, "queued")
-    assert [await bench.frontier.linking(url) for url in (found.visit.url, ROOT)] == [1, 0]
+    assert [await bench.frontier.count_linking(url) for url in (found.visit.url, ROOT)] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> No
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
     assert await bench.links(lease) == {avoided}, "a link to a page that this run knows tells nothing"
-    assert await bench.frontier.linking(Url(SITE + "/a")) == 1, "a 304 keeps the links"
+    assert await bench.frontier.count_linking(Url(SITE + "/a")) == 1, "a 304 keeps the links"
     assert (await bench.frontier.balance()).discovered == 2, (
         "a page that is no longer linked is not discovered"
     )
@@ -467,7 +467,7 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     [lease] = await bench.leases()
     verdict = Verdict(Unlisted(Why.NOINDEX), facts, named=(other,))
     await bench.frontier.settle([Settlement(lease, verdict, (page("/both"), page("/other")))])
-    assert [await bench.frontier.linking(url) for url in (both, other)] == [1, 0]
+    assert [await bench.frontier.count_linking(url) for url in (both, other)] == [1, 0]
     assert {lease.visit.url for lease in await bench.leases()} == {both, other}
     await bench.frontier.finish()
     await bench.frontier.conclude()
@@ -477,7 +477,7 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     assert lease.prior
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/both"), page("/other")))])
-    assert [await bench.frontier.linking(url) for url in (both, other)] == [1, 0], "also after a 304"
+    assert [await bench.frontier.count_linking(url) for url in (both, other)] == [1, 0], "also after a 304"
 
 
 async def test_changed_parse_settings_discard_facts_of_last_run(bench: Bench) -> None:
@@ -663,7 +663,7 @@ async def test_links_to_known_urls_are_given_by_number(bench: Bench) -> None:
     assert settled.new == 1
     assert settled.numbers[0] == -z
     named = [Url(SITE + path) for path in ("/x", "/y", "/z", "/new")]
-    assert [await bench.frontier.linking(url) for url in named] == [2, 2, 2, 1]
+    assert [await bench.frontier.count_linking(url) for url in named] == [2, 2, 2, 1]
     chunks = [chunk async for chunk in bench.frontier.edge_rows()]
     edges = {row.url: list(row.links) for chunk in chunks for row in chunk}
     assert edges == {ROOT: [x, y, -z], second.visit.url: [x, -z, y, settled.numbers[1]]}
@@ -751,13 +751,13 @@ async def test_answered_returns_a_fetched_page_of_origin(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/a"), page("/b")])
     first, second, third = await bench.leases()
-    assert await bench.frontier.answered(SITE) is None
+    assert await bench.frontier.last_answered(SITE) is None
     await bench.settle(first, Listed())
     await bench.settle(second, Failed(Cause.NOT_FOUND), facts=Facts(404))
-    assert await bench.frontier.answered(SITE) is None, "listed unfetched, and not found"
+    assert await bench.frontier.last_answered(SITE) is None, "listed unfetched, and not found"
     await bench.settle(third, Listed(), facts=Facts(200))
-    assert await bench.frontier.answered(SITE) == third.visit.url
-    assert await bench.frontier.answered("http://b.example") is None
+    assert await bench.frontier.last_answered(SITE) == third.visit.url
+    assert await bench.frontier.last_answered("http://b.example") is None
 
 
 async def test_clock_going_back_does_not_turn_response_into_failure(bench: Bench) -> None:

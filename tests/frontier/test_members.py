@@ -91,7 +91,7 @@ LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
     "mark_published": lambda member: member.mark_published(PublicationRow(1, 1, 1, base="", folder="")),
     "add with a seed": lambda member: member.add([Visit(ROOT)], Seed(SeedKind.START)),
     "advance": lambda member: member.advance(),
-    "keep": lambda member: member.keep(),
+    "keep_failing": lambda member: member.keep_failing(),
     "unlist_duplicates": lambda member: member.unlist_duplicates(),
     "unlist_repeats": lambda member: member.unlist_repeats(),
     "withdraw": lambda member: member.withdraw([ROOT], Why.DUPLICATE, ""),
@@ -182,10 +182,10 @@ async def test_all_members_leave_with_the_exit_code_of_the_leader(crew: Crew) ->
     await leader.finish()
     await leader.conclude(refused=True)
     await leader.end_session(SessionEnd(6, 1.0, 2, 3))
-    assert await follower.over() is None, "the leader may still change its mind, by --fail-on"
+    assert await follower.exit_of_run() is None, "the leader may still change its mind, by --fail-on"
     assert not await follower.take_leadership()
     await leader.close()
-    assert await follower.over() == 6
+    assert await follower.exit_of_run() == 6
     assert not await follower.take_leadership(), "nothing is left to be led"
 
 
@@ -193,7 +193,7 @@ async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> Non
     leader, follower = await crew.join(), await crew.join()
     await leader.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
     await leader.close()
-    assert await follower.over() is None
+    assert await follower.exit_of_run() is None
     assert await follower.take_leadership()
     await follower.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
     [row] = await follower.run_rows()
@@ -205,7 +205,7 @@ async def test_a_leader_that_dies_after_it_concluded_leaves_nobody_waiting(crew:
     await leader.finish()
     await leader.conclude()
     crew.let_die(follower)
-    assert await follower.over() == 0
+    assert await follower.exit_of_run() == 0
 
 
 async def test_a_run_that_is_over_is_not_begun_again_by_those_who_name_it(crew: Crew) -> None:

@@ -165,7 +165,7 @@ async def test_application_id_in_write_ahead_log_is_recognised(path: Path) -> No
     old.write_bytes(data)
     assert owner_of(old) is Owner.OURS
     again = SqliteFrontier(str(old))
-    assert await again.first() == "http://a.example/"
+    assert await again.first_start() == "http://a.example/"
     await again.close()
 
 

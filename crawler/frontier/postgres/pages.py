@@ -37,8 +37,8 @@ def record(db: Database, url: Url) -> UrlRecord | None:
     return records.url_record(url, row) if row else None
 
 
-def linking(db: Database, url: Url) -> int:
-    """See `ports.Record.linking`."""
+def count_linking(db: Database, url: Url) -> int:
+    """See `ports.Record.count_linking`."""
     return db.count(LINKING, {"fp": fp(url), "run": db.run})
 
 

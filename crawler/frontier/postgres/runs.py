@@ -217,8 +217,8 @@ class RunTable:
         """See `ports.Runs.conclude`."""
         self._end("refused" if refused else "concluded")
 
-    def over(self) -> Exit | None:
-        """See `ports.Runs.over`."""
+    def exit_of_run(self) -> Exit | None:
+        """See `ports.Runs.exit_of_run`."""
         row = self._db.one_or_none(OVER, {"run": self._db.run})
         return Exit(row[0]) if row else None
 
@@ -275,8 +275,8 @@ class RunTable:
         other = self._db.one("SELECT max(number) FROM run WHERE reading <> :reading", {"reading": reading})[0]
         return (other or 0) + 1
 
-    def first(self) -> Url | None:
-        """See `ports.Record.first`."""
+    def first_start(self) -> Url | None:
+        """See `ports.Record.first_start`."""
         row = self._db.one_or_none(FIRST, {"run": self._db.run})
         return Url(row[0]) if row else None
 

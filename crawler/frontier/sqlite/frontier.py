@@ -223,8 +223,8 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     async def check_leadership(self) -> None:
         """See `ports.Runs.check_leadership`."""
 
-    async def over(self) -> Exit | None:
-        """See `ports.Runs.over`: the only member ends the run itself."""
+    async def exit_of_run(self) -> Exit | None:
+        """See `ports.Runs.exit_of_run`: the only member ends the run itself."""
         return None
 
     async def interrupt(self, interruption: Interruption) -> None:
@@ -317,17 +317,17 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.unlist_repeats`."""
         return await self._call(self._patterns.unlist_repeats)
 
-    async def keep(self) -> None:
-        """See `ports.Record.keep`."""
-        await self._call(publications.keep, self._db, self._keep_failing)
+    async def keep_failing(self) -> None:
+        """See `ports.Record.keep_failing`."""
+        await self._call(publications.keep_failing_pages, self._db, self._keep_failing)
 
-    async def changed(self) -> Mapping[str, int]:
-        """See `ports.Record.changed`."""
-        return await self._call(stored_publications.changed, self._db)
+    async def published_outcomes(self) -> Mapping[str, int]:
+        """See `ports.Record.published_outcomes`."""
+        return await self._call(stored_publications.published_outcomes, self._db)
 
-    async def answered(self, origin: str) -> Url | None:
-        """See `ports.Record.answered`."""
-        return await self._call(records.answered, self._db, origin)
+    async def last_answered(self, origin: str) -> Url | None:
+        """See `ports.Record.last_answered`."""
+        return await self._call(records.last_answered, self._db, origin)
 
     async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Record.entries`."""
@@ -336,10 +336,10 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
             yield chunk
             after = chunk[-1].url
 
-    async def known(self) -> AsyncIterator[Sequence[Url]]:
-        """See `ports.Record.known`."""
+    async def known_urls(self) -> AsyncIterator[Sequence[Url]]:
+        """See `ports.Record.known_urls`."""
         after = ""
-        while chunk := await self._call(pages.known, self._db, after):
+        while chunk := await self._call(pages.known_urls, self._db, after):
             yield chunk
             after = chunk[-1]
 
@@ -371,17 +371,17 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.survey`."""
         return await self._call(pages.survey, self._db, site)
 
-    async def first(self) -> Url | None:
-        """See `ports.Record.first`."""
-        return await self._call(self._runs.first)
+    async def first_start(self) -> Url | None:
+        """See `ports.Record.first_start`."""
+        return await self._call(self._runs.first_start)
 
     async def record(self, url: Url) -> UrlRecord | None:
         """See `ports.Record.record`."""
         return await self._call(pages.record, self._db, url)
 
-    async def linking(self, url: Url) -> int:
-        """See `ports.Record.linking`."""
-        return await self._call(pages.linking, self._db, url)
+    async def count_linking(self, url: Url) -> int:
+        """See `ports.Record.count_linking`."""
+        return await self._call(pages.count_linking, self._db, url)
 
     # -- Rows: the whole state, streamed---------------------------------------------------------------------
 

@@ -41,8 +41,8 @@ def record(db: Database, url: Url) -> UrlRecord | None:
     return records.url_record(url, row) if row else None
 
 
-def linking(db: Database, url: Url) -> int:
-    """See `ports.Record.linking`."""
+def count_linking(db: Database, url: Url) -> int:
+    """See `ports.Record.count_linking`."""
     return db.count(LINKING, {"url": url, "run": db.run})
 
 
@@ -52,8 +52,8 @@ def entries(db: Database, after: str, below: str) -> Sequence[Entry]:
     return [records.entry(row) for row in rows]
 
 
-def known(db: Database, after: str) -> Sequence[Url]:
-    """The next chunk of `ports.Record.known`: after the URL `after`, sorted by URL."""
+def known_urls(db: Database, after: str) -> Sequence[Url]:
+    """The next chunk of `ports.Record.known_urls`: after the URL `after`, sorted by URL."""
     return records.urls(db.all(KNOWN_HERE, {"after": after, "run": db.run, "limit": CHUNK}))
 
 

@@ -50,8 +50,8 @@ def mark_published(db: Database, published: PublicationRow) -> None:
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
 
 
-def keep(db: Database, keep_failing: float) -> None:
-    """See `ports.Record.keep`. `keep_failing`: seconds."""
+def keep_failing_pages(db: Database, keep_failing: float) -> None:
+    """See `ports.Record.keep_failing`. `keep_failing`: seconds."""
     last = last_publication(db)
     if last is not None:
         seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(keep_failing).items()]

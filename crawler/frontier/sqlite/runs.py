@@ -129,8 +129,8 @@ class RunTable:
         other = self._db.one("SELECT max(number) FROM run WHERE reading <> ?", (reading,))[0]
         return (other or 0) + 1
 
-    def first(self) -> Url | None:
-        """See `ports.Record.first`."""
+    def first_start(self) -> Url | None:
+        """See `ports.Record.first_start`."""
         row = self._db.one_or_none(
             "SELECT url FROM url WHERE run = ? AND depth = 0 "
             "ORDER BY seed IS NOT (SELECT id FROM seed WHERE kind = 0), id LIMIT 1",
