@@ -4,7 +4,7 @@ A worker and the main process keep the same table: URLs are numbered in the orde
 is full is cleared by both after the same message. Nothing else is agreed on. What is received is validated: it is untrusted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from crawler.model.visit import Links
@@ -25,10 +25,12 @@ class SentUrls:
     def written(self, links: Links) -> JSON:
         """URLs that were not sent yet, and the numbers of all: of followed and of avoided links. To be sent in this order."""
         numbers = self._numbers
-        new = [*dict.fromkeys(url for url in links.urls if url not in numbers)]
-        for url in new:
-            numbers[url] = len(numbers)
-            self._weight += len(url)
+        new = list[Url]()
+        for url in links.urls:
+            if url not in numbers:
+                numbers[url] = len(numbers)
+                new.append(url)
+        self._weight += sum(map(len, new))
         followed, avoided = (list(map(numbers.__getitem__, side)) for side in links)
         if is_full(len(numbers), self._weight):
             self._numbers, self._weight = {}, 0
@@ -36,20 +38,20 @@ class SentUrls:
 
 
 class ReceivedUrls:
-    """The table of the main process, one for each worker. `url_of` validates a URL, and `most` limits the links of a page."""
+    """The table of the main process, one for each worker. `urls_of` validates URLs, and `most` limits the links of a page."""
 
-    def __init__(self, url_of: Callable[[JSON], Url], most: int) -> None:
-        self._url_of, self._most = url_of, most
+    def __init__(self, urls_of: Callable[[JSON, int], Sequence[Url]], most: int) -> None:
+        self._urls_of, self._most = urls_of, most
         self._urls: list[Url] = []
         self._weight = 0
 
     def read(self, message: JSON) -> Links:
         """The links of a page. Every message must be read, in order. Raises `ValueError` or another error if it is invalid."""
         new, followed, avoided = message
-        if not isinstance(new, list) or len(new) > self._most or len(followed) + len(avoided) > self._most:
+        if len(followed) + len(avoided) > self._most:
             raise ValueError("no links of one page")
         urls = self._urls
-        urls.extend(map(self._url_of, new))
+        urls.extend(self._urls_of(new, self._most))
         self._weight += sum(map(len, new))
         links = Links(*(tuple(map(urls.__getitem__, _places(side))) for side in (followed, avoided)))
         if is_full(len(urls), self._weight):
