@@ -48,7 +48,7 @@ class _MainProcess:
         number, granted = next(self._numbers), anyio.Event()
         self._slots[number] = granted
         try:
-            await self._channel.send_json(["slot", number, origin])
+            await self._channel.post("slot", number, origin)
             await granted.wait()
         finally:
             del self._slots[number]
@@ -65,17 +65,17 @@ class _MainProcess:
     async def slow(self, origin: str, until: float) -> None:
         """Pauses a throttled host, here and in the main process."""
         self.politeness.slow(origin, until)
-        await self._channel.send_json(["slow", origin, until])
+        await self._channel.post("slow", origin, until)
 
     def throttled(self, wait: float) -> None:
         """Reports a pause to the main process, for the progress display."""
-        self._tasks.start_soon(self._channel.send_json, ["throttled", wait])
+        self._tasks.start_soon(self._channel.post, "throttled", wait)
 
     def session(self, name: str, example: str) -> None:
         """Reports a session parameter to the main process, once per name: a page may have thousands."""
         if name not in self._reported:
             self._reported.add(name)
-            self._tasks.start_soon(self._channel.send_json, ["session", name, example])
+            self._tasks.start_soon(self._channel.post, "session", name, example)
 
 
 async def _visit_all(
@@ -95,13 +95,12 @@ async def _visit_all(
         await politeness(origin(lease.visit.url), 0.0)
         is_ending = politeness.ended.is_set()
         result = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
-        await channel.send_json(
-            ["visited", number, codec.written(result, sent)]
-            if isinstance(result, VisitResult)
-            else ["unvisited", number]
-        )
+        if isinstance(result, VisitResult):
+            await channel.post("visited", number, codec.written(result, sent))
+        else:
+            await channel.post("unvisited", number)
         if traffic and traffic.requests:
-            await channel.send_json(["traffic", traffic.take()])
+            await channel.post("traffic", traffic.take())
 
 
 async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
@@ -109,7 +108,7 @@ async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> 
     with suppress(anyio.WouldBlock):
         while True:
             number, _ = todo.receive_nowait()
-            await channel.send_json(["unvisited", number])
+            await channel.post("unvisited", number)
 
 
 async def work(channel: Channel, settings: Settings, clock: Callable[[], float], messages: list[Any]) -> None:
@@ -139,8 +138,8 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
                 tasks.start_soon(
                     _visit_all, todo, visiting.visitor, channel, parent.politeness, traffic, sent
                 )
-            await channel.send_json(["ready"])
-            messages = messages or await channel.receive_json()
+            await channel.post("ready")
+            messages = messages or await channel.receive_batches()
             while messages:
                 for message in messages:
                     match message:
@@ -153,18 +152,18 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
                         case ["slow", site, until]:
                             parent.politeness.slow(site, until)
                         case ["ping"]:
-                            await channel.send_json(["pong"])
+                            await channel.post("pong")
                         case ["end"]:
                             parent.politeness.end()
                 if parent.politeness.ended.is_set():
                     await _hand_back(todo, channel)
-                messages = await channel.receive_json()
+                messages = await channel.receive_batches()
             tasks.cancel_scope.cancel()
 
 
 async def _run(end: socket.socket) -> None:
     channel = Channel(end)
-    (written, ahead), *messages = await channel.receive_json()
+    (written, ahead), *messages = await channel.receive_batches()
     try:
         await work(channel, settings_of(written), lambda: time.time() + ahead, messages)
     except* OSError:

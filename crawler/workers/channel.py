@@ -9,6 +9,7 @@ import socket
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 
 from crawler.fetch.readiness import readiness
 from crawler.parse import strict_json
@@ -16,28 +17,64 @@ from crawler.workers.framing import Frames, length_of
 
 READ: Final = 262_144  # bytes read at once
 LONGEST: Final = 8_000_000  # bytes of one message: twice the limit for the links of a page
-LARGE: Final = 65_536  # bytes of a message, from which copying it costs more than a second system call
+MOST_TOGETHER: Final = 1_000_000  # bytes of a batch of several messages
+LARGE: Final = 65_536  # bytes of a message that is sent by itself: copying it costs more than a system call
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
 class Channel:
-    """Any number of tasks may send; only one may receive. `longest`: maximum bytes of a received message."""
+    """Any number of tasks may send; only one may receive. `longest`: maximum bytes of a received message.
+
+    `post` and `receive_batches` are for many small messages: what is framed is then a JSON list of them.
+    """
 
     def __init__(self, end: socket.socket, longest: int = LONGEST) -> None:
         end.setblocking(False)
         self._end, self._frames = end, Frames(longest)
         self._readiness = readiness(end.fileno())
-        self._sending = anyio.Lock(fast_acquire=True)
+        self._waiting = list[bytes]()  # to be sent, after `_begun`
+        self._begun = memoryview(b"")
+        self._is_sending = False
+        self._batch = list[tuple[Any, ...]]()  # to be sent by `post`
+        self._is_posting = False
 
     async def send(self, message: bytes) -> None:
-        """Raises `OSError` when the other end is gone."""
-        head = length_of(message)
-        async with self._sending:
-            for part in (head + message,) if len(message) < LARGE else (head, message):
-                await self._send(memoryview(part))
+        """Raises `OSError` when the other end is gone. While a task sends, it also sends the messages of others."""
+        self._waiting += (length_of(message), message)
+        if self._is_sending:
+            return
+        self._is_sending = True
+        try:
+            while self._begun or self._waiting:
+                await self._send_some()
+        finally:
+            self._is_sending = False
 
     async def send_json(self, message: Any) -> None:
-        """Raises `OSError` when the other end is gone."""
-        await self.send(json.dumps(message, separators=(",", ":")).encode())
+        """As `send`."""
+        await self.send(_ENCODER.encode(message).encode())
+
+    async def post(self, *message: Any) -> None:
+        """Sends a message as JSON, in one batch with those of other tasks: encoding and reading many takes little longer.
+
+        Raises `OSError`, in one of these tasks at least, when the other end is gone.
+        """
+        self._batch.append(message)
+        if self._is_posting:
+            return
+        self._is_posting = True
+        try:
+            await anyio.lowlevel.checkpoint()  # tasks that are ready add theirs
+            while self._batch:
+                batch, self._batch = self._batch, []
+                data = _ENCODER.encode(batch).encode()
+                if len(data) <= MOST_TOGETHER:
+                    await self.send(data)
+                else:
+                    for each in batch:
+                        await self.send_json([each])
+        finally:
+            self._is_posting = False
 
     async def receive(self) -> list[bytes]:
         """The messages received, at least one; empty when the other end is closed. Raises `ValueError` if one is too long."""
@@ -58,6 +95,15 @@ class Channel:
         """As `receive`. Raises `ValueError` for invalid JSON, `RecursionError` if it is nested too deeply."""
         return [strict_json.loads(message) for message in await self.receive()]
 
+    async def receive_batches(self) -> list[Any]:
+        """The messages that were sent with `post`; empty when the other end is closed. Raises as `receive_json`."""
+        while batches := await self.receive_json():
+            if not all(isinstance(batch, list) for batch in batches):
+                raise ValueError("no batch of messages")
+            if messages := [message for batch in batches for message in batch]:
+                return messages
+        return []
+
     def close(self) -> None:
         """Closes the socket. May be called again."""
         if self._end.fileno() < 0:
@@ -65,9 +111,14 @@ class Channel:
         self._readiness.close()
         self._end.close()
 
-    async def _send(self, data: memoryview) -> None:
-        while data:
-            try:
-                data = data[self._end.send(data) :]
-            except BlockingIOError:
-                await anyio.wait_writable(self._end)
+    async def _send_some(self) -> None:
+        """May be cancelled: what was not sent is sent by the next call."""
+        if not self._begun:
+            large = (at for at, part in enumerate(self._waiting) if len(part) >= LARGE)
+            count = next(large, len(self._waiting)) or 1
+            self._begun = memoryview(b"".join(self._waiting[:count]))
+            del self._waiting[:count]
+        try:
+            self._begun = self._begun[self._end.send(self._begun) :]
+        except BlockingIOError:
+            await anyio.wait_writable(self._end)

@@ -146,7 +146,7 @@ class WorkerPool:
         try:
             with suppress(OSError):  # the worker has already exited: `_listen` handles that
                 settings = asdict(replace(self._settings, pace=pace))
-                await child.channel.send_json([settings, self._coordinator.ahead()])
+                await child.channel.post(settings, self._coordinator.ahead())
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await child.end()
@@ -158,7 +158,7 @@ class WorkerPool:
     async def _listen(self, worker: Worker) -> None:
         """Handles the messages of a worker until it exits or sends an invalid one; then replaces it."""
         try:
-            while messages := await worker.child.channel.receive_json():
+            while messages := await worker.child.channel.receive_batches():
                 worker.last_message_at = time.monotonic()
                 for message in messages:
                     self._handle(worker, message)

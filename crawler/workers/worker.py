@@ -69,7 +69,7 @@ class Worker:
     async def send(self, *message: Any) -> None:
         """Sends a message. Does nothing if the worker has exited: the pool notices that when it reads from it."""
         with suppress(OSError):
-            await self.child.channel.send_json(message)
+            await self.child.channel.post(*message)
 
     def silent(self) -> float:
         """Seconds since its last message; 0 if it has no open visits."""

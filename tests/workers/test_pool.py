@@ -184,13 +184,17 @@ with (folder / "starts").open("a") as starts:
     starts.write("x")
 stream = socket.socket(fileno=0).makefile("rwb")
 def send(data): stream.write(len(data).to_bytes(4) + data); stream.flush()
-def say(message): send(json.dumps(message).encode())
+def say(message): send(json.dumps([message]).encode())
 def receive(): return stream.read(int.from_bytes(stream.read(4)))
+messages = []
+def next_message():
+    while not messages: messages.extend(json.loads(receive() or sys.exit()))
+    return messages.pop(0)
 def visited(number): say(["visited", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False, []]])
-receive()
+next_message()
 say(["ready"])
-while message := receive():
-    what, *rest = json.loads(message)
+while True:
+    what, *rest = next_message()
     if what != "visit": continue
     number, (url, *_) = rest
     {body}
@@ -231,12 +235,14 @@ BAD = {
     "sends an invalid outcome": "say(['visited', number, 'what?']) if 'bad' in url else visited(number)",
     "sends deeply nested JSON": "send(b'[' * 200000) if 'bad' in url else visited(number)",
     "hands back its lease": "say(['unvisited', number]) if 'bad' in url else visited(number)",
-    "sends NaN": "send(b'[\"throttled\",NaN]') if 'bad' in url else visited(number)",
-    "sends an infinite number": "send(b'[\"slow\",\"http://x.example\",1e999]') if 'bad' in url else visited(number)",
+    "sends NaN": "send(b'[[\"throttled\",NaN]]') if 'bad' in url else visited(number)",
+    "sends an infinite number": "send(b'[[\"slow\",\"http://x.example\",1e999]]') if 'bad' in url else visited(number)",
     "sends a lone surrogate": "say(['session', '\\ud800', url]) if 'bad' in url else visited(number)",
     "sends too many links": f"say(['visited', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else visited(number)",
     "sends a too long message": "send(b'[' * 9000000) if 'bad' in url else visited(number)",
     "announces a message that never comes": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else visited(number)",
+    "sends no batch": "send(b'{}') if 'bad' in url else visited(number)",
+    "sends a message that is no list": "say({}) if 'bad' in url else visited(number)",
     "sends no JSON": "send(b'what?') if 'bad' in url else visited(number)",
 }
 
@@ -387,7 +393,7 @@ async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> No
     main = Unpaced()
     body = (
         "(say(['slow', 'http://x.example', 5]), say(['throttled', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
-        " json.loads(receive()) == ['slot', 9] and visited(number))"
+        " next_message() == ['slot', 9] and visited(number))"
     )
     assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
     assert sorted(main.said, key=repr) == [
@@ -402,9 +408,7 @@ async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> No
 async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> None:
     main = Unpaced()
     reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
-    receives = (
-        "(folder / 'waits').touch(), json.loads(receive()) == ['slow', 'http://x.example', 5] or sys.exit()"
-    )
+    receives = "(folder / 'waits').touch(), next_message() == ['slow', 'http://x.example', 5] or sys.exit()"
     body = f"({reports}) if 'reports' in url else ({receives}); visited(number)"
     both = {"reports": Listed(), "receives": Listed()}
     assert await visit_all(pool_of(tmp_path, body, 2, main), *both) == both
