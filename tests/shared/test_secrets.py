@@ -45,7 +45,7 @@ def tables(state: str) -> str:
         return str(
             [
                 connection.execute(f"SELECT * FROM {name}".encode()).fetchall()
-                for name in ("word", "run", "member")
+                for name in ("note", "run", "member")
             ]
         )
 
