@@ -8,6 +8,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+# For each None and bool that is bound, sqlite3 looks for a way to adapt it, which takes longest if there is none.
+sqlite3.register_adapter(type(None), lambda _: None)
+sqlite3.register_adapter(bool, int)
+
 
 class Database:
     """A connection with short methods. `clock`: seconds since the epoch."""
