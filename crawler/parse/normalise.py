@@ -4,7 +4,8 @@ By the URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids ar
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_plus
 
@@ -20,7 +21,7 @@ from crawler.parse.tracking import (
     SESSIONS,
     TRACKING,
 )
-from crawler.parse.url import PLAIN_FOLDER, PLAIN_LINK, SHORT, Url, join, origin, path_start
+from crawler.parse.url import PATH_LINES, PLAIN_FOLDER, PLAIN_LINK, SHORT, Url, join, origin, path_start
 
 CACHED: Final = 6_000_000  # bytes of cached links, with what a dict needs for each
 ENTRY: Final = 200  # bytes of a cached link beside its characters
@@ -106,21 +107,33 @@ class Normaliser:
             part = texts[at : at + CHUNK]
             urls = list(map(folder.cached.get, part))
             if None in urls:
-                urls = [
-                    self._uncached(text, base, folder) if url is None else url
-                    for text, url in zip(part, urls, strict=True)
-                ]
+                new = [text for text, url in zip(part, urls, strict=True) if url is None]
+                found = self._uncached(new, base, folder)
+                urls = [found[text] if url is None else url for text, url in zip(part, urls, strict=True)]
             yield list(filter(None, urls))
 
-    def _uncached(self, text: str, base: str, folder: "_Folder") -> Url:
-        rooted = text.startswith(_ROOTED)
-        url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
-        if folder.weight < CACHED // 4 and _is_short(text, url) and not _PAGES_OWN.match(text):
-            weight = ENTRY + len(text) + len(url)
-            folder.cached[text] = url
+    def _uncached(self, texts: Sequence[str], base: str, folder: "_Folder") -> dict[str, Url]:
+        """The URLs of links: of all paths at once, then of each other link."""
+        found = folder.paths(texts)
+        if self._base:
+            found = {text: self._base.crawled(url) for text, url in found.items()}
+        self._cache(found, folder)
+        for text in texts:
+            if text not in found:
+                rooted = text.startswith(_ROOTED)
+                url = self._rooted(text, base, folder) if rooted else self._plain(text, base, folder)
+                found[text] = url
+                if not _PAGES_OWN.match(text):
+                    self._cache({text: url}, folder)
+        return found
+
+    def _cache(self, found: Mapping[str, Url], folder: "_Folder") -> None:
+        """Caches what links mean in a folder, unless one is long."""
+        if found and folder.weight < CACHED // 4 and max(map(len, chain(found, found.values()))) <= SHORT:
+            weight = sum(map(len, chain(found, found.values()))) + ENTRY * len(found)
+            folder.cached.update(found)
             folder.weight += weight
             self._weight += weight
-        return url
 
     def _plain(self, text: str, base: str, folder: "_Folder") -> Url:
         url = folder.plain(text)
@@ -186,6 +199,14 @@ class _Folder:
             self.site = origin(path)
             ends = [at for at in range(len(self.site), len(path)) if path[at] == "/"]
             self._levels = [path[: end + 1] for end in ends]
+
+    def paths(self, texts: Sequence[str]) -> dict[str, Url]:
+        """The URLs of those links that are only a path in normal form, which are found by one search in all texts."""
+        if not self.site:
+            return {}
+        here = self._levels[-1]
+        found: list[str] = PATH_LINES.findall("\n".join(texts))
+        return {text: Url((self.site if text[0] == "/" else here) + text) for text in found}
 
     def plain(self, text: str) -> Url | None:
         """The URL of a link simple enough to be joined without Ada: plain characters, slashes and leading `../`.

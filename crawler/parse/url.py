@@ -24,6 +24,8 @@ _NAME = r"[A-Za-z0-9_~!$&'()*+,=@-][A-Za-z0-9._~!$&'()*+,=@-]*"
 _PATH = rf"(?:{_NAME}/)*(?:{_NAME})?"
 _PLAIN_PATH = re.compile(rf"(?:\.\./)*/?{_NAME}(?:/{_NAME})*")
 PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})")
+# Among links that are joined by line breaks, those that are a path.
+PATH_LINES = re.compile(rf"^(?!$)/?(?:{_NAME}/)*+(?:{_NAME})?$", re.MULTILINE)
 PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
 
 
