@@ -243,9 +243,8 @@ def _digested(page: Page, body: bytes) -> Page:
 def _leads_to_queries(page: Page, url: str) -> bool:
     """Whether the page has a query or links to one on its own host: a list links to its sort orders."""
     own = urls.host(url).removeprefix("www.")
-    return "?" in url or any(
-        "?" in href and _host_of(href, own) == own for href in (*page.followed, *page.avoided)
-    )
+    queries = [href for href in (*page.followed, *page.avoided) if "?" in href]
+    return "?" in url or any(_host_of(href, own) == own for href in queries)
 
 
 def _host_of(href: str, own: str) -> str:

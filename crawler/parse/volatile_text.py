@@ -68,7 +68,18 @@ _LONG: Final = re.compile(rb" [^ ]{%d,}" % LONG_WORD)
 _CLOCKS: Final = b"0:00:00"
 _LATELY: Final = (b" ago", b"just now")
 _MAKES: Final = tuple(word.encode() for word in _MAKERS)
-_STAMPS: Final = (*_MAKES, "©".encode(), b"(c)", b"copyright", b" time", b"today is", b"page ", b"request")
+_STAMPS: Final = (
+    *_MAKES,
+    "©".encode(),
+    b"(c)",
+    b"copyright",
+    b" time",
+    b"today is",
+    b"page load",
+    b"page gener",
+    b"page render",
+    b"request",
+)
 _SIGNS: Final = (_CLOCKS, *_LATELY, *_STAMPS)
 _HEADS: Final = tuple(noun.encode() for noun in ("page", *_NOUNS) if noun not in {"visitor", "reader"})
 _COUNTS_END: Final = frozenset(b"0km")  # the end of a number before a noun that is counted
