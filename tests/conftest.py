@@ -40,9 +40,10 @@ def anyio_backend() -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before the selection by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on PostgreSQL. Slow tests run first.
+    """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on PostgreSQL.
 
-    The order must be the same in each test process: pytest-xdist compares them.
+    Slow tests run first, and of these the ones of several members, which take longest, so that no process has them left at
+    the end. The order must be the same in each test process: pytest-xdist compares them.
     """
     for item in items:
         params = (
@@ -52,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if item.path.parent.name in SYSTEM or "postgres" in params.values():
             item.add_marker(pytest.mark.system)
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent.name != "shared"))
 
 
 @pytest.fixture(autouse=True)
