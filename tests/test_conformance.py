@@ -72,7 +72,7 @@ def test_flat_files_named_by_topic_are_read_like_folders(
 
 
 @pytest.mark.parametrize("bad", [BAD, CRASH, UNKNOWN, STRANGE])
-def test_wrong_results_crashes_and_unknown_kinds_are_failures_and_the_run_continues(
+def test_wrong_results_crashes_and_unknown_kinds_are_failures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: dict[str, Any]
 ) -> None:
     (tmp_path / "cases.json").write_text(json.dumps([bad, GOOD]))

@@ -48,7 +48,7 @@ def instruction(name: str, text: str) -> str:
 # -- the image -------------------------------------------------------------------------------------------
 
 
-def test_the_last_stage_is_slim_and_runs_the_program_as_an_unprivileged_user() -> None:
+def test_last_stage_is_slim_and_runs_program_unprivileged() -> None:
     *_, last = stages = dict(stage.partition("\n")[::2] for stage in DOCKERFILE.split("\nFROM ")[1:])
     base = stages["python:3.13-slim AS base"]
     assert last == "base AS plain"
@@ -65,7 +65,7 @@ def test_the_last_stage_is_slim_and_runs_the_program_as_an_unprivileged_user() -
     assert "uninstall --yes pip" in base
 
 
-def test_the_stage_with_a_browser_has_the_extra_and_a_browser_that_is_found() -> None:
+def test_stage_with_browser_has_extra_and_browser_that_is_found() -> None:
     render = DOCKERFILE.partition("FROM base AS render\n")[2].partition("\nFROM ")[0]
     assert any(f" {name} " in render for name in chromium.NAMES)
     assert "COPY --from=build-render" in render
@@ -126,7 +126,7 @@ def test_nothing_is_written_outside_state_and_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_healthcheck_distinguishes_a_hung_crawl_from_a_running_one(tmp_path: Path) -> None:
+def test_healthcheck_distinguishes_hung_crawl_from_running_one(tmp_path: Path) -> None:
     state = tmp_path / "crawl.db"
 
     def healthy(seconds: str) -> int:
@@ -274,7 +274,7 @@ def test_nights_of_the_scheduled_job(tmp_path: Path) -> None:
     assert messages[0][2:] == ["New errors: broken-link 1", f"• 404 `{origin}/gone`, linked from 1 page"]
 
 
-def test_members_of_the_compose_file_share_database_key_and_output() -> None:
+def test_members_of_compose_file_share_database_key_and_output() -> None:
     compose = yaml.safe_load((CONFIG / "compose-many.yaml").read_text())
     db, service = compose["services"]["db"], compose["services"]["sitemap-crawler"]
     environ = service["environment"]
@@ -359,7 +359,7 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_service_writes_the_sitemap_where_a_web_server_can_read_it() -> None:
+def test_service_writes_sitemap_where_web_server_can_read_it() -> None:
     service = unit("sitemap-crawler.service")
     environ = dict(value.split("=", 1) for value in service["Environment"])
     assert "DynamicUser" not in service, "its files lie below /var/lib/private, which is root's alone"

@@ -201,7 +201,7 @@ def test_troubleshooting_covers_every_exit_code_and_every_reason() -> None:
     assert {code for code in codes if ":" in code} <= wanted
 
 
-def test_every_command_has_help_and_every_setting_of_crawl_is_a_flag() -> None:
+def test_every_command_has_help_every_crawl_setting_is_a_flag() -> None:
     for name, command in commands().items():
         assert command.help, name
         for param in command.params:

@@ -82,7 +82,7 @@ async def test_versions_are_written_and_replayed_on_304(tmp_path: Path, backend:
         assert {finding.code.value: finding.count for finding in tallied} == told
 
 
-async def test_the_setting_reads_every_page_once_and_changes_nothing_elsewhere(tmp_path: Path) -> None:
+async def test_every_page_is_read_once_and_nothing_else_changes(tmp_path: Path) -> None:
     site, plain = three(), Site()
     plain.page("/", lastmod="Mon, 01 Jan 2024 00:00:00 GMT")
     with site.serve() as origin, plain.serve() as other:

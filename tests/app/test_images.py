@@ -110,7 +110,7 @@ async def test_images_are_not_requested(tmp_path: Path) -> None:
     assert not [asked.target for asked in site.log if re.search("[.](jpg|avif|png)", asked.target)]
 
 
-async def test_the_setting_reads_every_page_once_and_changes_nothing_elsewhere(tmp_path: Path) -> None:
+async def test_every_page_is_read_once_and_nothing_else_changes(tmp_path: Path) -> None:
     site, plain = shop(), Site()
     plain.page("/", lastmod="Mon, 01 Jan 2024 00:00:00 GMT")
     with site.serve() as origin, plain.serve() as other:
@@ -180,7 +180,7 @@ async def test_an_image_on_many_pages_is_left_out(
     assert published.images == len(found) == pages + (0 if is_site_wide else marked)
 
 
-async def test_at_most_a_thousand_are_written_and_the_rest_is_a_finding(tmp_path: Path) -> None:
+async def test_at_most_a_thousand_are_written_and_rest_is_finding(tmp_path: Path) -> None:
     for extra, expected in ((MAX_IMAGES - 1, 0), (MAX_IMAGES, 1)):
         with gallery(20, 20, extra=extra).serve() as origin:
             chosen = settings(origin, tmp_path / str(extra), images=True)
@@ -205,7 +205,7 @@ async def test_at_most_a_thousand_are_written_and_the_rest_is_a_finding(tmp_path
         assert details == ["1,001 images"] * expected
 
 
-async def test_the_bytes_of_images_count_and_a_page_is_never_left_out_for_them(tmp_path: Path) -> None:
+async def test_bytes_of_images_count_and_no_page_is_left_out_for_them(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/b"], text="".join(f"<img src=/{'x' * 200}{number}>" for number in range(100)))
     site.page("/b", text=f"<img src=/b{'x' * 300}>")

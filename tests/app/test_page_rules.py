@@ -114,7 +114,7 @@ async def test_files_stay_until_a_rule_changes_them(tmp_path: Path) -> None:
     assert changed == [True, False, True, False]
 
 
-async def test_an_unfinished_crawl_is_resumed_unless_rules_decide_otherwise(tmp_path: Path) -> None:
+async def test_unfinished_crawl_is_resumed_unless_rules_say_otherwise(tmp_path: Path) -> None:
     with site().serve() as origin:
         resumed = []
         for rules in ((), (PageRule("/", "daily"),), (HIDDEN,), (HIDDEN,)):

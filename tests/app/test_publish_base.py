@@ -158,7 +158,7 @@ async def test_a_redirected_start_url_moves_the_mapping(tmp_path: Path, chosen: 
 
 
 @pytest.mark.anyio
-async def test_a_copy_whose_start_redirects_to_the_published_site_is_refused(tmp_path: Path) -> None:
+async def test_copy_whose_start_redirects_to_published_site_is_refused(tmp_path: Path) -> None:
     site = Site()
     site.redirect("/", f"{WWW}/")
     with (
@@ -313,7 +313,7 @@ def test_a_base_is_normalised(typed: str, base: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_alternates_and_link_fields_of_the_published_site_are_followed(tmp_path: Path) -> None:
+async def test_alternates_and_link_fields_of_published_site_are_used(tmp_path: Path) -> None:
     site = Site()
     site.page(
         "/",

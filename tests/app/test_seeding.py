@@ -144,7 +144,7 @@ async def test_each_sitemap_is_read_once_per_run() -> None:
 
 
 @pytest.mark.slow
-async def test_after_a_crash_only_the_interrupted_sitemap_is_read_again() -> None:
+async def test_after_crash_only_interrupted_sitemap_is_read_again() -> None:
     big = [f"/{number}" for number in range(5_000)]
     world = World({"/sitemap.xml": index(f"{SITE}/a.xml", f"{SITE}/big.xml"), "/a.xml": urlset("/a"), "/big.xml": urlset(*big)})  # fmt: skip
     await world.frontier.begin("settings")
@@ -161,7 +161,7 @@ async def test_after_a_crash_only_the_interrupted_sitemap_is_read_again() -> Non
 
 
 @pytest.mark.slow
-async def test_sitemaps_in_nested_indexes_are_limited_and_reported_once(
+async def test_sitemaps_in_nested_indexes_are_limited_and_told_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answers: dict[str, Reply | bytes] = {"/sitemap.xml": index(*(f"{SITE}/{n}.xml" for n in range(50)))}
@@ -193,7 +193,7 @@ async def test_the_number_of_entries_is_limited(caplog: pytest.LogCaptureFixture
     assert [record.message for record in caplog.records] == ["sitemap could not be read in full"]
 
 
-async def test_an_index_on_disk_leads_to_local_files_and_one_on_the_web_never(tmp_path: Path) -> None:
+async def test_index_on_disk_leads_to_local_files_and_one_on_web_never(tmp_path: Path) -> None:
     (tmp_path / "index.xml").write_bytes(index(f"{SITE}/x/a.xml.gz", f"{SITE}/web.xml", f"{SITE}/.."))
     (tmp_path / "a.xml.gz").write_bytes(gzip.compress(urlset("/a")))
     world = World({"/web.xml": index(f"{SITE}/x/a.xml.gz", str(tmp_path / "a.xml.gz"), "file:///etc/passwd")})
@@ -207,7 +207,7 @@ async def test_a_missing_file_fails_like_a_sitemap(tmp_path: Path) -> None:
     assert await world.frontier.sitemaps() == {"failed": 1}
 
 
-async def test_sitemaps_of_other_sites_and_disallowed_ones_are_not_fetched() -> None:
+async def test_sitemaps_of_others_and_disallowed_ones_are_not_fetched() -> None:
     world = World(
         {"/sitemap.xml": index("https://other.example/s.xml", f"{SITE}/secret.xml")}, forbidden="secret"
     )
@@ -225,7 +225,7 @@ async def test_a_sitemap_given_explicitly_is_reported_if_not_read(
     ]
 
 
-async def test_redirects_of_a_sitemap_are_followed_on_the_site_and_limited() -> None:
+async def test_redirects_of_sitemap_are_followed_on_site_and_limited() -> None:
     def moved(to: str) -> Response:
         return Response(301, Headers([("Location", to)]))
 

@@ -92,7 +92,7 @@ def test_stdout_contains_only_the_sitemap(capfdbinary: pytest.CaptureFixture[byt
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.slow
-def test_the_summary_of_a_sitemap_on_stdout_reports_it_as_written() -> None:
+def test_summary_of_sitemap_on_stdout_reports_it_as_written() -> None:
     with little_site().serve() as origin:
         code, out, err = run_in_its_own_process(
             "crawl", origin + "/", *QUICK, "-o", "-", "--state", ":memory:"
@@ -404,7 +404,7 @@ def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body:
             assert run("robots", origin + "/a")[0] == 5
 
 
-def test_unreachable_robots_txt_is_exit_4_and_not_reported_as_forbidden(run: Run) -> None:
+def test_unreachable_robots_txt_is_exit_4_and_not_forbidden(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/a"
     code, out, _ = run("robots", url)
@@ -448,7 +448,7 @@ def test_a_closed_pipe_is_exit_3_without_a_message(
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.slow
-def test_a_closed_pipe_for_the_sitemap_is_exit_3_without_a_message() -> None:
+def test_closed_pipe_for_sitemap_is_exit_3_without_message() -> None:
     reads, writes = os.pipe()
     os.close(reads)
     with little_site().serve() as origin:
@@ -479,7 +479,7 @@ def test_a_closed_stdin_is_not_an_error(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_closed_stdout_is_exit_3_and_its_descriptor_is_not_reused(run: Run, tmp_path: Path) -> None:
+def test_closed_stdout_is_exit_3_and_descriptor_is_not_reused(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell=">&-") == (0, "", "")
         assert run("status", origin)[0] == 0, "the state is whole"
@@ -504,7 +504,7 @@ def test_shell_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_in_its_own_process() == (0, "plain,crawl\n", "")
 
 
-def test_an_output_that_cannot_be_written_is_exit_3_and_the_crawl_is_kept(
+def test_output_that_cannot_be_written_is_exit_3_crawl_is_kept(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Path) -> None:
@@ -753,7 +753,7 @@ def sends_at_import(tmp_path: Path) -> Path:
         ("tenacity", "run the same command again"),
     ],
 )
-def test_a_signal_during_any_import_ends_the_program_before_the_crawl(
+def test_signal_during_any_import_ends_program_before_crawl(
     tmp_path: Path, sends_at_import: Path, module: str, said: str, number: int, code: int
 ) -> None:
     """Nothing raises within an import: no traceback, one sentence, and nothing was asked for or written."""

@@ -134,7 +134,7 @@ def test_a_failed_delivery_is_not_hidden_by_a_partial_run(run: Run, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["after rename of sitemap.xml.gz", "before commit of conclude", "before commit of mark_delivered"])  # fmt: skip
-def test_the_next_run_delivers_after_a_run_killed_before_its_delivery(
+def test_next_run_delivers_after_run_killed_before_its_delivery(
     run: Run, tmp_path: Path, noting: str, moment: str
 ) -> None:
     dying = (

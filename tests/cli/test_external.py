@@ -112,7 +112,7 @@ FINE = http("fine")
 GONE = http("gone", "404 Not Found")
 
 
-def test_broken_links_are_found_and_shown_with_the_pages_that_link(web: Web, run: Run) -> None:
+def test_broken_links_are_found_and_shown_with_pages_that_link(web: Web, run: Run) -> None:
     web.links("/a", "good:/ok", "bad:/gone")
     web.links("bad:/gone", "good:/moved", path="/a")
     web.good.put("/ok", FINE)
@@ -234,7 +234,7 @@ def test_explain_says_when_and_why_as_json_too(web: Web, run: Run) -> None:
     assert row == (web.url("bad:/old"), "broken:not-found", 404)
 
 
-def test_robots_txt_of_the_host_is_obeyed_also_after_a_redirect_and_with_ignore_robots(web: Web) -> None:
+def test_robots_txt_of_host_is_obeyed_whatever_our_site_ignores(web: Web) -> None:
     web.links("good:/private", "good:/there", "good:/ok")
     web.good.put("/robots.txt", http("User-agent: *\nDisallow: /private\n", Content_Type="text/plain"))
     web.good.put("/ok", FINE)
@@ -270,7 +270,7 @@ def test_private_addresses_are_refused_also_after_a_redirect(web: Web) -> None:
     assert set(web.answers().values()) == {"unknown:address"}
 
 
-def test_our_own_private_site_is_not_asked_after_a_redirect_from_elsewhere(web: Web) -> None:
+def test_our_own_private_site_is_not_asked_after_redirect(web: Web) -> None:
     """The start host is exempt from the guard for the crawl only: another site must not aim requests at it."""
     web.links("good:/to-us")
     web.good.put("/to-us", moved(web.url("home:/delete?all")))
@@ -279,7 +279,7 @@ def test_our_own_private_site_is_not_asked_after_a_redirect_from_elsewhere(web: 
     assert "/delete?all" not in web.home.counts()
 
 
-def test_names_that_do_not_resolve_and_dead_hosts_are_broken_and_asked_once(web: Web) -> None:
+def test_unresolved_names_and_dead_hosts_are_broken_asked_once(web: Web) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.70.9", 0))
         port = closed.getsockname()[1]
@@ -425,7 +425,7 @@ def secure(address: str, authority: trustme.CA, name: str) -> Iterator[int]:
         listener.close()
 
 
-def test_certificates_are_verified_whatever_holds_for_the_site_itself(web: Web, tmp_path: Path) -> None:
+def test_certificates_are_verified_whatever_holds_for_our_site(web: Web, tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     with (

@@ -73,9 +73,7 @@ async def test_explain_loads_no_client(state: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["report"], ["list", "pages"]], ids=" ".join)
-async def test_report_and_list_load_no_client_no_parser_and_no_template_engine(
-    words: list[str], state: str
-) -> None:
+async def test_report_and_list_load_no_client_parser_or_templates(words: list[str], state: str) -> None:
     code, modules = loaded(*words, "--state", state)
     assert code == 0
     assert not modules & (HEAVY - {"brotli"} | {"jinja2"})  # brotli: with the reader of robots.txt

@@ -96,7 +96,7 @@ def test_a_host_is_matched_as_a_whole_and_not_without_tls(host: str, url: str, i
         (("--header", f"X\0: {SECRET}"), "--header: *** must not contain control characters"),
     ],
 )
-def test_headers_that_cannot_be_sent_are_one_sentence_without_the_secret(
+def test_headers_that_cannot_be_sent_are_one_secretless_sentence(
     run: Run, words: tuple[str, ...], said: str
 ) -> None:
     code, _, err = run("crawl", "http://127.0.0.1:2/", *words)
@@ -209,7 +209,7 @@ def broken(folder: Path, authority: trustme.CA) -> dict[str, tuple[str, ...]]:
         ("key alone", "--client-key needs --client-cert"),
     ],
 )
-def test_a_certificate_that_cannot_be_used_is_exit_2_before_any_request(
+def test_unusable_certificate_is_exit_2_before_any_request(
     run: Run, tmp_path: Path, authority: trustme.CA, kind: str, said: str
 ) -> None:
     words = broken(tmp_path, authority)[kind]
@@ -251,7 +251,7 @@ def test_an_invalid_cookie_file_is_exit_2_and_says_why(
         ("127.0.0.1\tFALSE\t/\tFALSE\t1000000000\tsid\t1", True),
     ],
 )
-def test_a_cookie_file_without_a_cookie_for_the_site_is_a_warning(
+def test_cookie_file_without_cookie_for_site_is_warning(
     run: Run, tmp_path: Path, line: str, is_warned: bool
 ) -> None:
     (tmp_path / "c.txt").write_text(FIRST + line + "\n")
@@ -277,7 +277,7 @@ def test_the_logout_rule_can_be_switched_off(run: Run, tmp_path: Path, rule: tup
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_the_error_for_a_start_page_that_requires_a_login_says_how_to_give_one(run: Run, status: int) -> None:
+def test_error_for_start_page_with_login_says_how_to_give_one(run: Run, status: int) -> None:
     site = Site()
     site.raw("/", status=status)
     with site.serve() as address:
@@ -289,9 +289,7 @@ def test_the_error_for_a_start_page_that_requires_a_login_says_how_to_give_one(r
 @pytest.mark.parametrize(
     ("kind", "said"), [("form", "looks like a login form. --auth-env"), ("shell", "needs JavaScript")]
 )
-def test_a_site_that_is_hidden_in_a_later_run_is_reported_in_the_summary(
-    run: Run, kind: str, said: str
-) -> None:
+def test_site_that_is_hidden_in_later_run_is_reported_in_summary(run: Run, kind: str, said: str) -> None:
     site = little_site()
     with site.serve() as address:
         assert run("crawl", address + "/", *QUICK)[0] == 0
@@ -311,7 +309,7 @@ def test_a_site_that_is_hidden_in_a_later_run_is_reported_in_the_summary(
 # -- what else a user asks the state ------------------------------------------------------------------------
 
 
-def test_an_unknown_url_is_exit_8_and_one_no_longer_found_is_reported_as_such(run: Run) -> None:
+def test_unknown_url_is_exit_8_and_lost_one_is_reported(run: Run) -> None:
     site = Site()
     site.page("/", links=["/a"])
     site.page("/a")

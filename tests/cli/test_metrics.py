@@ -71,7 +71,7 @@ def shop(pages: int = 10) -> Site:
 # -- the file ----------------------------------------------------------------------------------------------
 
 
-def test_all_metrics_of_the_file_are_in_the_catalogue_and_the_other_way_round(run: Run) -> None:
+def test_metrics_of_file_and_catalogue_are_the_same(run: Run) -> None:
     words = (
         *QUICK,
         *FILE,
@@ -153,7 +153,7 @@ def test_requests_of_worker_processes_are_counted(run: Run) -> None:
     assert sum(read()["requests_total"].values()) == len(site.log)
 
 
-def test_a_run_that_changes_nothing_keeps_the_time_of_publication(run: Run) -> None:
+def test_run_that_changes_nothing_keeps_time_of_publication(run: Run) -> None:
     with shop().serve() as origin:
         run("crawl", origin + "/", *QUICK, *FILE)
         first = read()
@@ -235,7 +235,7 @@ def test_findings_that_end_with_exit_8_are_a_success(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_finds_another_at_work_leaves_the_file_as_it_is(run: Run) -> None:
+def test_run_that_finds_another_at_work_leaves_file_as_it_is(run: Run) -> None:
     codes = list[int]()
     site = shop(1)
 
@@ -256,7 +256,7 @@ ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_leaves_the_file_whole_and_the_next_one_resumes_it(run: Run) -> None:
+def test_killed_run_leaves_file_whole_and_next_one_resumes_it(run: Run) -> None:
     site, children = shop(3), list[subprocess.Popen[bytes]]()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, *FILE)
@@ -316,7 +316,7 @@ def test_a_wrong_file_is_reported_before_the_crawl(run: Run, name: str, says: st
     assert says in err
 
 
-def test_a_file_that_cannot_be_written_is_exit_3_and_affects_nothing_else(run: Run) -> None:
+def test_unwritable_file_is_exit_3_and_affects_nothing_else(run: Run) -> None:
     with shop().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--metrics-file", "x" * 250 + ".prom")
         assert code == 3

@@ -100,9 +100,7 @@ def test_another_sitemap_in_its_place_is_named(run: Run) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False, None], ids=["named", "missing", "unreachable"])
-def test_robots_txt_of_the_published_site_is_read_once_when_a_copy_was_crawled(
-    run: Run, named: bool | None
-) -> None:
+def test_robots_txt_of_published_site_is_read_once_for_a_copy(run: Run, named: bool | None) -> None:
     copy, published = shop(), Site()
     copy.robots("Sitemap: {origin}/sitemap.xml.gz\n")  # that of the copy does not count
     published.robots("Sitemap: {origin}/sitemap.xml.gz\n" if named else "User-agent: *\nDisallow:\n")
@@ -142,7 +140,7 @@ def test_a_published_site_that_does_not_exist_delays_nothing(run: Run) -> None:
 # -- `robots` ---------------------------------------------------------------------------------------------------
 
 
-def test_robots_shows_whether_the_sitemap_is_named_and_what_is_there(run: Run) -> None:
+def test_robots_shows_whether_sitemap_is_named_and_what_is_there(run: Run) -> None:
     site = shop()
     site.robots("Sitemap: {origin}/old.xml\n")
     with site.serve() as origin:

@@ -48,7 +48,7 @@ class Clock:
 
 
 @pytest.mark.anyio
-async def test_a_run_starts_after_each_interval_and_a_long_one_skips_some() -> None:
+async def test_run_starts_after_each_interval_and_long_one_skips_some() -> None:
     clock = Clock((60.0, Exit.OK), (3 * DAY, Exit.OK), (60.0, Exit.PARTIAL))
     assert await clock.repeat() is Exit.PARTIAL
     assert clock.began == [0.0, DAY, 5 * DAY]
@@ -116,7 +116,7 @@ def test_settings_that_make_no_sense(run: Run, words: tuple[str, ...], says: str
 
 
 @pytest.mark.slow
-def test_a_process_that_waits_leaves_at_once_and_serves_its_metrics_meanwhile(tmp_path: Path) -> None:
+def test_waiting_process_leaves_at_once_and_serves_metrics(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/a"])
     site.page("/a")

@@ -642,9 +642,7 @@ def test_the_json_log_has_the_numbers(run: Run, engine: Engine) -> None:
         }  # fmt: skip
 
 
-def test_a_failing_finding_keeps_its_exit_code_when_the_submission_fails_too(
-    run: Run, engine: Engine
-) -> None:
+def test_failing_finding_keeps_exit_code_if_submission_fails_too(run: Run, engine: Engine) -> None:
     site = site_with_key()
     site.page("/", links=["/a", "/b", "/c", "/broken"])
     engine.answer(503)
@@ -772,7 +770,7 @@ def test_a_signal_ends_a_submission_that_waits(
         assert engine.posts[1]["urlList"] == [f"{origin}/a"], "what was interrupted is due"
 
 
-def test_the_engine_is_not_asked_at_a_private_address_unless_it_is_named(
+def test_engine_at_private_address_is_not_asked_unless_named(
     run: Run,
     crawl: Callable[..., str],
     engine: Engine,

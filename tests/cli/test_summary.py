@@ -242,7 +242,7 @@ def test_missing_dates_are_reported() -> None:
     assert "No page has a reliable date" not in shown(DONE)
 
 
-def test_dates_are_counted_by_source_and_untrusted_headers_explained() -> None:
+def test_dates_are_counted_by_source_and_headers_explained() -> None:
     lying = replace(
         DONE, unreliable={"https://example.com": "it sends the time of the request on 9 of 9 pages"}
     )

@@ -179,7 +179,7 @@ async def test_host_that_does_not_redirect_here_is_offsite(
     assert not [url for url in hosts.asked if url in links_to(HTTP) or "evil" in url]
 
 
-async def test_alias_that_redirects_only_its_root_has_none_of_its_own_pages_listed(tmp_path: Path) -> None:
+async def test_alias_redirecting_only_its_root_has_no_page_listed(tmp_path: Path) -> None:
     def answer(target: str) -> CannedResponse:
         return to(f"{HTTPS}/") if target == "/" else to(f"{HTTPS}/c?d=1") if target == "/a" else page()
 
@@ -190,7 +190,7 @@ async def test_alias_that_redirects_only_its_root_has_none_of_its_own_pages_list
         assert hosts.others(HTTPS) == [f"{alias}/", f"{alias}/?", *links_to(alias)]
 
 
-async def test_start_url_that_redirects_to_https_requests_http_origin_once(tmp_path: Path) -> None:
+async def test_start_url_redirected_to_https_requests_http_once(tmp_path: Path) -> None:
     respond = aliased(HTTPS, {HTTP: lambda target: to(HTTPS + target)}, links_to(HTTP))
     with serving(respond, tmp_path) as (hosts, chosen):
         result = await crawled(hosts, chosen, HTTP + "/", state=str(tmp_path / "s.db"), max_pages=1)

@@ -105,7 +105,7 @@ async def test_small_site_is_listed_completely_and_in_url_order(tmp_path: Path) 
     assert site.log[0].target == "/robots.txt", "robots.txt is the first request"
 
 
-async def test_released_lease_logs_its_reason_and_page_is_visited_later(
+async def test_released_lease_logs_its_reason_and_page_comes_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "crawler.crawl")
@@ -280,7 +280,7 @@ async def test_max_time_ends_crawl(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_after_max_time_crawl_waits_for_requests_in_flight_without_polling(
+async def test_after_max_time_crawl_awaits_requests_without_polling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, gate, looks = Site(), threading.Event(), itertools.count()
@@ -358,7 +358,7 @@ async def test_changed_settings_refetch_only_what_they_affect(tmp_path: Path) ->
         "<div id=root></div><script src=/app.js></script>",
     ],
 )
-async def test_start_page_that_loses_its_links_does_not_replace_sitemap(tmp_path: Path, shell: str) -> None:
+async def test_start_page_without_its_links_does_not_replace_sitemap(tmp_path: Path, shell: str) -> None:
     site = Site()
     site.page("/", links=[f"/{number}" for number in range(9)])
     for number in range(9):
@@ -467,7 +467,7 @@ async def test_expired_robots_txt_stays_in_force_if_refetch_fails(
     assert site.requests("/robots.txt") > 1
 
 
-async def test_refused_run_of_error_pages_does_not_date_recovered_pages(
+async def test_refused_run_of_error_pages_does_not_date_recovery(
     tmp_path: Path,
 ) -> None:
     site, up = Site(), True
@@ -595,7 +595,7 @@ async def test_private_address_is_never_contacted(tmp_path: Path) -> None:
     assert result.listed == ["/"]
 
 
-async def test_completed_unpublished_run_is_published_without_crawling_again(tmp_path: Path) -> None:
+async def test_completed_unpublished_run_is_published_without_requests(tmp_path: Path) -> None:
     site = Site()
     site.page("/")
     with site.serve() as origin:

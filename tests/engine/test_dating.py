@@ -163,7 +163,7 @@ async def test_template_change_dates_no_page_and_next_edit_is_dated() -> None:
     assert (await site.run(good(p1=1)))[PAGES[1]] == 2, "restored content has its earlier date"
 
 
-async def test_unreliable_last_modified_stays_ignored_in_run_without_evidence() -> None:
+async def test_unreliable_last_modified_stays_ignored_without_evidence() -> None:
     site = ManyRuns()
     hour = 3_600
     first = START + hour
@@ -174,7 +174,7 @@ async def test_unreliable_last_modified_stays_ignored_in_run_without_evidence() 
     assert [set(each.values()) for each in dates] == [{0}, {0}, {None}, {0}]
 
 
-async def test_refused_run_does_not_change_reliability_of_last_modified() -> None:
+async def test_refused_run_keeps_reliability_of_last_modified() -> None:
     site = ManyRuns()
     await site.run(good(), header=START)
     await site.run(ERROR_PAGES, "refused", header=START + 2 * DAY)
@@ -297,7 +297,7 @@ async def test_after_a_build_dates_stated_in_pages_are_used(tmp_path: Path) -> N
         assert await crawl(origin, tmp_path) == expected, "built once more"
 
 
-async def test_build_without_stated_dates_keeps_last_modified_and_is_reported(tmp_path: Path) -> None:
+async def test_build_without_stated_dates_keeps_last_modified(tmp_path: Path) -> None:
     site = Site()
     built(site, {})
     with site.serve() as origin:

@@ -78,7 +78,7 @@ def delays(times: list[float]) -> list[float]:
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-async def test_requests_to_a_host_are_a_second_apart_under_all_its_origins(concurrency: int) -> None:
+async def test_requests_to_host_are_spaced_under_all_its_origins(concurrency: int) -> None:
     links = [f"{scheme}://a.example/{n}" for n in range(5) for scheme in ("http", "https")]
     net = Net(*links, "http://b.example/1", answers={"http://a.example/1": response(403)})
     net.check.concurrency = concurrency
@@ -115,7 +115,7 @@ async def test_few_hosts_are_contacted_for_the_first_time_at_once() -> None:
     assert most == external.MAX_FIRST_CONTACTS
 
 
-async def test_crawl_delay_of_the_host_is_obeyed_and_a_long_one_leaves_the_rest() -> None:
+async def test_crawl_delay_of_host_is_obeyed_and_long_one_leaves_rest() -> None:
     slow = Response(200, Headers(), b"User-agent: *\nCrawl-delay: 5\n")
     never = Response(200, Headers(), b"User-agent: *\nCrawl-delay: 3600\n")
     links = [f"http://{host}.example/{n}" for host in "ab" for n in range(3)]
@@ -134,7 +134,7 @@ async def test_slow_host_is_left_after_its_share_of_time() -> None:
     assert net.now < 1_000 + external.HOST_SECONDS + 60
 
 
-async def test_robots_txt_is_read_once_however_many_redirects_lead_to_its_host() -> None:
+async def test_robots_txt_is_read_once_for_all_redirects_to_its_host() -> None:
     links = [f"http://{host}.example/" for host in "abcd"]
     net = Net(
         *links, answers={f"http://{host}.example": moved(f"http://t.example/{host}") for host in "abcd"}
@@ -162,7 +162,7 @@ async def test_redirects_are_bounded_and_loops_are_broken() -> None:
     assert detail == "redirects to http://a.example/y"
 
 
-async def test_name_that_does_not_resolve_is_asked_once_for_all_its_links() -> None:
+async def test_unresolved_name_is_asked_once_for_all_its_links() -> None:
     net = Net(*(f"http://gone.example/{n}" for n in range(50)), "http://a.example/")
     net.answers["http://gone.example"] = LOST
     found = await net.ask()
@@ -177,7 +177,7 @@ async def test_host_that_could_be_reached_at_the_second_try_is_asked() -> None:
     assert set((await net.ask()).values()) == {"ok"}
 
 
-async def test_refusal_of_head_counts_more_than_silence_to_the_get_that_confirms_it() -> None:
+async def test_refusal_of_head_counts_more_than_silence_to_get() -> None:
     def answer(request: Request) -> Reply:
         return response(403) if request.head else Broken(Cause.TIMEOUT, transient=True)
 

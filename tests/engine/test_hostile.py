@@ -196,7 +196,7 @@ async def test_identical_pages_stay_listed_without_a_soft_404_probe(kind: str, t
     assert len(probes) == (1 if kind == "honest" else 0)
 
 
-async def test_redirects_to_offsite_and_private_addresses_are_not_followed(tmp_path: Path) -> None:
+async def test_redirects_offsite_and_to_private_are_not_followed(tmp_path: Path) -> None:
     await check(sites.redirects(place(OFFSITE), place(SECRET)), tmp_path)
 
 
@@ -306,7 +306,7 @@ async def test_unreachable_robots_txt_disallows_all(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("hops", "secret"), [(5, False), (1, True)])
-async def test_robots_txt_redirects_are_followed_except_to_private_addresses(
+async def test_robots_txt_redirects_are_followed_but_not_to_private(
     hops: int, secret: bool, tmp_path: Path
 ) -> None:
     here = sites.robots(23, b"", allowed=None, name="moving")

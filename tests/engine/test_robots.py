@@ -468,7 +468,7 @@ async def test_gzip_bomb_and_long_robots_txt_are_truncated() -> None:
         assert not allowed(file.text, "/private")
 
 
-async def test_robots_txt_redirect_to_other_host_books_a_slot_for_each_hop() -> None:
+async def test_robots_txt_redirect_elsewhere_books_slot_for_each_hop() -> None:
     pages: dict[str, Reply] = {
         f"{SITE}/robots.txt": moved("/r"),
         f"{SITE}/r": moved("//other.test/robots.txt"),
@@ -515,7 +515,7 @@ async def test_permit_has_reason_and_rule_line() -> None:
     assert robots.decide(Url(f"{SITE}/private")).group == "line 1: User-agent: *"
 
 
-async def test_missing_robots_txt_allows_all_and_failing_one_disallows_all() -> None:
+async def test_missing_robots_txt_allows_all_and_failing_one_nothing() -> None:
     assert (await learned(RobotsFile("none"))).permit(Url(f"{SITE}/x")).allowed
     no = (await learned(RobotsFile("down", detail="HTTP 503"))).permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS_DOWN, "HTTP 503")

@@ -143,7 +143,7 @@ def asked(site: Site, since: int = 0) -> list[str]:
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_concurrency_and_delays_change_neither_requests_nor_listing(tmp_path: Path) -> None:
+async def test_concurrency_and_delays_change_no_request_nor_listing(tmp_path: Path) -> None:
     seen = set()
     for delay, tasks in [(0.0, 1), (0.0, 16), (0.03, 4), (0.03, 16), (0.03, 64)]:
         with served(MIXED, delay=delay) as (site, origin):
@@ -355,7 +355,7 @@ async def test_spam_links_do_not_unlist_own_pages(tmp_path: Path, spam: str, can
     assert len(asked(site)) < 2_000
 
 
-async def test_sitemap_canonical_and_published_urls_are_fetched_in_closed_pattern(tmp_path: Path) -> None:
+async def test_named_urls_of_a_closed_pattern_are_fetched(tmp_path: Path) -> None:
     """30,000 spam links in comments; a few real pages are named by a sitemap, as canonical, or in the last publication."""
     fakes = [f"/product?id=0{number:05}x" for number in range(30_000)]
     comments: list[str] = []

@@ -223,7 +223,7 @@ async def test_sitemap_outside_start_folder_is_read_and_filtered(
 
 
 @pytest.mark.parametrize("start", [True, False])
-def test_input_from_pipe_is_read_to_end_and_interrupted_by_signal(tmp_path: Path, start: bool) -> None:
+def test_input_from_pipe_is_read_to_end_or_interrupted(tmp_path: Path, start: bool) -> None:
     site = Site()
     for name in ("/", "/a"):
         site.page(name)

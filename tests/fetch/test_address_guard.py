@@ -128,7 +128,7 @@ async def test_exemption_applies_to_start_host_name_only(monkeypatch: pytest.Mon
         ("http://10.0.0.1:8080/", ("other:9200", "10.0.0.1:x", "[", ""), 9200, False),
     ],
 )
-async def test_other_ports_of_private_start_host_are_refused_unless_allowed(
+async def test_other_ports_of_private_start_host_are_refused(
     start: str, allow_hosts: tuple[str, ...], port: int, permitted: bool
 ) -> None:
     guard = AddressGuard([start], allow_hosts=allow_hosts)
@@ -160,7 +160,7 @@ async def test_start_host_with_public_and_private_addresses_is_refused(
     assert await guard.resolve("both.example", 80) == ["1.1.1.1"]
 
 
-async def test_start_host_with_mixed_addresses_is_allowed_by_allow_address(
+async def test_start_host_of_mixed_addresses_needs_allow_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     resolver(monkeypatch, ["1.1.1.1", "10.0.0.1"])

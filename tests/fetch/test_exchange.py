@@ -364,7 +364,7 @@ async def test_too_large_body_is_truncated_if_requested(coded: bool) -> None:
     assert 900_000 < len(reply.body) <= 1_000_000
 
 
-async def test_decompression_bomb_is_refused_even_if_truncation_is_requested() -> None:
+async def test_decompression_bomb_is_refused_even_if_cut_is_requested() -> None:
     sent = gzip.compress(b"", mtime=0) * 5_000
     with wire(says(whole(sent, b"Content-Encoding: gzip\r\n"))) as url:
         reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
@@ -473,7 +473,7 @@ async def test_certificate_for_another_name_is_refused() -> None:
     assert reply.cause is Cause.TLS
 
 
-def test_public_authorities_are_trusted_beside_ca_file_if_asked_for() -> None:
+def test_public_authorities_are_trusted_beside_ca_file() -> None:
     with trustme.CA().cert_pem.tempfile() as pem:
         own = Trust(Http(ca_file=pem))().cert_store_stats()["x509_ca"]
         both = Trust(Http(ca_file=pem), public=True)().cert_store_stats()["x509_ca"]
@@ -544,7 +544,7 @@ async def test_surplus_bytes_after_body_are_discarded_with_connection(surplus: b
     assert len(seen) == 2
 
 
-async def test_surplus_bytes_on_reused_connection_are_a_protocol_failure() -> None:
+async def test_surplus_bytes_on_reused_connection_are_protocol_failure() -> None:
     """A forged response may have followed the first one, and would now be read before the genuine one."""
     serve, seen = talks(whole(b"a"), whole(b"forged") + whole(b"b"))
     with wire(serve) as url:

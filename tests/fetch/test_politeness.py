@@ -92,7 +92,7 @@ async def test_old_slot_keeps_interval_to_last_request() -> None:
         (0.6, [1_004.0, 1_004.1, 1_004.2, 1_009.0], 1_005.6),  # a machine that is always late gets on
     ],
 )
-async def test_missed_slot_is_given_up_for_another_if_other_members_have_the_next(
+async def test_missed_slot_is_given_up_if_other_members_have_the_next(
     late: float, others: list[float | None], sent: float
 ) -> None:
     world = World([])

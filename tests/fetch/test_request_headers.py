@@ -65,9 +65,7 @@ def test_cookies_from_file_are_sent_to_their_host_only(tmp_path: Path) -> None:
         ({"cookie_file": "/nowhere"}, "--cookie-file: /nowhere cannot be read \\(No such"),
     ],
 )
-def test_unusable_header_settings_raise_config_error_without_secret(
-    chosen: dict[str, object], sentence: str
-) -> None:
+def test_unusable_header_settings_raise_without_secret(chosen: dict[str, object], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence) as caught:
         identity({"BAD": "to\nken"}, **chosen)
     assert "ken" not in str(caught.value).replace("token", "")

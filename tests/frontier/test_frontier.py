@@ -190,7 +190,7 @@ async def test_stale_robots_txt_read_by_this_run_is_available(bench: Bench) -> N
     assert await bench.frontier.robots(SITE, stale=True) is None, "it had expired before this run began"
 
 
-async def test_robots_txt_that_expires_during_run_is_available_as_stale(bench: Bench) -> None:
+async def test_robots_txt_that_expires_during_run_is_stale(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
     await bench.frontier.store_robots(SITE, file, 0.0)
@@ -737,7 +737,7 @@ async def test_failed_pages_can_be_reopened(bench: Bench) -> None:
     assert (again.visit.url, again.attempt) == (first.visit.url, 1)
 
 
-async def test_reopened_visits_are_leased_after_others_within_depth_limit(bench: Bench) -> None:
+async def test_reopened_visits_are_leased_last_within_depth_limit(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/deep", 3), page("/a"), page("/b")])
     for lease in await bench.leases(2):
@@ -892,7 +892,7 @@ async def test_start_url_keeps_its_seed(bench: Bench) -> None:
     assert record.seed == Seed(SeedKind.START)
 
 
-async def test_sitemaps_skipped_for_failed_robots_txt_are_read_on_resume(
+async def test_sitemaps_skipped_for_robots_txt_are_read_on_resume(
     bench: Bench,
 ) -> None:
     await bench.frontier.begin("settings")
@@ -1131,7 +1131,7 @@ async def test_the_ledger_tells_what_is_new_moved_and_gone(bench: Bench) -> None
     assert await bench.frontier.ledger() == LedgerHead(SITE)
 
 
-async def test_the_ledger_survives_and_knows_whether_pages_are_read_the_same_way(bench: Bench) -> None:
+async def test_ledger_survives_and_knows_how_pages_were_read(bench: Bench) -> None:
     await listed(bench, a="1")
     await bench.frontier.open_ledger(SITE, noted=True)
     await bench.frontier.begin("settings", "another way")
@@ -1210,7 +1210,7 @@ async def test_links_to_other_sites_are_due_once_in_a_round(bench: Bench) -> Non
     assert (dict(counts.codes), counts.unchecked) == ({"ok": 1}, 1)
 
 
-async def test_answers_are_kept_with_the_one_before_and_shown_with_the_page(bench: Bench) -> None:
+async def test_answers_are_kept_with_the_one_before_and_shown(bench: Bench) -> None:
     await linking_run(bench, "/a", "/b")
     await answered(bench, "ok", "/a")
     assert await bench.frontier.external(away("/b").url) is None
@@ -1238,7 +1238,7 @@ async def test_answers_of_unknown_urls_are_ignored(bench: Bench) -> None:
     assert (await bench.frontier.count_answers()).codes == {}
 
 
-async def test_answers_outlive_a_run_and_count_for_the_links_of_the_newest_one(bench: Bench) -> None:
+async def test_answers_outlive_run_and_count_for_links_of_newest_one(bench: Bench) -> None:
     await linking_run(bench, "/a", "/b")
     await answered(bench, "ok", "/a", "/b")
     await bench.frontier.finish()

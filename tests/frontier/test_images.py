@@ -74,7 +74,7 @@ async def names_of(frontier: Frontier, ids: Collection[int], *paths: str) -> set
     return {urls[number] for number in ids}
 
 
-async def test_images_are_stored_once_and_returned_in_the_order_of_the_page(bench: Bench) -> None:  # noqa: F811
+async def test_images_are_stored_once_and_returned_in_order_of_page(bench: Bench) -> None:  # noqa: F811
     shown = {"/1": images("c", "a", "b"), "/2": images("b", "d", "a"), "/3": ()}
     await settle(bench.frontier, shown)
     assert await stored(bench.frontier, "/1", "/2", "/3", "/unknown") == {
@@ -100,7 +100,7 @@ async def test_images_of_an_open_page_are_not_shown(bench: Bench) -> None:  # no
     assert await stored(bench.frontier, "/") == {}
 
 
-async def test_a_304_and_a_failure_that_may_pass_leave_the_stored_images(bench: Bench) -> None:  # noqa: F811
+async def test_a_304_and_failure_that_may_pass_leave_stored_images(bench: Bench) -> None:  # noqa: F811
     await settle(bench.frontier, {"/": images("b", "a")})
     await conclude(bench.frontier)
     await settle(bench.frontier, {"/": ()}, unchanged=True)

@@ -108,7 +108,7 @@ async def test_what_only_the_leader_may_do_is_refused_to_others(crew: Crew, verb
     await LEADING[verb](leader)  # type: ignore[misc]
 
 
-async def test_a_leader_that_wakes_has_lost_the_lead_even_if_nobody_has_it(crew: Crew) -> None:
+async def test_leader_that_wakes_has_lost_lead_even_if_nobody_has_it(crew: Crew) -> None:
     frozen, other = await crew.join(), await crew.join()
     crew.let_die(other)
     with pytest.raises(LeadershipLost):
@@ -123,7 +123,7 @@ async def test_a_leader_that_wakes_has_lost_the_lead_even_if_nobody_has_it(crew:
     await frozen.finish()
 
 
-async def test_a_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Crew) -> None:
+async def test_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Crew) -> None:
     frozen, other = await crew.join(), await crew.join()
     await ready(frozen, 2)
     [first, *_] = await leases(frozen, 1)
@@ -144,7 +144,7 @@ async def test_a_member_marked_dead_joins_again_and_what_it_held_is_void(crew: C
     assert [member.alive for member in await other.members()] == [False, True, True]
 
 
-async def test_a_robots_txt_that_a_dead_member_was_reading_is_read_by_another(crew: Crew) -> None:
+async def test_robots_txt_of_dead_reader_is_read_by_another_member(crew: Crew) -> None:
     dead, other = await crew.join(), await crew.join()
     await dead.add([Visit(ROOT)])
     [lease] = await leases(dead)
@@ -167,7 +167,7 @@ async def test_a_lease_is_void_when_its_member_was_silent_for_too_long(crew: Cre
     assert alone.holds(lease), "nobody marked it dead"
 
 
-async def test_followers_get_nothing_until_the_leader_has_visited_the_start_urls(crew: Crew) -> None:
+async def test_followers_get_nothing_until_start_urls_are_visited(crew: Crew) -> None:
     leader, follower = await crew.join(), await crew.join()
     await ready(leader, 3)
     assert (await leader.lease(1, depth=0)).leads
@@ -200,7 +200,7 @@ async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> Non
     assert (row.exit, row.requests, row.seconds) == (143, 4, 2.0)
 
 
-async def test_a_leader_that_dies_after_it_concluded_leaves_nobody_waiting(crew: Crew) -> None:
+async def test_leader_that_dies_after_conclusion_leaves_none_waiting(crew: Crew) -> None:
     leader, follower = await crew.join(), await crew.join()
     await leader.finish()
     await leader.conclude()
@@ -208,7 +208,7 @@ async def test_a_leader_that_dies_after_it_concluded_leaves_nobody_waiting(crew:
     assert await follower.exit_of_run() == 0
 
 
-async def test_a_run_that_is_over_is_not_begun_again_by_those_who_name_it(crew: Crew) -> None:
+async def test_run_that_is_over_is_not_begun_again_by_its_name(crew: Crew) -> None:
     first = await crew.join(Terms("nightly"))
     await first.finish()
     await first.conclude()
@@ -221,7 +221,7 @@ async def test_a_run_that_is_over_is_not_begun_again_by_those_who_name_it(crew: 
     assert (await late.begin("settings", "", Terms("the next night"))).number == 2
 
 
-async def test_a_run_that_was_killed_is_resumed_by_name_and_an_interrupted_one_by_another(crew: Crew) -> None:
+async def test_killed_run_is_resumed_by_name_interrupted_by_another(crew: Crew) -> None:
     first = await crew.join(Terms("monday", max_pages=1))
     await ready(first)
     await first.close()
@@ -309,7 +309,7 @@ async def test_fresh_does_not_take_the_state_from_members_at_work(crew: Crew) ->
     assert await crew.open().run() is None
 
 
-async def test_a_page_that_kills_its_members_is_counted_and_others_are_not(crew: Crew) -> None:
+async def test_page_that_kills_members_is_counted_and_others_are_not(crew: Crew) -> None:
     undertaker = await crew.join()
     await ready(undertaker, 2)
     deaths = []

@@ -51,7 +51,7 @@ async def test_visit_is_leased_to_one_member_and_slots_are_shared() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.system
-async def test_leases_of_dead_member_return_and_its_settlement_is_dropped() -> None:
+async def test_leases_of_dead_member_return_its_settlement_is_dropped() -> None:
     state, clock = new_state(), Clock()
     one, two = opened(state, clock), opened(state, clock)
     await one.begin("settings")

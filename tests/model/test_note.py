@@ -36,7 +36,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), WRITTEN)
-def test_a_note_of_an_earlier_version_is_read_and_written_the_same(
+def test_note_of_earlier_version_is_read_and_written_the_same(
     kind: Note[Any], text: str, value: object
 ) -> None:
     assert kind.read(text) == value

@@ -79,7 +79,7 @@ def test_limits() -> None:
     assert read(f"<img src=a srcset='{'b' * LONGEST_SRCSET} 2x'>") == ["a"]
 
 
-def test_they_are_read_on_request_with_the_query_in_the_encoding_of_the_page() -> None:
+def test_they_are_read_on_request_with_query_in_encoding_of_page() -> None:
     body = "<img src='ä.jpg?ä'>".encode("latin-1")
     assert html.extract(body, URL, charset="latin-1").images == ()
     assert html.extract(body, URL, charset="latin-1", images=True).images == ("ä.jpg?%E4",)

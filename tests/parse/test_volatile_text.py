@@ -44,9 +44,7 @@ def test_the_byte_search_misses_no_match_of_a_rule(piece: str) -> None:
 
 
 @given(PIECES, st.sampled_from(["5", "1,024", "37", "9k"]), PIECES)
-def test_a_number_alone_is_recognised_as_a_count_by_adjacent_text(
-    before: str, number: str, after: str
-) -> None:
+def test_number_alone_is_recognised_as_count_by_adjacent_text(before: str, number: str, after: str) -> None:
     pieces = [before.encode(), number.encode(), after.encode()]
     near = f"{before[-volatile_text.NEAR :]} # {after[: volatile_text.NEAR]}".strip()
     kept = not volatile_text._COUNTING.search(near)

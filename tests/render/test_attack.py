@@ -210,7 +210,7 @@ async def test_a_page_cannot_navigate_to_anybody(
     assert ended == dict.fromkeys(LEADING_AWAY, "moved") | dict.fromkeys(LEADING_NOWHERE, "listed")
 
 
-async def test_the_canaries_hear_the_same_page_in_a_browser_that_nobody_holds(
+async def test_canaries_hear_same_page_in_browser_that_nobody_holds(
     canaries: dict[str, Canary], browser: str
 ) -> None:
     """The control: without our measures most attempts reach somebody."""

@@ -154,7 +154,7 @@ async def test_a_page_that_hangs_and_one_that_crashes_fail_alone(
 
 @in_browser
 @pytest.mark.slow
-async def test_the_validators_of_a_shell_are_not_trusted_in_the_next_crawl(tmp_path: Path) -> None:
+async def test_validators_of_shell_are_not_trusted_in_next_crawl(tmp_path: Path) -> None:
     site = Site()
     fields = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 10:00:00 GMT", "Content-Type": "text/html"}
     site.raw(
@@ -210,7 +210,7 @@ def _command(pid: int) -> str:
 @in_browser
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
-async def test_a_page_survives_the_death_of_the_driver_and_of_the_browser(tmp_path: Path) -> None:
+async def test_page_survives_death_of_driver_and_of_browser(tmp_path: Path) -> None:
     victims = ["/driver/node", "--remote-debugging-pipe"]
     site = Site()
     shell(site, "/", f"fetch('/data').then(() => {{ {links('/found')} }})")
@@ -328,7 +328,7 @@ class _Process:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is watched on Linux only")
-async def test_a_browser_that_takes_too_much_memory_is_killed_with_its_children() -> None:
+async def test_browser_with_too_much_memory_is_killed_with_children() -> None:
     child = "import time; x = bytearray(300_000_000); time.sleep(600)"
     parent = (
         f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(600)"

@@ -207,7 +207,7 @@ def test_counts_must_be_counts() -> None:
             rendering.read(text.replace('"requests":0', wrong))
 
 
-def test_a_redirect_by_a_script_is_a_refresh_and_cannot_break_out_of_its_attribute() -> None:
+def test_script_redirect_is_refresh_and_stays_in_its_attribute() -> None:
     body = snapshot.redirect('https://a.example/?a="><script>&b=1')
     judge = Judge(Rules("sitemap-crawler", Normaliser(), render="auto"))
     reply = Response(200, Headers([("content-type", "text/html")]), body, rendering=Rendering(Needs.SHELL))
@@ -246,7 +246,7 @@ class Source:
         self.log.append(f"slot {origin}")
 
 
-async def test_a_request_of_a_script_asks_robots_txt_and_waits_for_its_slot() -> None:
+async def test_request_of_script_asks_robots_txt_and_waits_its_slot() -> None:
     source = Source()
     resources = Resources(source, source.permission, source.slot)
     await resources.get(URL, {}, nullcontext, keep=False)
@@ -257,7 +257,7 @@ async def test_a_request_of_a_script_asks_robots_txt_and_waits_for_its_slot() ->
     assert source.log == ["robots"]
 
 
-async def test_a_script_is_requested_once_a_run_also_by_pages_that_come_together() -> None:
+async def test_script_is_requested_once_a_run_also_by_pages_at_once() -> None:
     source = Source()
     resources = Resources(source, source.permission, source.slot)
     async with anyio.create_task_group() as tasks:
@@ -278,7 +278,7 @@ async def test_the_cache_is_bounded() -> None:
     assert [line[-1] for line in source.log if line.startswith("get")] == ["1", "2", "3", "1"]
 
 
-async def test_the_time_of_a_page_stands_still_while_it_waits_for_a_slot() -> None:
+async def test_time_of_page_stands_still_while_it_waits_for_slot() -> None:
     with anyio.CancelScope() as scope:
         deadline = Deadline(scope, 100.0)
         start = scope.deadline
@@ -295,7 +295,7 @@ async def test_the_time_of_a_page_stands_still_while_it_waits_for_a_slot() -> No
 ON = replace(Settings(), render=Render(render="auto"))
 
 
-def test_what_is_missing_is_said_with_the_command_that_installs_it(
+def test_what_is_missing_is_said_with_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if find_spec("playwright") is not None:

@@ -215,7 +215,7 @@ def test_only_broken_answers_of_other_sites_are_findings(answer: Answer) -> None
         (None, None, True),  # linked for the first time
     ],
 )
-def test_broken_external_is_new_if_it_was_well_before_or_not_linked(
+def test_broken_external_is_new_if_it_was_well_or_not_linked(
     was: str | None, page_was: str | None, new: bool
 ) -> None:
     found = external("broken:not-found", was, page_was=page_was).report().finding(Code.BROKEN_EXTERNAL)
@@ -227,11 +227,11 @@ def test_broken_external_is_new_if_it_was_well_before_or_not_linked(
     assert not remembered.new, "an earlier check found it"
 
 
-def test_external_links_are_no_findings_of_a_run_that_did_not_check_them() -> None:
+def test_external_links_are_no_findings_of_run_without_check() -> None:
     assert external("broken:not-found", check=None).report().findings == []
 
 
-def test_redirect_or_canonical_to_a_broken_external_url_is_reported() -> None:
+def test_redirect_or_canonical_to_broken_external_is_reported() -> None:
     state = external("broken:not-found")
     state.page("/", seed=START)
     state.page("/go", "moved", redirect=f"{AWAY}/x")

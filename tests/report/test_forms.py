@@ -218,7 +218,7 @@ def test_html_parses_to_the_same_tree_by_the_standard(report: Report) -> None:
     assert targets <= set(ids)
 
 
-def test_content_security_policy_allows_own_style_and_script_only() -> None:
+def test_content_security_policy_allows_own_style_and_script() -> None:
     text = as_html.rendered(planted().report())
     tree = LexborHTMLParser(text)
     [policy] = [node.attributes["content"] for node in tree.css("meta[http-equiv='Content-Security-Policy']")]

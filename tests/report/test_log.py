@@ -65,7 +65,7 @@ def test_values_are_quoted_if_needed(value: object, shown: str) -> None:
     assert stream.getvalue().rstrip("\n").endswith(f" info x key={shown}")
 
 
-def test_a_json_line_is_one_object_with_time_level_event_and_fields() -> None:
+def test_json_line_is_object_with_time_level_event_and_fields() -> None:
     stream = written("json")
     logging.getLogger("crawler.x").info("hello %s", "you", extra={"fields": {"n": 3, "share": float("nan")}})
     said = json.loads(stream.getvalue())
@@ -241,7 +241,7 @@ def test_the_progress_line_has_all_numbers(stats: Told) -> None:
     assert lines.progress_line(stats) == expected
 
 
-def test_the_progress_line_has_the_phase_and_the_reason_for_stopping(stats: Told) -> None:
+def test_progress_line_has_phase_and_reason_for_stopping(stats: Told) -> None:
     stats.phase = "publishing"
     assert lines.progress_line(stats).endswith(", 2 failed, publishing")
     stats.stopping = "interrupted\x1b"

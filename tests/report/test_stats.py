@@ -103,7 +103,7 @@ async def test_many_seeds_delay_the_estimate_for_one_window_only(stats: Stats, c
     assert stats.remaining() == guess(88)
 
 
-async def test_progress_of_earlier_sessions_does_not_count_for_the_rate(stats: Stats, clock: Clock) -> None:
+async def test_progress_of_earlier_sessions_does_not_count_for_rate(stats: Stats, clock: Clock) -> None:
     stats.resume(known=10_000, done=9_000)
     await crawl(stats, clock, seconds=4, done=5)
     assert stats.rate() == pytest.approx(5)
@@ -189,7 +189,7 @@ async def test_the_estimate_respects_the_limit_on_time(clock: Clock) -> None:
     assert stats.remaining() == guess(40)
 
 
-async def test_backing_off_is_shown_for_a_while_after_an_overloaded_host(stats: Stats, clock: Clock) -> None:
+async def test_backing_off_is_shown_some_time_after_overloaded_host(stats: Stats, clock: Clock) -> None:
     assert not stats.backing_off
     await stats.settled([settlement(Later(9e9, Cause.RATE_LIMITED))])
     assert stats.backing_off

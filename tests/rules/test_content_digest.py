@@ -33,9 +33,7 @@ def test_a_page_with_a_trusted_header_needs_no_fingerprint() -> None:
         ("https://a.example/2026/11/22", BELIEVED, "auto"),
     ],
 )
-def test_pages_needed_for_dates_duplicates_and_traps_are_fingerprinted(
-    url: str, facts: Facts, sources: str
-) -> None:
+def test_pages_for_dates_duplicates_and_traps_are_fingerprinted(url: str, facts: Facts, sources: str) -> None:
     assert not suffices(url, BODY, facts, None, DATE_SOURCES[sources])
 
 
@@ -48,7 +46,7 @@ def test_pages_needed_for_dates_duplicates_and_traps_are_fingerprinted(
     ],
 )
 @pytest.mark.parametrize("facts", [BELIEVED, Facts(200)])
-def test_on_a_later_run_a_page_is_fingerprinted_from_its_first_change_on(
+def test_in_later_run_page_is_fingerprinted_from_first_change(
     before: str, enough: bool, facts: Facts
 ) -> None:
     assert suffices(PLAIN, BODY, facts, Facts(200, content=before), AUTO) is enough
@@ -78,7 +76,7 @@ def test_all_names_of_a_page_are_sampled_or_none() -> None:
         (b"<a href=https://b.example/x?sort=up>y", True),
     ],
 )
-def test_a_page_that_links_to_queries_is_fingerprinted_all_the_same(body: bytes, digested: bool) -> None:
+def test_page_that_links_to_queries_is_still_fingerprinted(body: bytes, digested: bool) -> None:
     sparing = extract(body, PLAIN, charset="utf-8", fingerprinted=True, sparing=True)
     whole = extract(body, PLAIN, charset="utf-8", fingerprinted=True)
     assert sparing.content == (fingerprint.of_bytes(body) if digested else whole.content)

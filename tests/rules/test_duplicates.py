@@ -237,7 +237,7 @@ async def test_urls_by_content_negotiation_are_one_page(tmp_path: Path) -> None:
     }, "what no one announces is not negotiated"  # fmt: skip
 
 
-async def test_a_server_that_announces_one_location_for_all_unlists_nothing(tmp_path: Path) -> None:
+async def test_server_with_one_location_for_all_unlists_nothing(tmp_path: Path) -> None:
     routes = [f"/route/{number}" for number in range(5)]
     site = site_of(*routes, "/index.html")
     for name in [*routes, "/index.html"]:
@@ -317,7 +317,7 @@ def table(rows: Sequence[tuple[str, str]], mark: str = "") -> str:
     return f"<table><tr><th><a href='?sort=name'>Name{mark}</a></th><th><a href='?sort=price'>Price</a></th></tr>{cells}</table>"
 
 
-async def test_sort_orders_of_any_name_are_one_page_and_filters_are_not(tmp_path: Path) -> None:
+async def test_sort_orders_of_any_name_are_one_page_filters_are_not(tmp_path: Path) -> None:
     rows = [("a", "300"), ("b", "100"), ("c", "200")]
     queries = ["?sort=name", "?sort=price", "?dir=1", "?dir=1&sort=price", "?only=cheap", "?page=2"]
     site = site_of("/shop", *(f"/shop{query}" for query in queries))

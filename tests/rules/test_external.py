@@ -53,7 +53,7 @@ def test_every_reply_has_an_answer_and_errors_alone_are_broken(reply: Reply, set
 
 
 @given(replies)
-def test_what_a_head_calls_broken_is_confirmed_by_a_get_unless_that_would_meet_the_same(reply: Reply) -> None:
+def test_broken_by_head_is_confirmed_by_get_where_it_may_differ(reply: Reply) -> None:
     redirects = Redirects(URL)
     if redirects.follow(reply) is None and not redirects.stopped:
         answer = answer_of(reply, redirects, sets_cookie=False)
@@ -68,7 +68,7 @@ def test_hosts_that_refuse_head_are_asked_by_get(status: int) -> None:
 
 
 @pytest.mark.parametrize("reply", [response(200), response(301), response(429), response(999), response(503, retry_after="9"), Broken(Cause.DNS), Broken(Cause.TLS), Broken(Cause.ADDRESS)])  # fmt: skip
-def test_a_good_or_final_reply_and_a_request_for_less_are_not_asked_again(reply: Reply) -> None:
+def test_good_or_final_reply_is_not_asked_for_again(reply: Reply) -> None:
     assert not needs_get(reply)
 
 

@@ -135,7 +135,7 @@ def test_the_words_on_a_cut_page_say_what_is_known() -> None:
     assert images.cut_words(shown(most[1:], ())) == "1,999 images"
 
 
-def test_site_wide_images_are_left_out_before_the_first_thousand_are_taken() -> None:
+def test_site_wide_images_are_left_out_before_the_cut() -> None:
     found = [Image(number, url) for number, url in enumerate(urls(1_300))]
     result = shown(found, frozenset(range(0, 400, 2)))
     assert result.site_wide == tuple(urls(400)[::2])

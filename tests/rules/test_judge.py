@@ -146,7 +146,7 @@ def test_a_redirect_without_location_fails() -> None:
     assert judged(302).outcome == Failed(Cause.REDIRECT, "no Location")
 
 
-def test_a_redirect_to_itself_is_a_loop_even_when_a_fragment_differs() -> None:
+def test_redirect_to_itself_is_loop_even_when_fragment_differs() -> None:
     assert judged(301, headers={"Location": "page#x"}).outcome == Failed(Cause.REDIRECT_LOOP, "page#x")
 
 
@@ -171,7 +171,7 @@ def test_consecutive_redirects_are_limited() -> None:
         ("1", 1, Failed(Cause.SERVER_ERROR, "503")),  # a short one was waited for by the task
     ],
 )
-def test_after_a_long_retry_after_the_url_is_tried_later_a_few_times(
+def test_after_long_retry_after_url_is_tried_later_a_few_times(
     wait: str, attempt: int, outcome: Outcome
 ) -> None:
     assert judged(503, headers={"Retry-After": wait}, attempt=attempt).outcome == outcome

@@ -117,7 +117,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield made
 
 
-async def test_temporarily_failing_page_stays_listed_with_its_date_for_a_week(nights: Nights) -> None:
+async def test_temporarily_failing_page_stays_listed_for_a_week(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 500
     for _ in range(7):
@@ -144,7 +144,7 @@ async def test_a_page_that_requires_a_login_stays_for_two_days(nights: Nights, s
     ("status", "outcome"),
     [(404, "failed:not-found"), (410, "failed:not-found"), (400, "failed:client-error")],
 )
-async def test_a_removed_page_is_unlisted_at_once_and_not_kept_by_a_later_failure(
+async def test_removed_page_is_unlisted_at_once_and_stays_so(
     nights: Nights, status: int, outcome: str
 ) -> None:
     await nights.night()
@@ -282,7 +282,7 @@ async def test_a_site_that_is_down_completely_changes_nothing(nights: Nights) ->
     assert set((await nights.night()).values()) == {"listed"}
 
 
-async def test_an_unmodified_page_is_kept_and_its_next_response_is_parsed(nights: Nights) -> None:
+async def test_unmodified_page_is_kept_and_its_next_response_is_parsed(nights: Nights) -> None:
     await nights.night()
     answer, up = nights.site.answers["/1"], False
     nights.site.respond("/1", lambda request: answer(request) if up else request.connection.close())

@@ -119,7 +119,7 @@ async def test_correct_headers_are_trusted(tmp_path: Path) -> None:
         assert set((await crawl(origin, tmp_path)).values()) == {("2024-01-02", "header")}
 
 
-async def test_headers_with_the_request_time_are_not_trusted_and_stated_dates_are_used(
+async def test_headers_with_request_time_yield_to_stated_dates(
     tmp_path: Path,
 ) -> None:
     site = Site()
@@ -140,7 +140,7 @@ async def test_a_single_page_that_just_changed_is_trusted(tmp_path: Path) -> Non
     assert dates["/3"] == (now().date().isoformat(), "header")
 
 
-async def test_a_header_that_changes_without_the_content_keeps_its_earlier_date(tmp_path: Path) -> None:
+async def test_header_that_changes_without_content_keeps_its_date(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: OLD)
     with site.serve() as origin:

@@ -58,13 +58,13 @@ def test_discovered_urls_are_visited_or_filtered(chosen: dict[str, Any], url: st
     assert scope(**chosen).filtered(Url(url), 2) is why
 
 
-def test_urls_outside_the_start_folder_are_excluded_and_other_hosts_are_offsite() -> None:
+def test_urls_outside_start_folder_are_excluded_hosts_offsite() -> None:
     narrow = scope("https://example.com/docs/", scope="path")
     assert narrow.filtered(Url("https://example.com/"), 1) is Why.EXCLUDED
     assert narrow.filtered(Url("https://other.com/docs/"), 1) is Why.OFFSITE
 
 
-def test_www_and_without_are_one_site_only_if_one_redirects_to_the_other() -> None:
+def test_www_and_without_are_one_site_only_if_one_redirects() -> None:
     start, to = Url("https://example.com/"), Url("https://www.example.com/")
     before = scope()
     assert not before.belongs(to)
@@ -74,7 +74,7 @@ def test_www_and_without_are_one_site_only_if_one_redirects_to_the_other() -> No
     assert after.unlisted(to) is None
 
 
-def test_a_start_url_that_redirects_to_https_moves_the_site_to_https() -> None:
+def test_start_url_that_redirects_to_https_moves_site_to_https() -> None:
     start, to = Url("http://example.com/"), Url("https://example.com/")
     after = scope("http://example.com/").admitting(start, to)
     assert after.unlisted(Url("https://example.com/a")) is None
@@ -95,7 +95,7 @@ def test_aliases_of_a_site(start: str, chosen: dict[str, Any], aliases: str) -> 
     assert " ".join(sorted(scope(start, **chosen).possible_aliases())) == aliases
 
 
-def test_links_to_an_alias_that_redirects_page_by_page_are_links_to_the_site() -> None:
+def test_links_to_alias_that_redirects_pages_are_links_to_site() -> None:
     found = scope().with_aliases({"http://example.com": "https://example.com", "http://www.example.com": ""})
     assert found.ours(Url("http://example.com/a?b")) == "https://example.com/a?b"
     assert found.ours(Url("http://example.com.net/")) == "http://example.com.net/"
@@ -111,7 +111,7 @@ def test_pages_served_by_alias_itself_are_not_listed() -> None:
     assert wide.unlisted(Url("https://www.example.com/a")) is None
 
 
-def test_a_start_url_that_redirects_to_another_site_does_not_widen_the_scope() -> None:
+def test_start_url_redirected_to_another_site_widens_no_scope() -> None:
     start, to = Url("https://example.com/"), Url("https://stranger.com/")
     assert not scope().admitting(start, to).belongs(to)
 

@@ -36,13 +36,13 @@ URL = Url("https://www.example.com/a")
         ("@100", "@", None),
     ],
 )
-def test_content_counts_and_a_date_where_content_cannot_be_compared(
+def test_content_counts_or_a_date_where_it_cannot_be_compared(
     submitted: str | None, now: str, expected: Change | None
 ) -> None:
     assert change(LedgerRow(URL, submitted, now, "listed")) is expected
 
 
-def test_fingerprints_of_pages_that_were_read_otherwise_need_a_later_date() -> None:
+def test_fingerprints_of_pages_read_otherwise_need_later_date() -> None:
     assert change(LedgerRow(URL, "f1@100", "f2@100"), comparable=False) is None
     assert change(LedgerRow(URL, "f1@100", "f2@200"), comparable=False) is Change.CHANGED
     assert change(LedgerRow(URL, "f1@100", "f1@200"), comparable=False) is None

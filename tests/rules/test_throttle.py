@@ -38,7 +38,7 @@ def test_many_503_mean_an_overloaded_host_and_a_few_do_not() -> None:
     assert told(*[(OK, 0.1)] * 20, *[(BUSY, 0.1)] * 6)[-1] == 0.0
 
 
-def test_responses_that_become_slower_mean_overload_and_constantly_slow_ones_do_not() -> None:
+def test_growing_delay_means_overload_constant_delay_does_not() -> None:
     assert told(*[(OK, 0.2)] * 50, *[(OK, 2.0)] * 10)[-1] == 0.0
     assert not any(wait is not None for wait in told(*[(OK, 3.0)] * 100))
     assert not any(wait is not None for wait in told(*[(OK, 0.01)] * 50, *[(OK, 0.5)] * 50)), "nobody minds"
@@ -46,7 +46,7 @@ def test_responses_that_become_slower_mean_overload_and_constantly_slow_ones_do_
     assert recovered[-1] is None
 
 
-def test_each_host_has_its_own_statistics_and_old_ones_are_forgotten() -> None:
+def test_each_host_has_own_statistics_and_old_ones_are_forgotten() -> None:
     throttle = Throttle()
     for number in range(10_100):
         assert throttle.of(f"https://{number}.example", OK, 0.1, NOW) is None

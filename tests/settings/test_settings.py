@@ -257,7 +257,7 @@ def test_settings_of_a_program_are_parsed(name: str, value: object, read: object
     ],
     ids=str,
 )
-async def test_invalid_settings_of_a_program_are_reported_before_anything_is_opened(
+async def test_invalid_settings_of_program_are_reported_before_opening(
     wrong: Settings, sentence: str
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(sentence)):
@@ -266,7 +266,7 @@ async def test_invalid_settings_of_a_program_are_reported_before_anything_is_ope
 
 
 @pytest.mark.anyio
-async def test_a_single_text_is_accepted_for_a_list_and_a_path_for_a_text(tmp_path: Path) -> None:
+async def test_single_text_is_accepted_for_list_and_path_for_text(tmp_path: Path) -> None:
     settings = Settings(
         scope=Scope(start="example.com"),  # type: ignore[arg-type]
         state=State(state=tmp_path / "state.db"),  # type: ignore[arg-type]

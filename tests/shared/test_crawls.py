@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
-def test_members_publish_the_bytes_of_one_process_and_again_in_the_next_run(
+def test_members_publish_bytes_of_one_process_also_in_next_run(
     site: Origin, alone: Path, members: Crew, tmp_path: Path, count: int
 ) -> None:
     state = new_state()
@@ -100,9 +100,7 @@ def test_a_frozen_leader_wakes_as_another_member(
     assert files(out) == files(alone / "0")
 
 
-def test_the_pace_is_kept_at_the_server_by_three_members_of_which_one_is_frozen(
-    members: Crew, tmp_path: Path
-) -> None:
+def test_pace_is_kept_at_server_by_three_members_one_frozen(members: Crew, tmp_path: Path) -> None:
     here = Origin("paced", "127.0.77.3")
     here.others = lambda path: http(page("/", text=path))
     here.put("/", http(page(*(f"/{n}" for n in range(260)), text="home")))
@@ -162,7 +160,7 @@ def test_a_pooler_of_transactions_may_stand_between(
         server.remove()
 
 
-def test_members_that_disagree_come_too_late_or_are_told_to_leave(
+def test_members_that_disagree_come_late_or_are_told_to_leave(
     site: Origin, members: Crew, tmp_path: Path
 ) -> None:
     state, out = new_state(), tmp_path / "out"

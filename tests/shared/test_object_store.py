@@ -50,7 +50,7 @@ def to_store(site: Origin, s3: S3, state: str) -> list[str]:
     return command
 
 
-def test_members_publish_into_a_bucket_what_one_process_writes_into_a_folder(
+def test_members_publish_into_bucket_what_one_process_writes(
     site: Origin, alone: Path, members: Crew, s3: S3
 ) -> None:
     command = to_store(site, s3, new_state())

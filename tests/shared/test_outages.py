@@ -96,7 +96,7 @@ def test_a_full_disk_under_the_database_loses_nothing(site: Origin, alone: Path,
         server.remove()
 
 
-def test_a_failover_to_a_replica_that_lacks_commits_loses_no_page(
+def test_failover_to_replica_that_lacks_commits_loses_no_page(
     site: Origin, alone: Path, tmp_path: Path
 ) -> None:
     server = Server()
@@ -123,7 +123,7 @@ def test_a_failover_to_a_replica_that_lacks_commits_loses_no_page(
 
 
 @pytest.mark.parametrize("moment", ["before rename of manifest.json", "after rename of sitemap.xml.gz"])
-def test_a_leader_frozen_between_the_renames_publishes_once_it_wakes(
+def test_leader_frozen_between_renames_publishes_once_it_wakes(
     small: Origin, members: Crew, tmp_path: Path, moment: str
 ) -> None:
     calm = members.start(words(small, new_state(), tmp_path / "calm"))
@@ -143,7 +143,7 @@ def test_a_leader_frozen_between_the_renames_publishes_once_it_wakes(
     assert not list(out.glob(".staging*"))
 
 
-def test_a_leader_that_stays_frozen_between_the_renames_is_named_by_the_next(
+def test_leader_that_stays_frozen_between_renames_is_named(
     small: Origin, members: Crew, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -163,7 +163,7 @@ def _is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def test_members_with_worker_processes_publish_the_bytes_of_one_process(
+def test_members_with_workers_publish_bytes_of_one_process(
     site: Origin, alone: Path, members: Crew, tmp_path: Path
 ) -> None:
     crawl = words(site, new_state(), tmp_path / "out", "--run", "once", "--processes", "2", "--rate", "150")

@@ -110,7 +110,7 @@ def test_diff_of_a_sitemap_and_a_state_has_reasons(run: Run) -> None:
         assert f"- {origin}/kept  (no longer linked: run 1 was the last to find it)" in out
 
 
-def test_urls_not_yet_reached_by_an_unfinished_run_are_not_called_lost(run: Run) -> None:
+def test_urls_not_reached_by_unfinished_run_are_not_called_lost(run: Run) -> None:
     site = Site()
     site.page("/", links=["/a", "/b"])
     site.page("/a", links=["/deep"])

@@ -219,7 +219,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", BROKEN)
 @pytest.mark.slow
-async def test_files_that_cannot_be_counted_are_replaced_only_with_force(tmp_path: Path, damage: str) -> None:
+async def test_files_that_cannot_be_counted_need_force(tmp_path: Path, damage: str) -> None:
     await put(tmp_path, 10, max_urls=4)
     (tmp_path / "manifest.json").unlink()
     BROKEN[damage](tmp_path)
@@ -504,7 +504,7 @@ class Death(Exception):  # noqa: N818
 @pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.slow
-async def test_a_reader_never_misses_a_url_during_publication_or_after_a_crash(
+async def test_reader_never_misses_url_while_publishing_or_after_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
 ) -> None:
     old, new, chosen = PAIRS[pair]
@@ -638,7 +638,7 @@ anyio.run(partial(put, Path(sys.argv[1]), 5))
 
 
 @pytest.mark.slow
-async def test_a_running_publication_has_the_lock_and_a_killed_one_does_not(
+async def test_running_publication_has_lock_and_killed_one_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with subprocess.Popen(  # noqa: ASYNC220 - it is only killed

@@ -70,7 +70,7 @@ def test_pages_not_found_do_not_count_while_most_pages_answer(counts: dict[Cause
 
 
 @pytest.mark.parametrize("verdict", [Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE])
-def test_a_mass_change_of_verdicts_is_refused_even_if_the_number_of_urls_stays(verdict: Why) -> None:
+def test_mass_change_of_verdicts_is_refused_at_equal_number(verdict: Why) -> None:
     changed = {"listed": 79, f"unlisted:{verdict.value}": 21}
     said = refusal({"listed": 200}, changed, EarlierPublications(100))
     assert (
@@ -93,14 +93,14 @@ def test_changed_verdicts_are_summed() -> None:
     assert "30 would no longer be listed (30%; 16 unlisted:noindex" in said
 
 
-def test_the_refusal_of_an_empty_sitemap_tells_what_happened_to_the_pages() -> None:
+def test_refusal_of_empty_sitemap_tells_what_happened_to_pages() -> None:
     said = refusal({"unlisted:noindex": 50}, {"unlisted:noindex": 50}, EarlierPublications(50))
     assert said.startswith(
         "No page is listed, and an empty sitemap is never published (of the published pages, 50 unlisted:noindex"
     )
 
 
-def test_shrinking_is_measured_against_the_largest_recent_publication() -> None:
+def test_shrinking_is_measured_against_largest_publication() -> None:
     assert not refusal({"listed": 85}, before=EarlierPublications(100, (100,)))
     said = refusal({"listed": 72}, before=EarlierPublications(85, (100, 85)))
     assert (
@@ -176,7 +176,7 @@ def index(*locs: str) -> str:
         {"sitemap.txt": "".join(f"https://example.com/{n}\n" for n in range(100))},
     ],
 )  # fmt: skip
-async def test_a_sitemap_of_another_program_is_counted_before_it_is_replaced(
+async def test_sitemap_of_another_program_is_counted_before_replaced(
     tmp_path: Path, files: dict[str, str]
 ) -> None:
     for name, text in files.items():

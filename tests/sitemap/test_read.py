@@ -127,7 +127,7 @@ def test_sizes_are_limited() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 7))
-def test_a_document_type_is_recognised_for_any_chunks_and_encoding(cut: int) -> None:
+def test_document_type_is_recognised_for_any_chunks_and_encoding(cut: int) -> None:
     text = f'<?xml version="1.0"?><!DOCTYPE urlset [<!ENTITY a "b">]>{urlset(A)}'
     for body in (text.encode(), text.encode("utf-16")):
         items, reading = found([body[:cut], body[cut:]])

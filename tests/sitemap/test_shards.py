@@ -122,7 +122,7 @@ def test_the_range_of_a_file_number_never_shrinks(history: list[set[int]], limit
         old = leaves
 
 
-def test_an_unchanged_file_keeps_its_bytes_and_its_line_in_the_index() -> None:
+def test_unchanged_file_keeps_its_bytes_and_its_line_in_index() -> None:
     urls = numbered(*range(0, 96, 2))
 
     def write(folder: Path, found: Iterable[str], old: Sequence[Part] = ()) -> list[Part]:

@@ -35,7 +35,7 @@ def walked(place: str, names: dict[str, list[str]]) -> list[tuple[str, int]]:
     return found
 
 
-def test_index_precedes_its_sitemaps_and_nested_indexes_are_not_read() -> None:
+def test_index_precedes_its_sitemaps_nested_ones_are_not_read() -> None:
     first, second = "https://a.example/1.xml", "https://a.example/2.xml"
     names = {INDEX: [first, second], first: ["https://a.example/deeper.xml"]}
     assert walked(INDEX, names) == [(INDEX, 0), (first, 1), (second, 1)]

@@ -257,7 +257,7 @@ async def test_the_sitemap_of_another_program_is_counted(bucket: Bucket, name: s
     await put(range(9), max_shrink=0.2)
 
 
-async def test_a_file_of_another_program_that_is_missing_cannot_be_counted(bucket: Bucket) -> None:
+async def test_missing_file_of_another_program_cannot_be_counted(bucket: Bucket) -> None:
     loc = f"<sitemap><loc>{SITE}/gone.xml</loc></sitemap>"
     bucket["sitemap.xml"] = (
         f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{loc}</sitemapindex>'.encode()
@@ -321,7 +321,7 @@ async def test_a_forged_manifest_deletes_nothing_else(bucket: Bucket) -> None:
 @pytest.mark.parametrize("knows", [True, False], ids=["manifest", "none"])
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.slow
-async def test_a_reader_never_misses_a_url_during_publication_or_after_a_crash(
+async def test_reader_never_misses_url_while_publishing_or_after_crash(
     monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
 ) -> None:
     old, new, chosen = PAIRS[pair]
@@ -500,7 +500,7 @@ async def test_another_writer_in_between_is_noticed(
 
 
 @pytest.mark.parametrize("moment", ["put of sitemap-00004.xml.gz", "delete of sitemap-00001.xml.gz"])
-async def test_a_run_that_was_suspended_looks_whether_another_took_over(
+async def test_run_that_was_suspended_looks_whether_another_took_over(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """One that resumes the same run may, at once."""

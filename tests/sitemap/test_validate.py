@@ -388,7 +388,7 @@ def write_set(folder: Path, count: int = 5) -> None:
     writer.finish()
 
 
-def test_written_sitemaps_are_valid_and_an_index_is_followed_on_disk(run: Run, tmp_path: Path) -> None:
+def test_written_sitemaps_are_valid_and_index_is_followed(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path)
     assert run("sitemap.xml.gz") == (0, [], "4 files, 3 sitemaps in an index, 5 URLs: valid.\n")
     (tmp_path / "sitemap-00002.xml.gz").write_bytes(b"<x/>")
@@ -402,7 +402,7 @@ def test_written_sitemaps_are_valid_and_an_index_is_followed_on_disk(run: Run, t
     ]
 
 
-def test_duplicates_and_hosts_are_checked_across_the_files_of_an_index(run: Run, tmp_path: Path) -> None:
+def test_duplicates_and_hosts_are_checked_across_files_of_index(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 4)
     (tmp_path / "sitemap-00002.xml.gz").write_bytes((tmp_path / "sitemap-00001.xml.gz").read_bytes())
     code, out, _ = run("sitemap.xml.gz")
@@ -412,7 +412,7 @@ def test_duplicates_and_hosts_are_checked_across_the_files_of_an_index(run: Run,
     assert {line.split(": ")[1] for line in out} == {"error loc-host", "warning duplicate"}
 
 
-def test_urls_are_fetched_and_their_index_is_followed_on_its_host(run: Run) -> None:
+def test_urls_are_fetched_and_index_is_followed_on_its_host(run: Run) -> None:
     site = Site()
     inner = b"<urlset " + NS.encode() + b"><url><loc>{origin}/a</loc></url></urlset>"
     site.raw("/1.xml", body=inner, headers={"Content-Type": "application/xml"})

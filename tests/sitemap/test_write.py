@@ -327,7 +327,7 @@ DATES = st.none() | st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), tim
 
 
 @given(st.dictionaries(URLS, DATES, max_size=12), st.integers(1, 5), st.booleans())
-def test_any_entries_are_valid_by_the_schema_and_survive_a_round_trip(
+def test_any_entries_are_valid_by_schema_and_survive_round_trip(
     listed: dict[Url, datetime | None], max_urls: int, gzipped: bool
 ) -> None:
     found = [Entry(url, listed[url]) for url in sorted(listed)]
