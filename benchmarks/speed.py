@@ -1,7 +1,7 @@
 """Ours, its floor, and other crawlers in turn over the same sites: pages a second, CPU, memory, as medians and ratios.
 
     sudo apt-get install --no-install-recommends nginx-light postgresql-doc-15 openjdk-17-doc wget2
-    .venv/bin/python benchmarks/speed.py --json benchmarks/speed.json --plot docs/speed.svg
+    .venv/bin/python benchmarks/speed.py --json benchmarks/speed.json --plot docs/dev/speed.svg
 
 Sites: the two of `real_sites.py`, and 20,000 made-up pages (`synthetic.py`), all served by nginx on loopback. Runs take turns
 (A B C, A B C), and only ratios within one call mean something. A crawler that is not at hand is passed over and named:

@@ -1,6 +1,6 @@
 """sitemap-crawler: crawl a site and publish a sitemap that search engines can trust.
 
-The public API, documented in `docs/library.md`; anything not in `__all__` may change. Names are imported on first use, so
+The public API, documented in `docs/use/library.md`; anything not in `__all__` may change. Names are imported on first use, so
 that `sitemap-crawler --help` does not load an HTTP client.
 """
 

@@ -1,4 +1,4 @@
-"""Draws docs/demo.svg: the real closing summary of `demo`, exported from the terminal. A test tells when to run it.
+"""Draws docs/use/demo.svg: the real closing summary of `demo`, exported from the terminal. A test tells when to run it.
 
 .venv/bin/python scripts/picture.py
 """
@@ -19,7 +19,7 @@ from crawler.cli.run_summary import RunSummary
 from crawler.cli.summary import show_summary
 from crawler.settings.sections import Log, Output, Settings
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"
+PICTURE = Path(__file__).resolve().parent.parent / "docs/use/demo.svg"
 WIDTH = 80
 
 

@@ -1,4 +1,4 @@
-"""Writes config/example.toml and docs/settings.md from the program itself. A test tells when to run it.
+"""Writes config/example.toml and docs/use/settings.md from the program itself. A test tells when to run it.
 
 .venv/bin/python scripts/reference.py
 """

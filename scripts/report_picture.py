@@ -12,7 +12,7 @@ from typing import Final
 from crawler.cli.demo import demo_site
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PICTURE: Final = ROOT / "docs/report.png"
+PICTURE: Final = ROOT / "docs/use/report.png"
 SIZE: Final = "1000,1140"  # CSS pixels: as far as the first bar
 PORT: Final = 8000  # as in the tutorial
 

@@ -17,7 +17,7 @@ from typing import Final
 from crawler.cli.demo import demo_site
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-DOCUMENTS: Final = ("docs/tutorial.md", "docs/troubleshooting.md")
+DOCUMENTS: Final = ("docs/use/tutorial.md", "docs/run/troubleshooting.md")
 PORT: Final = 8000  # as in the documents
 HOST: Final = r"(127\.0\.0\.1[:_])"  # before a port, in URLs and in names of states
 BLOCK: Final = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "crawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# The table of `docs/architecture.md`. A package imports only from lower layers, never from another of its own layer.
+# The table of `docs/dev/architecture.md`. A package imports only from lower layers, never from another of its own layer.
 LAYERS = {
     "parse": 0,
     "model": 1,
@@ -68,7 +68,7 @@ def test_entries_of_the_package_root() -> None:
 
 
 def test_the_document_shows_the_same_layers() -> None:
-    table = (ROOT / "docs/architecture.md").read_text().partition("| layer |")[2].partition("\n\n")[0]
+    table = (ROOT / "docs/dev/architecture.md").read_text().partition("| layer |")[2].partition("\n\n")[0]
     for entry, layer in LAYERS.items():
         row = next(row for row in table.splitlines() if row.startswith(f"| {layer} |"))
         assert f"`{entry}`" in row or f"`{entry}/`" in row or f"`{entry}.py`" in row, entry

@@ -12,7 +12,7 @@ from tests.conformance.__main__ import Score, main
 from tests.conformance.cases import TOPICS, read
 
 DATA = Path(__file__).parent / "data"
-DOCUMENT = Path(__file__).parent.parent / "docs/conformance.md"
+DOCUMENT = Path(__file__).parent.parent / "docs/dev/conformance.md"
 
 
 @pytest.fixture(scope="module")

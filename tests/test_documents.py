@@ -27,9 +27,9 @@ from crawler.settings.sections import keys
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-LIBRARY = (ROOT / "docs/library.md").read_text()
+LIBRARY = (ROOT / "docs/use/library.md").read_text()
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    (ROOT / "docs").glob("*.md")
+    (ROOT / "docs").rglob("*.md")
 )
 SCRIPTS = {
     "--quick",
@@ -48,7 +48,7 @@ SCRIPTS = {
     "--failures",
     "--topic",
 }  # flags of what is not the program
-GENERATED = {"config/example.toml": "example", "docs/settings.md": "reference"}
+GENERATED = {"config/example.toml": "example", "docs/use/settings.md": "reference"}
 
 
 def commands() -> dict[str, click.Command]:
@@ -146,16 +146,16 @@ def test_every_link_in_a_document_is_valid(path: Path) -> None:
 SHOWN = re.compile(r"^(?:    |\$ )(?:.*&& \S*/)?(?:sitemap-crawler|\./dev run) (.+)", re.MULTILINE)
 TOLD = (
     "README.md",
-    "docs/tutorial.md",
-    "docs/how-to.md",
-    "docs/troubleshooting.md",
-    "docs/recipes.md",
-    "docs/staging.md",
-    "docs/report.md",
-    "docs/submission.md",
-    "docs/many-machines.md",
-    "docs/delivery.md",
-    "docs/object-stores.md",
+    "docs/use/tutorial.md",
+    "docs/use/how-to.md",
+    "docs/run/troubleshooting.md",
+    "docs/use/recipes.md",
+    "docs/use/staging.md",
+    "docs/use/report.md",
+    "docs/run/submission.md",
+    "docs/run/machines.md",
+    "docs/run/delivery.md",
+    "docs/run/object-stores.md",
 )
 
 
@@ -188,7 +188,7 @@ def test_sample_outputs_match_the_program(name: str) -> None:
 
 
 def test_troubleshooting_covers_every_exit_code_and_every_reason() -> None:
-    text = (ROOT / "docs/troubleshooting.md").read_text()
+    text = (ROOT / "docs/run/troubleshooting.md").read_text()
     cells = re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE)
     exits = {int(code) for cell in cells if re.fullmatch(r"[\d, ]+", cell) for code in cell.split(", ")}
     assert exits == set(Exit)

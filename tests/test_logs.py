@@ -1,4 +1,4 @@
-"""docs/logs.md and the code name the same events, each with the same fields.
+"""docs/run/logs.md and the code name the same events, each with the same fields.
 
 The code is read, not run: every call of a logger has a fixed event, and fields whose names can be read from it.
 """
@@ -18,7 +18,7 @@ TEXT_ONLY = {"stalled_words(summary)", "wrong"}  # sentences that only the text 
 
 def documented() -> dict[str, set[str]]:
     rows = re.findall(
-        r"^\| `([^|]+)` \| [a-z, ]+ \| ([^|]*)\|", (ROOT / "docs/logs.md").read_text(), re.MULTILINE
+        r"^\| `([^|]+)` \| [a-z, ]+ \| ([^|]*)\|", (ROOT / "docs/run/logs.md").read_text(), re.MULTILINE
     )
     assert rows
     return {event: set(re.findall(r"`(\w+)`", fields)) for event, fields in rows}

@@ -1,4 +1,4 @@
-"""The alerts, the dashboard and docs/metrics.md use only metrics and labels that exist."""
+"""The alerts, the dashboard and docs/run/metrics.md use only metrics and labels that exist."""
 
 import json
 import re
@@ -103,7 +103,7 @@ def test_prometheus_accepts_the_alerts() -> None:
 
 
 def test_the_document_lists_all_metrics() -> None:
-    text = (ROOT / "docs/metrics.md").read_text()
+    text = (ROOT / "docs/run/metrics.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]*) \| ([^|]+) \|$", text, re.MULTILINE)
     assert [
         (name, kind, tuple(re.findall(r"`(\w+)`", labels)), says) for name, kind, labels, says in rows

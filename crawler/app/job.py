@@ -383,7 +383,7 @@ async def open_job(
     """Opens everything that a crawl needs, and closes it on exit.
 
     `transport`: any `httpx.AsyncBaseTransport` in place of the default one, or a function that takes the default one and
-    returns one that wraps it (docs/library.md says which guarantees then still hold). It is closed with the job.
+    returns one that wraps it (docs/use/library.md says which guarantees then still hold). It is closed with the job.
 
     Raises `ConfigError`, `FrontierError` or `StateBusy` before the first request.
     """

@@ -177,7 +177,7 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     """Show what is wrong with the site, from the saved state.
 
     Broken links with the pages that link to them, redirect chains, stale sitemaps, duplicates and more, worst first;
-    docs/report.md says what to do about each.
+    docs/use/report.md says what to do about each.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.report import show_report  # noqa: PLC0415

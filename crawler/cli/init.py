@@ -173,7 +173,7 @@ def written(answers: Answers) -> str:
 def _lines(answers: Answers, lines: dict[str, list[tuple[str, str, bool]]]) -> Iterator[str]:
     helps = {key.name: key.option.help for key in keys()}
     yield f"# The crawl of {answers.start}\n#\n#     sitemap-crawler crawl --config {FILE}\n#\n"
-    yield "# Remove the # before a line to change it; docs/settings.md has all settings.\n"
+    yield "# Remove the # before a line to change it; docs/use/settings.md has all settings.\n"
     for section, settings in lines.items():
         yield f"\n[{section}]\n"
         for name, value, is_set in settings:

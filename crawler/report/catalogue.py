@@ -1,7 +1,7 @@
 """The catalogue of findings: the code, severity and heading of each, and a sentence that says why it matters.
 
 Codes are stable: they are used in `--fail-on`, reports and alerts, and never change their meaning. The rules for each
-finding are in `findings`; how to fix each is in docs/report.md.
+finding are in `findings`; how to fix each is in docs/use/report.md.
 """
 
 from enum import Enum

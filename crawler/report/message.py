@@ -57,7 +57,7 @@ def _new_errors(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def body(site: str, code: Exit, why: str, report: Report | None) -> dict[str, Any]:
-    """The object to post: `text`, and `report` as in docs/report.schema.json without its lists of URLs."""
+    """The object to post: `text`, and `report` as in docs/use/report.schema.json without its lists of URLs."""
     return {"text": text(site, code, why, report), "report": _without_lists(report)}
 
 

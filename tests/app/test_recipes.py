@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md, each run against a small site of the kind that it is for."""
+"""The recipes of docs/use/recipes.md, each run against a small site of the kind that it is for."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from tests.cli.test_cli import locs
 from tests.render.conftest import browser  # noqa: F401 - a fixture
 
 Run = Callable[..., tuple[int, str, str]]
-RECIPES = (Path(__file__).parents[2] / "docs/recipes.md").read_text()
+RECIPES = (Path(__file__).parents[2] / "docs/use/recipes.md").read_text()
 PROSE = "<p>" + "A page that says what it has to say. " * 10 + "</p>"
 
 

@@ -300,9 +300,9 @@ def test_the_command_is_a_secret(run: Run, tmp_path: Path) -> None:
     assert not any("very-secret" in text for text in texts)
 
 
-# -- the recipes of docs/delivery.md ------------------------------------------------------------------------
+# -- the recipes of docs/run/delivery.md ------------------------------------------------------------------------
 
-SECTIONS = (ROOT / "docs/delivery.md").read_text().split("\n## ")[1:]
+SECTIONS = (ROOT / "docs/run/delivery.md").read_text().split("\n## ")[1:]
 RECIPES = {
     section.partition("\n")[0]: section.partition("```sh\n")[2].partition("```")[0]
     for section in SECTIONS

@@ -21,7 +21,7 @@ from tests.cli.conftest import Run
 from tests.report.made import planted
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs/use/report.schema.json").read_text())
 QUICK = ("--rate", "0", "--retries", "0")
 
 

@@ -1,4 +1,4 @@
-"""The documented views: their columns, and the queries of docs/state.md over a crawled site."""
+"""The documented views: their columns, and the queries of docs/use/state.md over a crawled site."""
 
 import re
 import sqlite3
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 STATUS: Final = "SELECT status FROM runs ORDER BY number"
 VIEWS: Final = ("pages", "links", "images", "runs", "external_links")
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "state.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/use/state.md").read_text()
 QUESTIONS = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
@@ -92,7 +92,7 @@ async def test_queries_to_watch_a_shared_crawl_are_valid(tmp_path: Path) -> None
     import psycopg  # noqa: PLC0415 - the driver is an extra
 
     await crawled(demo_site(), state, tmp_path / "out")
-    document = (Path(__file__).parents[2] / "docs" / "many-machines.md").read_text()
+    document = (Path(__file__).parents[2] / "docs/run/machines.md").read_text()
     [block] = re.findall(r"```sql\n(.*?)```", document, re.DOTALL)
     address = parsed(state)
     with psycopg.connect(address.conninfo, options=f"-c search_path={address.schema}") as db:

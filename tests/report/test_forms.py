@@ -29,7 +29,7 @@ from crawler.report.report import Report
 from tests.report.made import HOSTILE, SITE, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs/use/report.schema.json").read_text())
 STATES: dict[str, Callable[[], MadeState]] = {
     "planted": planted,
     "first": lambda: planted(run=1),
@@ -401,7 +401,7 @@ def test_filters_work_in_a_browser(tmp_path: Path) -> None:
 
 
 def test_the_document_explains_every_code() -> None:
-    text = (ROOT / "docs/report.md").read_text()
+    text = (ROOT / "docs/use/report.md").read_text()
     parts = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
     assert [part.splitlines()[0] for part in parts] == [code.value for code in Code]
     assert all(len(part) > 100 for part in parts)

@@ -1,4 +1,4 @@
-"""The views of a crawl for queries by users (docs/state.md): the same names and columns as in a file of SQLite.
+"""The views of a crawl for queries by users (docs/use/state.md): the same names and columns as in a file of SQLite.
 
 They are stable, while tables change. Times are without a zone, in UTC. They use tables only, and no other view, so that an
 upgrade does not have to drop them: a user may have views of their own that use these.

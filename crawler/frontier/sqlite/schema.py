@@ -38,7 +38,7 @@ CREATE INDEX barred ON url (published) WHERE outcome = 'unlisted:trap';
 """
 
 VIEW_NAMES = ("pages", "links", "runs", "images", "external_links")
-# The stable interface for queries by users (docs/state.md): tables change, views do not.
+# The stable interface for queries by users (docs/use/state.md): tables change, views do not.
 VIEWS = """
 CREATE VIEW pages AS
 SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE 'open' END AS outcome,

@@ -30,7 +30,7 @@ FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the fi
 SHOWN: Final = 120  # characters of a URL or a detail
 TITLE: Final = 400  # characters of a tooltip
 LONGEST_LINK: Final = 2_100  # characters; a longer URL is not made a link
-DOCS: Final = "https://github.com/sitemap-crawler/sitemap-crawler/blob/main/docs/report.md"
+DOCS: Final = "https://github.com/sitemap-crawler/sitemap-crawler/blob/main/docs/use/report.md"
 RUNS: Final = 30  # most runs to show
 KINDS: Final = (
     ("listed", "Listed"),

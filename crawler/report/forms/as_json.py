@@ -1,4 +1,4 @@
-"""A report as JSON: the object that docs/report.schema.json describes.
+"""A report as JSON: the object that docs/use/report.schema.json describes.
 
 Texts are unchanged and escaped by the writer; unknown values are null, never missing. Keys may be added; any other change
 of the format increases `SCHEMA`.
