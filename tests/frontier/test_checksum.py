@@ -17,7 +17,6 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from tests.frontier.test_migration import DUMP
 
 pytestmark = pytest.mark.anyio
 
@@ -104,11 +103,3 @@ async def test_reader_at_the_end_does_not_make_it_wrong(path: Path) -> None:
     await reader.close()
     await session(path)
     assert not has_wrong_checksum(path)
-
-
-async def test_earlier_version_has_none(tmp_path: Path) -> None:
-    path = tmp_path / "earlier.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(DUMP.read_text())
-    await session(path)
-    assert checksums(path) == 1

@@ -1,6 +1,5 @@
 """Members of one crawl on PostgreSQL: who leads, what a dead one held, and what all of them must agree on."""
 
-import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawler.errors import ConfigError, LeadershipLost, StateBusy
-from crawler.frontier.postgres.schema import MIGRATIONS
 from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.note import ALIASES
@@ -360,52 +358,3 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
     for thread in threads:
         thread.join()
     assert not failed
-
-
-RENAMED = "; ".join(
-    f"ALTER {kind} {name} RENAME COLUMN {new} TO {old}" if old else f"ALTER {kind} {new} RENAME TO {name}"
-    for kind, name, old, new in reversed(
-        re.findall(r"ALTER (\w+) (\w+) RENAME (?:COLUMN (\w+) )?TO (\w+)", MIGRATIONS[11])
-    )
-)
-BACK = f"""
-{RENAMED};
-DROP VIEW known, pages, links, images, runs;
-ALTER TABLE run DROP COLUMN succeeded;
-ALTER TABLE publication DROP COLUMN files_changed, DROP COLUMN delivered;
-ALTER TABLE page DROP COLUMN told, DROP COLUMN alternates, DROP COLUMN images, DROP COLUMN rendering;
-DROP TABLE image;
-DROP TABLE external CASCADE;
-DROP TABLE submission;
-ALTER TABLE run DROP COLUMN closings, DROP COLUMN keys, DROP COLUMN terms, DROP COLUMN budget, DROP COLUMN deadline,
-    DROP COLUMN interruption;
-ALTER TABLE member DROP COLUMN seconds, DROP COLUMN requests, DROP COLUMN bytes;
-ALTER TABLE visit DROP COLUMN suspect, DROP COLUMN deaths;
-UPDATE about SET version = 1;
-CREATE VIEW known AS SELECT 1;
-"""
-COLUMNS = """
-SELECT table_name, column_name, data_type, collation_name, column_default, is_nullable FROM information_schema.columns
-WHERE table_schema = %s ORDER BY 1, 2
-"""
-
-
-async def test_a_state_of_an_earlier_version_is_migrated(crew: Crew) -> None:
-    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
-
-    one = await crew.join()
-    await ready(one)
-    await one.close()
-    with connect(one._address) as connection:
-        now = connection.execute(COLUMNS, [one._address.schema]).fetchall()
-        connection.execute(f'SET search_path TO "{one._address.schema}"; {BACK}')
-        assert connection.execute(COLUMNS, [one._address.schema]).fetchall() != now
-    again = await crew.join()
-    assert len(await leases(again)) == 1
-    with connect(one._address) as connection:
-        assert connection.execute(COLUMNS, [one._address.schema]).fetchall() == now
-        connection.execute(f'UPDATE "{one._address.schema}".about SET version = 99')
-    with pytest.raises(Exception, match="version 99"):
-        crew.open()
-    with connect(one._address) as connection:  # other tests upgrade all crawls of this server
-        connection.execute(f'DROP SCHEMA "{one._address.schema}" CASCADE')

@@ -1,141 +1,105 @@
-"""A state that an earlier version wrote is opened and migrated, and keeps its data.
+"""The mechanism of migration, by steps from a version that is made up, and states of versions that no step begins from."""
 
-`data/state/version-N.sql` is the dump of a state that was made by the program of that version (two crawls of the demo site).
-"""
-
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from crawler.errors import FrontierError
+from crawler.frontier.postgres import schema as postgres_schema
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.frontier.sqlite.migrations import MIGRATIONS
-from crawler.frontier.sqlite.state_file import open_state
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from tests.postgres import new_state
 
-DUMP = Path(__file__).parents[1] / "data" / "state" / "version-4.sql"
-EARLIER = {
-    4: "",
-    3: "ALTER TABLE host DROP COLUMN strained; PRAGMA user_version = 3;",
-    2: "ALTER TABLE host DROP COLUMN strained; ALTER TABLE run DROP COLUMN reading; PRAGMA user_version = 2;",
-}
-LAST = MIGRATIONS[schema.VERSION - 1]
-ENTRIES = "SELECT url, lastmod FROM url WHERE run = 2 AND outcome = 'listed' ORDER BY url"
+pytestmark = pytest.mark.anyio
+
+URL: Final = Url("http://a.example/")
+NEXT: Final = schema.VERSION + 1
+STEP: Final = "ALTER TABLE host ADD COLUMN colour text"
+COLOURS: Final = "SELECT colour FROM host"
+VIEW: Final = "CREATE VIEW mine AS SELECT url FROM pages WHERE outcome = 'open'"
 
 
-@pytest.fixture(params=EARLIER)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    path = tmp_path / "state.db"
+@pytest.fixture
+async def state(tmp_path: Path) -> str:
+    """The state of a crawl that has found one URL, with a view that a user made."""
+    path = str(tmp_path / "state.db")
+    frontier = SqliteFrontier(path)
+    await frontier.begin("settings")
+    await frontier.add([Visit(URL)])
+    frontier._db.do(VIEW)
+    await frontier.close()
+    return path
+
+
+@pytest.fixture
+def step(state: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - made before
+    for module in (schema, postgres_schema):
+        monkeypatch.setattr(module, "VERSION", NEXT)
+        monkeypatch.setattr(module, "STEPS", {NEXT - 1: STEP})
+
+
+def rows(path: str, query: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(DUMP.read_text() + EARLIER[request.param])
-        db.execute("PRAGMA journal_mode = WAL")
-    return str(path)
+        return db.execute(query).fetchall()
 
 
-def entries_in(state: str) -> list[tuple[str, int | None]]:
-    with closing(sqlite3.connect(state)) as db:
-        return db.execute(ENTRIES).fetchall()
-
-
-def form_of(db: sqlite3.Connection) -> dict[str, object]:
-    """The columns of each table, the SQL of each index."""
-    named = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-    return {
-        f"{kind} {name}": {row[1] for row in db.execute(f"PRAGMA table_info({name})")}
-        if kind == "table"
-        else sql
-        for kind, name, sql in named
-    }
-
-
-async def entries_of(frontier: SqliteFrontier) -> list[tuple[str, int | None]]:
-    chunks = [chunk async for chunk in frontier.entries()]
-    return [
-        (entry.url, int(entry.lastmod.timestamp()) if entry.lastmod else None)
-        for chunk in chunks
-        for entry in chunk
-    ]
-
-
-async def test_migrated_state_keeps_urls_and_dates(state: str) -> None:
-    before = entries_in(state)
-    assert len(before) == 28
-    assert any(at for _, at in before)
+@pytest.mark.usefixtures("step")
+async def test_step_is_made_when_a_state_is_opened(state: str) -> None:
     frontier = SqliteFrontier(state)
-    try:
-        assert await entries_of(frontier) == before
-    finally:
-        await frontier.close()
-    assert entries_in(state) == before
+    assert (await frontier.balance()).open == 1
+    await frontier.close()
+    assert rows(state, COLOURS) == [(None,)]
+    assert rows(state, "PRAGMA user_version") == [(NEXT,)]
+    assert rows(state, "SELECT * FROM mine") == [(URL,)]
 
 
+@pytest.mark.usefixtures("step")
 async def test_earlier_state_is_read_without_being_changed(state: str) -> None:
     before = Path(state).read_bytes()
     frontier = SqliteFrontier(state, read_only=True)
     try:
-        assert await entries_of(frontier) == entries_in(state)
+        assert (await frontier.balance()).open == 1
+        assert frontier._db.all(COLOURS) == [(None,)]
     finally:
         await frontier.close()
     assert Path(state).read_bytes() == before
 
 
-def test_migrated_schema_equals_new_schema(state: str) -> None:
-    with closing(open_state(state, read_only=False)) as migrated, closing(sqlite3.connect(":memory:")) as new:
-        new.executescript(schema.TABLES)
-        assert form_of(migrated) == form_of(new)
-        assert migrated.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION
+@pytest.mark.parametrize("version", [schema.VERSION + 1, schema.VERSION + 22])
+async def test_state_of_another_version_is_refused(state: str, version: int) -> None:
+    frontier = SqliteFrontier(state)
+    frontier._db.do(f"PRAGMA user_version = {version}")
+    await frontier.close()
+    for read_only in (False, True):
+        with pytest.raises(FrontierError, match=rf"is of version {version}, .*--fresh, or keep it"):
+            SqliteFrontier(state, read_only=read_only)
 
 
-def test_migration_separates_redirects_and_canonicals_from_links(state: str) -> None:
-    with closing(sqlite3.connect(state)) as db:
-        ends = "SELECT url, detail FROM url WHERE run = 2 AND outcome = ? ORDER BY url"
-        ended = {kind: db.execute(ends, (kind,)).fetchall() for kind in ("moved", "unlisted:canonical")}
-        edges = db.execute("SELECT count(*) FROM url, json_each(links) WHERE run = 2").fetchone()[0]
-    with closing(open_state(state, read_only=False)) as db:
-        led = "SELECT source, target FROM links WHERE kind = ? ORDER BY source"
-        assert db.execute(led, ("redirect",)).fetchall() == ended["moved"] != []
-        assert db.execute(led, ("canonical",)).fetchall() == ended["unlisted:canonical"] != []
-        linked = db.execute(led, ("link",)).fetchall()
-        assert linked
-        assert set(linked).isdisjoint(ended["moved"] + ended["unlisted:canonical"])
-        assert db.execute("SELECT count(*) FROM links").fetchone()[0] == edges
+@pytest.mark.system
+async def test_step_and_refusal_on_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = new_state()
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
 
+    one = PostgresFrontier(address)
+    await one.begin("settings")
+    await one.add([Visit(URL)])
+    await one.close()
+    monkeypatch.setattr(postgres_schema, "VERSION", NEXT)
+    with pytest.raises(FrontierError, match=r"is of version 1, .*--fresh, or keep it"):
+        PostgresFrontier(address)
+    monkeypatch.setattr(postgres_schema, "STEPS", {NEXT - 1: STEP})
+    again = PostgresFrontier(address)
+    assert (await again.balance()).open == 1
+    assert await again._call(lambda: again._db.all(COLOURS)) == [(None,)]
+    await again.close()
+    monkeypatch.undo()
+    with pytest.raises(FrontierError, match=rf"is of version {NEXT}"):
+        PostgresFrontier(address)
+    from crawler.frontier.postgres.connection import remove  # noqa: PLC0415 - the driver is an extra
 
-def test_renamed_columns_keep_their_values(state: str) -> None:
-    with closing(sqlite3.connect(state)) as db, db:
-        db.execute("UPDATE host SET gap = 0.25, strain = 4, asked = 5, met = 6")
-        if any(row[1] == "strained" for row in db.execute("PRAGMA table_info(host)")):
-            db.execute("UPDATE host SET strained = 7")
-    with closing(open_state(state, read_only=False)) as db:
-        host = db.execute("SELECT delay, backoff, robots_leased_until, robots_read_at FROM host").fetchone()
-        assert host == (0.25, 4, 5, 6)
-
-
-def test_views_of_users_survive_a_migration(tmp_path: Path) -> None:
-    """In a state of the version before, with a view over one of ours."""
-    path = tmp_path / "state.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(DUMP.read_text())
-    with closing(open_state(str(path), read_only=False)) as db:
-        back = "; ".join(
-            f"ALTER TABLE {table} RENAME COLUMN {new} TO {old}"
-            if old
-            else f"ALTER TABLE {new} RENAME TO {table}"
-            for table, old, new in reversed(
-                re.findall(r"ALTER TABLE (\w+) RENAME (?:COLUMN (\w+) )?TO (\w+)", LAST)
-            )
-        )
-        db.executescript(f"{back}; CREATE VIEW mine AS SELECT url, was FROM pages WHERE outcome = 'listed'")
-        db.execute(f"PRAGMA user_version = {schema.VERSION - 1}")
-        before = db.execute("SELECT * FROM mine ORDER BY url").fetchall()
-    with closing(open_state(str(path), read_only=False)) as db, closing(sqlite3.connect(":memory:")) as new:
-        assert db.execute("SELECT * FROM mine ORDER BY url").fetchall() == before != []
-        db.execute("DROP VIEW mine")
-        new.executescript(schema.TABLES)
-        assert form_of(db) == form_of(new)
-
-
-def test_migrations_are_consecutive() -> None:
-    assert list(MIGRATIONS) == list(range(min(MIGRATIONS), schema.VERSION))
+    remove(again._address)  # other tests upgrade all crawls of this server

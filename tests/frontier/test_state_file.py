@@ -184,15 +184,6 @@ async def test_special_file_is_refused_as_state(path: Path) -> None:
             SqliteFrontier(str(state))
 
 
-async def test_state_of_newer_version_asks_for_upgrade(path: Path) -> None:
-    await SqliteFrontier(str(path)).close()
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(FrontierError, match=r"was written by a newer sitemap-crawler .* upgrade") as newer:
-        SqliteFrontier(str(path))
-    assert "--fresh" not in str(newer.value)
-
-
 # -- on a read-only file system -----------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[2]
@@ -223,14 +214,8 @@ async def with_all_in_the_log(path: Path) -> None:
     assert path.with_name(path.name + "-wal").stat().st_size
 
 
-async def of_version_4(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript((ROOT / "tests/data/state/version-4.sql").read_text())
-        db.execute("PRAGMA journal_mode = WAL")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [closed, with_all_in_the_log, of_version_4])
+@pytest.mark.parametrize("make", [closed, with_all_in_the_log])
 async def test_state_is_readable_on_read_only_file_system(path: Path, make: Any) -> None:
     await make(path)
     for file in path.parent.iterdir():
@@ -248,10 +233,9 @@ async def test_state_is_readable_on_read_only_file_system(path: Path, make: Any)
     status = asked("status")
     assert status[0] == 0, status
     assert "discovered, all accounted for" in status[1]
-    if make is not of_version_4:
-        assert asked("explain", URL)[1].splitlines()[1].split() == ["outcome", "queued"]
-        code, said = asked("export", "-o", "-")
-        assert (code, "No page is listed" in said) == (6, True), said
+    assert asked("explain", URL)[1].splitlines()[1].split() == ["outcome", "queued"]
+    code, said = asked("export", "-o", "-")
+    assert (code, "No page is listed" in said) == (6, True), said
     assert contents(path.parent) == before
 
 

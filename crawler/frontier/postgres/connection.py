@@ -107,9 +107,10 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
         return
     connection.execute("LOCK TABLE about IN ACCESS EXCLUSIVE MODE")
     version = _version(connection)
-    if version not in schema.MIGRATIONS and version != schema.VERSION:
+    if version not in {schema.VERSION, *schema.STEPS}:
         raise FrontierError(
-            f"The state {address} is of version {version}, and this sitemap-crawler knows {schema.VERSION}: upgrade it."
+            f"The state {address} is of version {version}, and this build reads version {schema.VERSION}: "
+            "start over with --fresh, or keep it for the build that wrote it."
         )
     if _living(connection):
         raise StateBusy(
@@ -119,7 +120,7 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
     for (view,) in views.fetchall():
         connection.execute(f'DROP VIEW IF EXISTS "{view}" CASCADE')
     for step in range(version, schema.VERSION):
-        connection.execute(schema.MIGRATIONS[step])
+        connection.execute(schema.STEPS[step])
     connection.execute(schema.VIEWS)
     connection.execute(f"UPDATE about SET version = {schema.VERSION}")
 

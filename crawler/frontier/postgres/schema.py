@@ -6,12 +6,15 @@ everywhere, as in SQLite, whatever the collation of the database.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from crawler.frontier.postgres import views
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
 
-VERSION: Final = 12
+VERSION: Final = 1
+STEPS: Final[Mapping[int, str]] = {}
+"""By version: the migration to the next one, without views, which are made anew."""
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
@@ -221,78 +224,3 @@ CREATE INDEX near_level ON near (depth);
 VIEWS: Final = _KNOWN + views.VIEWS
 
 TABLES: Final = re.sub(r" text(\[\])?", r' text\1 COLLATE "C"', _TABLES) + VIEWS
-
-# By version: the migration to the next one, without views, which are made anew. A test checks that the result equals `TABLES`.
-MIGRATIONS: Final = {
-    1: """
-        ALTER TABLE run ADD COLUMN succeeded double precision;
-        ALTER TABLE publication ADD COLUMN files_changed double precision;
-    """,
-    2: """
-        ALTER TABLE page ADD COLUMN told text COLLATE "C";
-        CREATE TABLE submission (
-            number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            at double precision NOT NULL,
-            run integer NOT NULL,
-            base text COLLATE "C" NOT NULL,
-            reading text COLLATE "C" NOT NULL,
-            urls bigint NOT NULL
-        );
-    """,
-    3: """
-        ALTER TABLE run ADD COLUMN closings integer NOT NULL DEFAULT 0, ADD COLUMN keys text[] COLLATE "C" NOT NULL DEFAULT '{}',
-            ADD COLUMN terms text COLLATE "C", ADD COLUMN budget bigint, ADD COLUMN deadline double precision,
-            ADD COLUMN interruption text COLLATE "C";
-        ALTER TABLE member ADD COLUMN seconds double precision NOT NULL DEFAULT 0,
-            ADD COLUMN requests bigint NOT NULL DEFAULT 0, ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
-        ALTER TABLE visit ADD COLUMN suspect boolean NOT NULL DEFAULT false, ADD COLUMN deaths smallint NOT NULL DEFAULT 0;
-    """,
-    4: 'ALTER TABLE publication ADD COLUMN delivered text COLLATE "C"',
-    5: "-- the views for queries by users",
-    6: "-- the view `runs`: `interrupted` when no member is alive",
-    7: 'ALTER TABLE page ADD COLUMN alternates text COLLATE "C"',
-    8: """
-        ALTER TABLE page ADD COLUMN images bigint[];
-        CREATE TABLE image (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp uuid NOT NULL UNIQUE, url text COLLATE "C" NOT NULL
-        );
-    """,
-    9: 'ALTER TABLE page ADD COLUMN rendering text COLLATE "C"',
-    10: """
-        CREATE TABLE external (
-            id bigint PRIMARY KEY,
-            round integer NOT NULL,
-            asked double precision NOT NULL,
-            code text COLLATE "C" NOT NULL,
-            status integer,
-            detail text COLLATE "C" NOT NULL,
-            was text COLLATE "C"
-        );
-    """,
-    11: """
-        ALTER TABLE host RENAME COLUMN gap TO delay;
-        ALTER TABLE host RENAME COLUMN strain TO backoff;
-        ALTER TABLE host RENAME COLUMN strained TO backoff_grew_at;
-        ALTER TABLE host RENAME COLUMN asked TO robots_leased_until;
-        ALTER TABLE host RENAME COLUMN met TO robots_read_at;
-        ALTER TABLE trap RENAME COLUMN rest TO batch_left;
-        ALTER TABLE trap RENAME COLUMN asked TO fetched;
-        ALTER TABLE trap RENAME COLUMN since TO batch_round;
-        ALTER TABLE trap RENAME COLUMN longest TO longest_before;
-        ALTER TABLE trap RENAME COLUMN reach TO longest;
-        ALTER TABLE trap RENAME COLUMN rising TO rounds_growing;
-        ALTER TABLE external RENAME COLUMN asked TO checked;
-        ALTER TABLE run RENAME COLUMN reach TO max_depth;
-        ALTER TABLE visit RENAME COLUMN tail TO reopened;
-        ALTER TABLE page RENAME COLUMN look TO obstacle;
-        ALTER TABLE page RENAME COLUMN learned TO facts_run;
-        ALTER TABLE page RENAME COLUMN seen TO published_content;
-        ALTER TABLE page RENAME COLUMN kept TO dated_content;
-        ALTER TABLE page RENAME COLUMN dated TO dated_lastmod;
-        ALTER TABLE page RENAME COLUMN kept_header TO dated_header;
-        ALTER TABLE page RENAME COLUMN told TO submitted;
-        ALTER TABLE word RENAME TO note;
-        ALTER INDEX word_pkey RENAME TO note_pkey;
-        ALTER INDEX page_unasked RENAME TO page_robots_down;
-    """,
-}

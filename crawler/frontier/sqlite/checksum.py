@@ -58,7 +58,7 @@ def _read(db: sqlite3.Connection) -> tuple[int, tuple[int, int]] | None:
 
 
 def _place(db: sqlite3.Connection) -> tuple[int, int] | None:
-    """The page of the table, and the size of a page in bytes; None for a state of an earlier version."""
+    """The page of the table, and the size of a page in bytes."""
     row = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'checksum'").fetchone()
     return (row[0], db.execute("PRAGMA page_size").fetchone()[0]) if row else None
 

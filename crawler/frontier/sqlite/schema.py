@@ -1,12 +1,17 @@
 """The tables of the SQLite frontier. Any SQLite tool can read them; only this package writes them.
 
 A state file has our `application_id` and the version of its schema (`user_version`), so that another program's database is
-never touched and an earlier version is migrated: a change of `TABLES` needs a new `VERSION` and another step in
-`migrations`.
+never touched and an earlier version is migrated: once a version is released, a change of `TABLES` needs a new `VERSION`
+and a step in `STEPS`.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 APPLICATION_ID = 0x53_4D_43_52  # "SMCR"
-VERSION = 23
+VERSION = 1
+STEPS: Final[Mapping[int, str]] = {}
+"""By version: the migration to the next one, without views, which are made anew."""
 
 # Tables for `rounds`: URLs of a pattern that may be a crawler trap are held, and fetched in batches.
 PATTERNS = """

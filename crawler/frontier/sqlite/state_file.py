@@ -17,7 +17,6 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.checksum import has_wrong_checksum, remove_checksum, store_checksum
 from crawler.frontier.sqlite.duplicates import register_functions
-from crawler.frontier.sqlite.migrations import MIGRATIONS
 from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, located, owner_of
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
@@ -90,7 +89,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     """A connection to the state; a new file gets the tables. `path` comes from `check_usable`, or is `:memory:`.
 
     An earlier version is migrated in one transaction, for reading in an in-memory copy. Raises `FrontierError` for a file
-    that is missing (when reading), damaged, or of a newer version.
+    that is missing (when reading), damaged, or of another version.
     """
     if sqlite3.sqlite_version_info < (3, 38):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
@@ -143,20 +142,16 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
         if read_only:
             raise FrontierError(f"The state {path} is empty: no crawl has started yet.")
         return
-    if version > schema.VERSION:
+    if version not in {schema.VERSION, *schema.STEPS}:
         raise FrontierError(
-            f"The state {path} was written by a newer sitemap-crawler (version {version} of the state, "
-            f"{schema.VERSION} here): upgrade sitemap-crawler, or name another file with --state."
-        )
-    if version not in {schema.VERSION, *MIGRATIONS}:
-        raise FrontierError(
-            f"The state {path} is of version {version}, which cannot be migrated: start over with --fresh."
+            f"The state {path} is of version {version}, and this build reads version {schema.VERSION}: "
+            "start over with --fresh, or keep it for the build that wrote it."
         )
 
 
 def _migrate(db: sqlite3.Connection) -> None:
     """Migrate a state of an earlier version to the current one."""
-    steps = "; ".join(MIGRATIONS[version] for version in range(_version(db), schema.VERSION))
+    steps = "; ".join(schema.STEPS[version] for version in range(_version(db), schema.VERSION))
     # Renaming a column renames it in views too; a view that uses a dropped view could not be read, and would prevent it.
     views = "".join(f"DROP VIEW IF EXISTS {view}; " for view in schema.VIEW_NAMES) + schema.VIEWS
     with failpoint("migration"):
