@@ -13,6 +13,7 @@ from crawler.app import robots_line
 from crawler.engine.robots import ask_robots
 from crawler.fetch.politeness import Politeness
 from crawler.model.robots import RobotsFile
+from tests import measuring
 
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
@@ -25,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: its `@given` takes the profile as it is then."""
     chosen = config.getoption("--hypothesis-profile")
     settings.load_profile(chosen or ("quick" if config.option.markexpr.startswith("not slow") else "all"))
+    measuring.register(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,0 +1,38 @@
+"""Coverage of several test processes is whole, or said not to be."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.measuring import missing
+
+REPO = Path(__file__).parents[1]
+CONFTEST = "from tests.measuring import Worker, register\npytest_configure = register\n"
+UNSAVED = CONFTEST + "Worker.pytest_sessionfinish = lambda self, session: None\n"
+# A process that leaves before coverage saves of its own accord: functions of atexit run in the reverse order.
+LEAVES = "import atexit, os\n\ndef test_leaves():\n    atexit.register(os._exit, 0)\n"
+SETTINGS = "[run]\nparallel = true\npatch = subprocess\nsource = .\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("conftest", "missed"), [(CONFTEST, False), (UNSAVED, True)], ids=["saved", "unsaved"]
+)
+def test_each_worker_saves_before_it_leaves(tmp_path: Path, conftest: str, *, missed: bool) -> None:
+    for name, text in {"conftest.py": conftest, "test_leaves.py": LEAVES, ".coveragerc": SETTINGS}.items():
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-n", "2"]
+    environment = {"PYTHONPATH": str(REPO), "PATH": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ("coverage: data of 2 workers is missing" in done.stdout) is missed
+    assert (done.returncode != 0) is missed
+
+
+def test_data_that_is_not_there_is_counted(tmp_path: Path) -> None:
+    there = tmp_path / ".coverage.here"
+    there.touch()
+    outputs = [{"coverage": str(there)}, {"coverage": str(tmp_path / ".coverage.gone")}, {}]
+    assert missing(outputs) == 2
+    assert missing(outputs[:1]) == missing([]) == 0
