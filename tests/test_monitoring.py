@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from crawler.report.catalogue import Code, Severity
-from crawler.report.measured import OUTCOMES
+from crawler.report.metric_values import OUTCOMES
 from crawler.report.metrics import CATALOGUE, PREFIX
 
 ROOT = Path(__file__).parent.parent

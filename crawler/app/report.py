@@ -1,14 +1,15 @@
 """Builds the report of the newest run from the state, and writes it in the requested formats.
 
-It streams rows to the passes in `report.gathering`. Formats are imported when needed, so that only an HTML report loads
-Jinja2.
+It streams rows to the passes in `report.builder`. Formats are imported when needed, so that only an HTML report
+loads Jinja2.
 """
 
+import importlib
 import os
 import shlex
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from crawler.app import atomic
 from crawler.app.history import final_start, published_as
@@ -24,15 +25,18 @@ from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Rows
+from crawler.report.builder import ITEMS, ReportBuilder
 from crawler.report.catalogue import Code, Severity
+from crawler.report.finding_counts import FindingCounts
 from crawler.report.findings import Findings
-from crawler.report.gathering import ITEMS, Gathering
 from crawler.report.report import Finding, Known, Report
-from crawler.report.tally import Tally
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
 
-SUFFIXES: Final = (".html", ".json", ".md", ".csv")
+T = TypeVar("T")
+
+FORMS: Final = {".html": "as_html", ".json": "as_json", ".md": "as_markdown", ".csv": "as_csv"}
+SUFFIXES: Final = tuple(FORMS)
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
 HREFLANG: Final = "hreflang"  # the setting
 IMAGES: Final = "images"  # the setting
@@ -41,8 +45,10 @@ RESOLVED: Final = 2_000  # ids at a time
 
 
 def check(settings: Settings) -> None:
-    """Called before the first request. Raises `ConfigError` for a report or a finding that cannot be, `OutputError` for a
-    folder that is not writable.
+    """Checks `--report` and `--fail-on` before the first request.
+
+    Raises `ConfigError` for a file that cannot be a report, or for a finding that does not exist; `OutputError`
+    for a folder that is not writable.
     """
     for name in settings.report.report:
         path = Path(name)
@@ -106,60 +112,55 @@ def state_words(settings: Settings, start: str) -> str:
     return masked(shlex.join([start] if is_default else ["--state", str(state)]))
 
 
-async def gathered(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
+async def build_report(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
     """The report. `most`: maximum items of each finding; 0 for all."""
-    gathering = Gathering(known, most=most)
-    await _add_pages(rows, gathering, known.run.number)
-    async for chunk in rows.page_rows():
-        for page in chunk:
-            gathering.pick(page)
-    return gathering.report(await names_of(rows, sorted(gathering.wanted())))
-
-
-async def tallied(rows: Rows, known: Known) -> Sequence[Finding]:
-    """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
-    tally = Tally(known)
-    async for chunk in rows.suspect_rows():
-        for page in chunk:
-            tally.add_page(page)
-    tally.close()
-    if tally.needs_links:
-        async for leading in rows.edge_rows():
-            for edges in leading:
-                tally.link(edges)
-    async for chunk in rows.suspect_rows():
-        for page in chunk:
-            tally.pick(page)
-    chosen = {name for name, _ in known.settings}
-    if HREFLANG in chosen:
-        async for named, faults in _version_faults(rows, known.run.number):
-            tally.state(named, faults)
-    if IMAGES in chosen:
-        async for page, detail in cut_pages(rows):
-            tally.state(page, [(Code.IMAGES_CUT, detail)])
-    return tally.findings(await rows.tallies())
+    builder = ReportBuilder(known, most=most)
+    await _read(rows, builder.findings, builder.add_page, known.run.number)
+    async for page in each(rows.page_rows()):
+        builder.pick(page)
+    return builder.report(await names_of(rows, sorted(builder.wanted())))
 
 
 async def findings_of(rows: Rows, known: Known) -> Findings:
     """The findings of a run, ready to be queried for each page."""
-    run = known.run
-    findings = Findings(run.number, complete=run.complete, check=known.check)
-    await _add_pages(rows, findings, run.number)
+    findings = Findings.of(known)
+    await _read(rows, findings, findings.add_page, known.run.number)
     return findings
 
 
-async def _add_pages(rows: Rows, passes: Gathering | Findings, run: int) -> None:
-    async for chunk in rows.page_rows():
-        for page in chunk:
-            passes.add_page(page)
-    passes.close()
-    async for leading in rows.edge_rows():
-        for edges in leading:
-            passes.link(edges)
+async def _read(rows: Rows, findings: Findings, add_page: Callable[[PageRow], None], run: int) -> None:
+    """The first two passes over all pages, and the faults in their versions and images."""
+    async for page in each(rows.page_rows()):
+        add_page(page)
+    findings.close()
+    async for edges in each(rows.edge_rows()):
+        findings.link(edges)
     async for page, faults in _version_faults(rows, run):
-        passes.faults.setdefault(page.id, []).extend(faults)
+        findings.faults.setdefault(page.id, []).extend(faults)
     async for page, detail in cut_pages(rows):
-        passes.faults.setdefault(page.id, []).append((Code.IMAGES_CUT, detail))
+        findings.faults.setdefault(page.id, []).append((Code.IMAGES_CUT, detail))
+
+
+async def count_findings(rows: Rows, known: Known) -> Sequence[Finding]:
+    """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
+    findings = Findings.of(known)
+    async for page in each(rows.suspect_rows()):
+        findings.add_page(page)
+    findings.close()
+    if findings.needs_links:
+        async for edges in each(rows.edge_rows()):
+            findings.link(edges)
+    counts = FindingCounts(known, findings)
+    async for page in each(rows.suspect_rows()):
+        counts.add(findings.found(page))
+    chosen = {name for name, _ in known.settings}
+    if HREFLANG in chosen:
+        async for page, faults in _version_faults(rows, known.run.number):
+            counts.add(findings.stated(page, faults))
+    if IMAGES in chosen:
+        async for page, detail in cut_pages(rows):
+            counts.add(findings.stated(page, [(Code.IMAGES_CUT, detail)]))
+    return counts.findings(await rows.tallies())
 
 
 async def _version_faults(rows: Rows, run: int) -> AsyncIterator[tuple[PageRow, Sequence[tuple[Code, str]]]]:
@@ -169,11 +170,11 @@ async def _version_faults(rows: Rows, run: int) -> AsyncIterator[tuple[PageRow, 
         yield page, [(Code.of(code), detail) for code, detail in faults]
 
 
-async def pages(rows: Rows) -> AsyncIterator[PageRow]:
-    """Every page, one by one."""
-    async for chunk in rows.page_rows():
-        for page in chunk:
-            yield page
+async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:
+    """The rows of all chunks, one by one."""
+    async for chunk in chunks:
+        for row in chunk:
+            yield row
 
 
 async def names_of(rows: Rows, ids: Sequence[int]) -> Mapping[int, str]:
@@ -200,27 +201,14 @@ def failing(findings: Sequence[Finding], fail_on: Sequence[str]) -> list[str]:
 
 def rendered(report: Report, suffix: str) -> str:
     """The report as text, in the format for that file suffix."""
-    match suffix:
-        case ".html":
-            from crawler.report.forms import as_html  # noqa: PLC0415 - loads Jinja2
-
-            return as_html.rendered(report)
-        case ".md":
-            from crawler.report.forms import as_markdown  # noqa: PLC0415 - as above
-
-            return as_markdown.rendered(report)
-        case ".csv":
-            from crawler.report.forms import as_csv  # noqa: PLC0415 - as above
-
-            return as_csv.rendered(report)
-        case _:
-            from crawler.report.forms import as_json  # noqa: PLC0415 - as above
-
-            return as_json.rendered(report)
+    # Only the module that is needed: as_html loads Jinja2.
+    form = importlib.import_module(f"crawler.report.forms.{FORMS[suffix]}")
+    text: str = form.rendered(report)
+    return text
 
 
 def write(report: Report, names: Sequence[str]) -> None:
-    """Writes every file atomically, by renaming a temporary one. Raises `OutputError` for the first that failed."""
+    """Writes every file atomically, by rename. Raises `OutputError` for the first that failed."""
     failed: OutputError | None = None
     for name in names:
         try:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from crawler.model.facts import Entry, Extras, Version
 from crawler.parse.url import Url
 from crawler.ports import Rows
-from crawler.report.kinds import is_listed
+from crawler.report.url_kind import is_listed
 from crawler.rules import hreflang
 from crawler.rules.hreflang import Cluster
 from crawler.rules.page_rules import PageRules

@@ -408,7 +408,7 @@ def config(ctx: click.Context, /, **params: Any) -> int:
 @click.argument("file")
 def check(file: str) -> int:
     """Check a settings file and report the first error in it."""
-    from crawler.report.words import counted  # noqa: PLC0415
+    from crawler.report.formatting import counted  # noqa: PLC0415
 
     _, origins = load.resolve(Path(file))
     changed = [origin for origin in origins if origin.place != "default"]

@@ -41,6 +41,7 @@ from crawler.parse.url import target
 from crawler.ports import Frontier, Record
 from crawler.report import log as lines
 from crawler.report.external import external_json, external_words
+from crawler.report.formatting import duration
 from crawler.report.report import Finding, Report
 from crawler.rules.doubts import Doubts, without_flag
 from crawler.settings.sections import Log, Settings
@@ -345,7 +346,7 @@ def _unfinished(job: Job) -> str | None:
     scope = job.settings.scope
     limits = {
         "--max-pages": f"{scope.max_pages or 0:,}",
-        "--max-time": lines.duration(scope.max_time or 0),
+        "--max-time": duration(scope.max_time or 0),
     }
     return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
 

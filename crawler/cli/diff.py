@@ -22,8 +22,8 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Record
+from crawler.report.formatting import counted
 from crawler.report.printable import printable
-from crawler.report.words import counted
 from crawler.settings.sections import Settings
 from crawler.sitemap.diff import NEW, OLD, Change, Comparison
 from crawler.sitemap.read import Found, read

@@ -32,8 +32,8 @@ from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Hosts, Record, Runs
+from crawler.report.formatting import counted
 from crawler.report.printable import printable
-from crawler.report.words import counted
 from crawler.rules.images import PERCENT, Shown
 from crawler.rules.page_rules import PageRules
 from crawler.settings.object_url import is_object_url

@@ -27,8 +27,8 @@ from crawler.model.reply import Broken
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Request
+from crawler.report.formatting import counted
 from crawler.report.printable import printable
-from crawler.report.words import counted
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import DEFAULTS, Settings, keys
 

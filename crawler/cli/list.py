@@ -23,15 +23,14 @@ from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.ports import Frontier, Rows
+from crawler.report.builder import item_of
 from crawler.report.catalogue import Code
-from crawler.report.findings import Findings, Found
+from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.formatting import iso
 from crawler.report.forms import as_csv
-from crawler.report.gathering import item_of
-from crawler.report.kinds import is_listed
 from crawler.report.printable import printable
 from crawler.report.report import Item, Known
-from crawler.report.site import site_findings
-from crawler.report.words import iso
+from crawler.report.url_kind import is_listed
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
 
@@ -205,7 +204,7 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 async def _pages(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:
     run, base = known.run, PublishBase(known.name, known.site)
     found = await reports.findings_of(rows, known) if only.codes else None
-    async for page in reports.pages(rows):
+    async for page in reports.each(rows.page_rows()):
         if page.run == run.number and (not only or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
             yield [*(value(page) for value in PAGE.values()), published]
@@ -231,7 +230,7 @@ async def _targets(rows: Rows, known: Known, only: Filter) -> bytearray:
     """Whether to show links to a URL, by its id."""
     found = await reports.findings_of(rows, known) if only.codes else None
     wanted = bytearray(1024)
-    async for page in reports.pages(rows):
+    async for page in reports.each(rows.page_rows()):
         if page.run == known.run.number and only.admits(page, found):
             if page.id >= len(wanted):
                 wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
@@ -273,8 +272,8 @@ async def _findings(
 ) -> AsyncIterator[Row]:
     """Findings sorted by URL; those about the site as a whole come last."""
     findings = await reports.findings_of(rows, known)
-    batch: list[Found] = []
-    async for page in reports.pages(rows):
+    batch: list[PageFinding] = []
+    async for page in reports.each(rows.page_rows()):
         batch += [
             found for found in findings.found(page) if found.first and (not only or found.code in only.codes)
         ]
@@ -289,7 +288,7 @@ async def _findings(
             yield _row(code, item)
 
 
-async def _finding_rows(rows: Rows, batch: Sequence[Found]) -> Sequence[Row]:
+async def _finding_rows(rows: Rows, batch: Sequence[PageFinding]) -> Sequence[Row]:
     names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
     return [_row(found.code, item_of(found, names)) for found in batch]
 

@@ -13,7 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crawler.report.log import duration, log_progress, remaining_words
+from crawler.report.formatting import duration
+from crawler.report.log import log_progress, remaining_words
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
 

@@ -7,8 +7,8 @@ from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
 from crawler.cli.states import with_state
 from crawler.errors import Exit
+from crawler.report.builder import ITEMS
 from crawler.report.forms import as_json, as_text
-from crawler.report.gathering import ITEMS
 from crawler.report.report import Report
 from crawler.settings.sections import Settings
 
@@ -24,7 +24,7 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
     try:
         known = await reports.read_known(frontier, settings)
         kept = most if most is not None else ITEMS if settings.report.report else SHOWN
-        report = await reports.gathered(frontier, known, most=kept)
+        report = await reports.build_report(frontier, known, most=kept)
     finally:
         await frontier.close()
     reports.write(report, settings.report.report)

@@ -32,15 +32,15 @@ async def report_of(job: Job) -> RunReport:
         return RunReport(is_gathered=False)  # after an interruption, the program should exit quickly
     known = await reports.read_known(job.frontier, settings)
     if not settings.report.report:
-        return RunReport(await reports.tallied(job.frontier, known))
-    report = await reports.gathered(job.frontier, known)
+        return RunReport(await reports.count_findings(job.frontier, known))
+    report = await reports.build_report(job.frontier, known)
     return RunReport(report.findings, report)
 
 
 async def full_report(job: Job) -> Report:
     """The whole report, whatever was asked for. Raises `FrontierError`."""
     known = await reports.read_known(job.frontier, job.settings)
-    return await reports.gathered(job.frontier, known)
+    return await reports.build_report(job.frontier, known)
 
 
 def finding_lines(findings: Sequence[Finding]) -> Sequence[FindingLine]:

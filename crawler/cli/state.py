@@ -10,8 +10,8 @@ from crawler.cli.answers import wants_json
 from crawler.cli.phrases import stamp
 from crawler.errors import ConfigError, Exit
 from crawler.model.stored_crawl import StoredCrawl
+from crawler.report.formatting import counted, size
 from crawler.report.printable import printable
-from crawler.report.words import counted, size
 from crawler.settings.sections import Settings
 
 

@@ -16,7 +16,7 @@ from crawler.errors import Exit, FrontierError
 from crawler.model.outcome import says
 from crawler.model.progress import Member, Progress
 from crawler.model.survey import Balance
-from crawler.report.log import duration
+from crawler.report.formatting import duration
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from crawler.app.submission import Submitted
 from crawler.parse import url as urls
+from crawler.report.formatting import counted
 from crawler.report.printable import printable
-from crawler.report.words import counted
 from crawler.rules.submission import Change
 from crawler.settings.sections import Settings
 

@@ -31,9 +31,8 @@ from crawler.model.reasons import SeedOutcome, Source
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
-from crawler.report.log import duration
+from crawler.report.formatting import counted, duration, size
 from crawler.report.printable import printable
-from crawler.report.words import counted, size
 from crawler.rules.images import PERCENT
 
 WIDEST: Final = 80  # columns, so that numbers stay close to their labels

@@ -10,8 +10,8 @@ import click
 
 from crawler.cli.reading import place_named, reading_places
 from crawler.errors import Exit
+from crawler.report.formatting import counted
 from crawler.report.printable import printable
-from crawler.report.words import counted
 from crawler.settings.sections import Settings
 from crawler.sitemap.tree import is_web
 from crawler.sitemap.validate.findings import Finding

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from crawler.model.outcome import says
 from crawler.model.rows import PageRow
-from crawler.report.kinds import is_listed
-from crawler.report.words import iso
+from crawler.report.formatting import iso
+from crawler.report.url_kind import is_listed
 
 FIRST: Final = 100  # URLs of each kind to keep
 
 
-class Change(NamedTuple):
+class UrlChange(NamedTuple):
     """A URL, with details of the change."""
 
     url: str
@@ -27,12 +27,12 @@ class _Sample:
     """A count, and the first URLs counted."""
 
     count: int = 0
-    items: list[Change] = field(default_factory=list)
+    items: list[UrlChange] = field(default_factory=list)
 
     def add(self, url: str, why: str = "") -> None:
         self.count += 1
         if len(self.items) < FIRST:
-            self.items.append(Change(url, why))
+            self.items.append(UrlChange(url, why))
 
 
 @dataclass

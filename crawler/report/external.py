@@ -3,7 +3,7 @@
 from typing import Any
 
 from crawler.model.external import BROKEN, OK, UNKNOWN, ExternalCheck, ExternalCounts
-from crawler.report.words import counted
+from crawler.report.formatting import counted
 
 KINDS = (OK, BROKEN, UNKNOWN)
 

@@ -1,12 +1,12 @@
 """The findings about a site: a pure function of the rows of the state.
 
-Three passes over the rows, none of which stores a row: `add_page` takes every page, `link` every edge, and `found` gives the
-findings of each page. Memory grows by a few bytes per URL. Findings that need a complete run are left out if the run is
-not complete; a finding that did not apply in the previous run is new.
+Three passes over the rows, none of which stores a row: `add_page` takes every page, `link` every edge, and
+`found` gives the findings of each page. Memory grows by a few bytes per URL. Findings that need a complete run
+are left out if the run is not complete; a finding that did not apply in the previous run is new.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from crawler.model import external, rendering
 from crawler.model.external import ExternalCheck
@@ -14,31 +14,34 @@ from crawler.model.outcome import says
 from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Needs
 from crawler.model.rows import EdgeRow, PageRow
+from crawler.model.trap import SAYS
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
+from crawler.report.formatting import counted
 from crawler.report.groups import Groups
-from crawler.report.inbound import Inbound
-from crawler.report.kinds import FAILED, LINKED, WHY, Kind, is_listed, kind_of
-from crawler.report.words import counted
+from crawler.report.inbound_links import InboundLinks
+from crawler.report.report import Finding, Item, Known
+from crawler.report.url_kind import FAILED, LINKED, WHY, UrlKind, is_listed, kind_of
 
-FEWEST: Final = 10  # least number of pages for calling a link site-wide
+# A link is site-wide if this fraction of at least so many pages with links have it.
+SITE_WIDE: Final = 0.9
+FEWEST: Final = 10
 OFF_SITE: Final = "unlisted:offsite"
-SITE_WIDE: Final = 0.9  # least fraction of the pages with links
 
 _BY_KIND: Final = {
-    Kind.BROKEN: Code.BROKEN_LINK,
-    Kind.SERVER_ERROR: Code.SERVER_ERROR,
-    Kind.UNREACHABLE: Code.UNREACHABLE,
-    Kind.LOOP: Code.REDIRECT_LOOP,
-    Kind.MOVED: Code.REDIRECT_LINKED,
-    Kind.ROBOTS: Code.ROBOTS_LINKED,
-    Kind.NOINDEX: Code.NOINDEX_LINKED,
-    Kind.EXTERNAL: Code.BROKEN_EXTERNAL,
+    UrlKind.BROKEN: Code.BROKEN_LINK,
+    UrlKind.SERVER_ERROR: Code.SERVER_ERROR,
+    UrlKind.UNREACHABLE: Code.UNREACHABLE,
+    UrlKind.LOOP: Code.REDIRECT_LOOP,
+    UrlKind.MOVED: Code.REDIRECT_LINKED,
+    UrlKind.ROBOTS: Code.ROBOTS_LINKED,
+    UrlKind.NOINDEX: Code.NOINDEX_LINKED,
+    UrlKind.EXTERNAL: Code.BROKEN_EXTERNAL,
 }
-_STALE: Final = FAILED | {Kind.MOVED, Kind.ROBOTS, Kind.NOINDEX, Kind.CANONICAL, Kind.DROPPED}
+_STALE: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.CANONICAL, UrlKind.DROPPED}
 
 
-class Found(NamedTuple):
+class PageFinding(NamedTuple):
     """One finding about one URL. Other URLs are given by id."""
 
     code: Code
@@ -63,8 +66,13 @@ class Findings:
         self._run, self.complete, self._check = run, complete, check
         self._kinds, self._wanted = bytearray(1024), bytearray(1024)
         self.texts, self.titles = Groups(), Groups()
-        self.inbound = Inbound(bytearray(), bytearray())
+        self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
+
+    @classmethod
+    def of(cls, known: Known) -> Self:
+        """For the newest run."""
+        return cls(known.run.number, complete=known.run.complete, check=known.check)
 
     def add_page(self, page: PageRow) -> None:
         """The first pass: every page, in any order."""
@@ -82,27 +90,27 @@ class Findings:
             if page.title:
                 self.titles.add(origin(page.url), page.title)
 
-    def _kind_of(self, page: PageRow) -> Kind:
+    def _kind_of(self, page: PageRow) -> UrlKind:
         if self._check and page.outcome == OFF_SITE and _is_broken(page.external and page.external.code):
-            return Kind.EXTERNAL
+            return UrlKind.EXTERNAL
         return kind_of(page.outcome)
 
     def close(self) -> None:
         """End the first pass."""
         self.texts.close()
         self.titles.close()
-        self.inbound = Inbound(self._kinds, self._wanted)
+        self.inbound = InboundLinks(self._kinds, self._wanted)
 
     @property
     def needs_links(self) -> bool:
         """Whether any finding depends on links: if not, the second pass may be left out."""
-        return any(self._wanted) or Kind.CANONICAL in self._kinds
+        return any(self._wanted) or UrlKind.CANONICAL in self._kinds
 
     def link(self, edges: EdgeRow) -> None:
         """The second pass: the edges of every page of the run."""
         self.inbound.add(edges)
 
-    def found(self, page: PageRow) -> Iterator[Found]:
+    def found(self, page: PageRow) -> Iterator[PageFinding]:
         """The third pass: the findings of a page. Pages come in the order of the report."""
         if page.run != self._run or not page.outcome:
             return
@@ -111,40 +119,38 @@ class Findings:
                 yield from self._judged(found)
         yield from self.stated(page, self.faults.get(page.id, ()))
 
-    def stated(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> Iterator[Found]:
+    def stated(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> Iterator[PageFinding]:
         """The findings about the language versions and images of a page."""
         for code, detail in faults:
-            yield from self._judged(Found(code, page, detail))
+            yield from self._judged(PageFinding(code, page, detail))
 
-    def _judged(self, found: Found) -> Iterator[Found]:
+    def _judged(self, found: PageFinding) -> Iterator[PageFinding]:
         if self.complete or found.code not in NEEDS_COMPLETE:
             yield found._replace(new=self._is_new(found.code, found.page))
 
     def pages_in(self, code: Code) -> int:
-        """Number of pages that link to the URLs with this finding, or are in its groups; 0 for other codes."""
+        """Number of pages that link to the URLs with this finding, or are in its groups; else 0."""
         if code in GROUPED:
             return (self.texts if code is Code.DUPLICATE_CONTENT else self.titles).pages
         return sum(self.inbound.linking[kind] for kind, other in _BY_KIND.items() if other is code)
 
     def _is_new(self, code: Code, page: PageRow) -> bool:
         """Whether the finding did not apply in the previous run. In a first run, no finding is new."""
-        if self._run <= 1:
+        if self._run <= 1 or code in GROUPED:
             return False
         if code is Code.BROKEN_EXTERNAL:
             return self._is_newly_broken(page)
         if page.was is None:
-            return code not in GROUPED
+            return True
+        if code is Code.NO_LASTMOD:
+            return page.was_lastmod is not None
         before = kind_of(page.was)
         if code is Code.SITEMAP_STALE:
             return before not in _STALE
-        if code is Code.NO_LASTMOD:
-            return page.was_lastmod is not None
-        if code is Code.ORPHAN or code in GROUPED:
-            return False
-        return before is not kind_of(page.outcome)
+        return code is not Code.ORPHAN and before is not kind_of(page.outcome)
 
     def _is_newly_broken(self, page: PageRow) -> bool:
-        """The same for a URL of another site: it is linked for the first time, or the check before found it well."""
+        """The same for a URL of another site: linked for the first time, or well at the check before."""
         answer = page.external
         if answer is None or self._check is None or answer.round != self._check.round:
             return False
@@ -152,30 +158,31 @@ class Findings:
 
     # -- the rules: what makes each finding -----------------------------------------------------------------
 
-    def _linked(self, page: PageRow) -> Iterator[Found]:
+    def _linked(self, page: PageRow) -> Iterator[PageFinding]:
         """URLs that links, redirects or sitemaps should not lead to."""
         kind = self._kind_of(page)
         code, links = _BY_KIND.get(kind), self.inbound.count[page.id]
         redirected = self.inbound.redirected[page.id]
         is_named = links or (kind in FAILED and (redirected or page.seed))
-        if kind is Kind.EXTERNAL and (links or redirected):
+        if kind is UrlKind.EXTERNAL and (links or redirected):
             yield self._external(page)
             return
-        # A URL that failed is reported however it was found, except as a canonical: then the page that names it is reported.
+        # A URL that failed is reported however it was found, except as a canonical: then the page that
+        # names it is reported.
         if code and is_named:
             yield self._found(code, page, _failure_detail(page))
 
-    def _external(self, page: PageRow) -> Found:
+    def _external(self, page: PageRow) -> PageFinding:
         """A broken link to another site, with the status of its host."""
         status = page.external and page.external.status
         return self._found(Code.BROKEN_EXTERNAL, page._replace(status=status), _external_detail(page))
 
-    def _chained(self, page: PageRow) -> Iterator[Found]:
+    def _chained(self, page: PageRow) -> Iterator[PageFinding]:
         """A redirect to a redirect."""
-        if kind_of(page.outcome) is not Kind.MOVED:
+        if kind_of(page.outcome) is not UrlKind.MOVED:
             return
         hops, is_cycle = self.inbound.chain(page.id)
-        moves = [self._kinds[hop] == Kind.MOVED for hop in hops]
+        moves = [self._kinds[hop] == UrlKind.MOVED for hop in hops]
         if moves and moves[0]:
             is_loop = is_cycle and all(moves)
             code = Code.REDIRECT_LOOP if is_loop else Code.REDIRECT_CHAIN
@@ -186,29 +193,29 @@ class Findings:
         """The hops up to the first URL that does not redirect; the next hop would be its canonical."""
         return hops if all(moves) else hops[: moves.index(False) + 1]
 
-    def _canonical(self, page: PageRow) -> Iterator[Found]:
+    def _canonical(self, page: PageRow) -> Iterator[PageFinding]:
         """Problems with the canonical URL of a page."""
         kind, target = kind_of(page.outcome), self.inbound.target[page.id]
-        if kind is Kind.NOINDEX and target:
-            yield Found(Code.NOINDEX_CANONICAL, page, "", hops=(target,))
-        if kind is not Kind.CANONICAL or not target:
+        if kind is UrlKind.NOINDEX and target:
+            yield PageFinding(Code.NOINDEX_CANONICAL, page, "", hops=(target,))
+        if kind is not UrlKind.CANONICAL or not target:
             return
-        other = Kind(self._kinds[target])
+        other = UrlKind(self._kinds[target])
         if other in WHY:
-            is_broken = other in FAILED or other is Kind.EXTERNAL
+            is_broken = other in FAILED or other is UrlKind.EXTERNAL
             code = Code.CANONICAL_BROKEN if is_broken else Code.CANONICAL_CHAIN
-            yield Found(code, page, f"{page.detail}: {WHY[other]}")
+            yield PageFinding(code, page, f"{page.detail}: {WHY[other]}")
 
-    def _named(self, page: PageRow) -> Iterator[Found]:
+    def _named(self, page: PageRow) -> Iterator[PageFinding]:
         """URLs that a sitemap should not contain, or that only a sitemap contains."""
         seed, inbound = page.seed, self.inbound
         if _is_named(page):
             if not inbound.count[page.id] and not inbound.redirected[page.id]:
                 yield self._found(Code.ORPHAN, page, "")
         elif seed and seed.kind is SeedKind.SITEMAP and kind_of(page.outcome) in _STALE:
-            yield Found(Code.SITEMAP_STALE, page, _sentence(page), named_by=seed.name)
+            yield PageFinding(Code.SITEMAP_STALE, page, _sentence(page), named_by=seed.name)
 
-    def _grouped(self, page: PageRow) -> Iterator[Found]:
+    def _grouped(self, page: PageRow) -> Iterator[PageFinding]:
         """Pages that share their content or title with other listed pages."""
         title = page.title or ""
         if not (title or page.content):
@@ -220,24 +227,26 @@ class Findings:
         ):
             if text and (group := groups.group(site, text)):
                 number, size = group
-                yield Found(code, page, title, group=number, size=size, first=groups.is_first(number))
+                yield PageFinding(code, page, title, group=number, size=size, first=groups.is_first(number))
 
-    def _rendered(self, page: PageRow) -> Iterator[Found]:
+    def _rendered(self, page: PageRow) -> Iterator[PageFinding]:
         """Pages whose scripts make their content."""
         if page.rendering is None:
             return
         seen = rendering.read(page.rendering)
         if seen.hash_routes:
-            yield Found(Code.HASH_ROUTES, page, counted(seen.hash_routes, "link"))
+            yield PageFinding(Code.HASH_ROUTES, page, counted(seen.hash_routes, "link"))
         if seen.after and seen.needs is not Needs.ALWAYS:
             before = counted(seen.before.links, "link")
-            yield Found(Code.NEEDS_SCRIPTS, page, f"{before} without scripts, {seen.after.links:,} with them")
+            yield PageFinding(
+                Code.NEEDS_SCRIPTS, page, f"{before} without scripts, {seen.after.links:,} with them"
+            )
 
-    def _undated(self, page: PageRow) -> Iterator[Found]:
+    def _undated(self, page: PageRow) -> Iterator[PageFinding]:
         if page.lastmod is None:
-            yield Found(Code.NO_LASTMOD, page, "")
+            yield PageFinding(Code.NO_LASTMOD, page, "")
 
-    def _found(self, code: Code, page: PageRow, detail: str) -> Found:
+    def _found(self, code: Code, page: PageRow, detail: str) -> PageFinding:
         inbound, links = self.inbound, self.inbound.count[page.id]
         sources, named_by = inbound.sources(page.id), ""
         if not links and (redirect := inbound.redirected[page.id]):
@@ -245,10 +254,10 @@ class Findings:
         elif not links and page.seed:
             named_by = page.seed.name or str(page.seed)
         wide = inbound.pages >= FEWEST and links >= SITE_WIDE * inbound.pages
-        return Found(code, page, detail, links, sources, named_by, site_wide=wide)
+        return PageFinding(code, page, detail, links, sources, named_by, site_wide=wide)
 
 
-_Rule = Callable[[Findings, PageRow], Iterator[Found]]
+_Rule = Callable[[Findings, PageRow], Iterator[PageFinding]]
 _LISTED: Final[Sequence[_Rule]] = (Findings._named, Findings._grouped, Findings._rendered, Findings._undated)  # noqa: SLF001 - our own
 _OTHERS: Final[Sequence[_Rule]] = (
     Findings._linked,  # noqa: SLF001
@@ -258,6 +267,26 @@ _OTHERS: Final[Sequence[_Rule]] = (
     Findings._rendered,  # noqa: SLF001
 )
 """The rules for listed pages, and for all other URLs."""
+
+
+def site_findings(known: Known) -> Iterator[Finding]:
+    """Findings about the site as a whole, not about a page."""
+    if known.traps:
+        items = [
+            Item(trap.example, detail=f"{SAYS.get(trap.kind, trap.kind)}: {trap.pattern}")
+            for trap in known.traps
+        ]
+        yield Finding(Code.TRAP, len(items), items=items)
+    if known.unreliable and known.run.complete:
+        items = [Item(f"{site}/", detail=why) for site, why in known.unreliable.items()]
+        yield Finding(Code.LASTMOD_LIES, len(items), items=items)
+    if known.robots_line and known.robots_names is False:
+        _, _, sitemap = known.robots_line.partition(" ")
+        detail = f"{known.robots_line} is missing"
+        if known.robots_others:
+            detail += f"; it names {known.robots_others[0]}, which is not written here"
+        item = Item(f"{origin(sitemap)}/robots.txt", detail=detail)
+        yield Finding(Code.ROBOTS_LINE, 1, items=[item])
 
 
 def _is_named(page: PageRow) -> bool:
@@ -281,9 +310,9 @@ def _external_detail(page: PageRow) -> str:
 def _failure_detail(page: PageRow) -> str:
     """The detail of a failure, beside the status."""
     kind = kind_of(page.outcome)
-    if kind in {Kind.MOVED, Kind.ROBOTS}:
+    if kind in {UrlKind.MOVED, UrlKind.ROBOTS}:
         return page.detail
-    if kind is Kind.NOINDEX or (kind is Kind.BROKEN and page.status in {404, 410}):
+    if kind is UrlKind.NOINDEX or (kind is UrlKind.BROKEN and page.status in {404, 410}):
         return ""
     return _sentence(page)
 

@@ -12,18 +12,17 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import Any, Final, TextIO
 
 from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code
 from crawler.model.settlement import Settlement
 from crawler.parse.credentials import masked
+from crawler.report.formatting import duration
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
 
 LONGEST: Final = 500  # characters of a message
 LONGEST_JSON: Final = 8_000  # characters of one text in a JSON line
-UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # logged at level warning and above
 
 log = logging.getLogger("crawler.report")
@@ -221,13 +220,3 @@ def remaining_words(stats: Stats) -> str | None:
     step = 5 if seconds <= 60 else 60
     shown = duration(max(step, math.ceil(seconds / step) * step))
     return f"{'at least' if open_ended else 'about'} {shown} left"
-
-
-def duration(seconds: float) -> str:
-    """`12 s`, `4 min 5 s`, `1 h 12 min`, `2 d 3 h`: at most two units, none of them zero."""
-    total = max(0, int(seconds))
-    for (size, unit), (part, name) in pairwise(UNITS):
-        if total >= size:
-            rest = total % size // part
-            return f"{total // size} {unit}" + (f" {rest} {name}" if rest else "")
-    return f"{total} s"

@@ -11,11 +11,11 @@ from crawler.errors import SUCCESS, Exit
 from crawler.model.rows import PublicationRow
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import Severity
+from crawler.report.formatting import counted
 from crawler.report.forms import as_json
 from crawler.report.forms.as_text import balance
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
-from crawler.report.words import counted
 
 WHEN: Final = ("problem", "change", "always")
 ITEMS: Final = 5

@@ -1,7 +1,8 @@
 """The catalogue of metrics, their values for one site, and the Prometheus text format (version 0.0.4).
 
-Names and labels are stable: alerts and dashboards use them (docs/run/metrics.md). No URL, path or title is ever a label value.
-Nothing is counted or looked up here: `measured` fills in the values.
+Names and labels are stable: alerts and dashboards use them (docs/run/metrics.md). No URL, path or title is
+ever a label value. Nothing is counted or looked up here:
+`metric_values` fills in the values.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

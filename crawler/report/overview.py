@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from crawler.model.rows import PageRow
-from crawler.report.kinds import FAILED, Kind, is_listed, kind_of
-from crawler.report.words import folders_of
+from crawler.report.formatting import folders_of
+from crawler.report.url_kind import FAILED, UrlKind, is_listed, kind_of
 
 FOLDERS: Final = 10_000  # folders that are counted separately
 SHOWN: Final = 60  # folders in a report
@@ -127,7 +127,7 @@ class Overview:
         listed, kind = is_listed(page.outcome), kind_of(page.outcome)
         for counts, name in zip((self._first, self._second), folders_of(page.url, self.site), strict=True):
             counts.add(name, listed=listed, failed=kind in FAILED)
-        if kind is Kind.OPEN:
+        if kind is UrlKind.OPEN:
             return
         if page.status is not None:
             self.statuses[page.status] += 1

@@ -1,4 +1,4 @@
-"""The report of a run: one object, from which every form is made. Values only; `gathering` makes them.
+"""The report of a run: one object, from which every form is made. Values only; `builder` makes them.
 
 Lists are cut to their first few items, with the number of those left out.
 """
@@ -12,13 +12,13 @@ from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.changes import Changes
+from crawler.report.formatting import counted
 from crawler.report.overview import Extremes, Folder
-from crawler.report.words import counted
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One URL of a finding. If the finding is about groups: the first page of a group, with the others in `sources`."""
+    """One URL of a finding. If the finding is about groups: the first page of a group; `sources` are the others."""
 
     url: str
     status: int | None = None
@@ -59,7 +59,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuleCount:
     """A line of robots.txt, and the URLs that it disallows."""
 
     line: str
@@ -116,7 +116,7 @@ class Report:
     statuses: Mapping[int, int]
     slowest: Extremes | None
     largest: Extremes | None
-    rules: Sequence[Rule]
+    rules: Sequence[RuleCount]
 
     def cut(self, most: int) -> "Report":
         """The same report with at most `most` items of each finding; 0 for all."""

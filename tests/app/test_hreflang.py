@@ -75,8 +75,8 @@ async def test_versions_are_written_and_replayed_on_304(tmp_path: Path, backend:
         async with open_job(chosen) as job:
             await job.crawl()
             known = await reports.read_known(job.frontier, chosen)
-            report = await reports.gathered(job.frontier, known)
-            tallied = await reports.tallied(job.frontier, known)
+            report = await reports.build_report(job.frontier, known)
+            tallied = await reports.count_findings(job.frontier, known)
         told = {finding.code.value: finding.count for finding in report.findings}
         assert told["hreflang-target"] == 2
         assert {finding.code.value: finding.count for finding in tallied} == told

@@ -188,8 +188,8 @@ async def test_at_most_a_thousand_are_written_and_rest_is_finding(tmp_path: Path
                 await job.crawl()
                 await job.publish()
                 known = await reports.read_known(job.frontier, chosen)
-                report = await reports.gathered(job.frontier, known)
-                tallied = await reports.tallied(job.frontier, known)
+                report = await reports.build_report(job.frontier, known)
+                tallied = await reports.count_findings(job.frontier, known)
             images = written(tmp_path / str(extra), origin)["/"]
         assert len(images) == MAX_IMAGES
         assert images[:2] == ["/0.jpg", "/more0"]

@@ -22,7 +22,7 @@ from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
-from crawler.report.measured import OUTCOMES
+from crawler.report.metric_values import OUTCOMES
 from crawler.report.metrics import CATALOGUE, PREFIX
 from tests.cli.conftest import Run
 

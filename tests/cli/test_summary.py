@@ -13,7 +13,7 @@ from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
-from crawler.report.words import size
+from crawler.report.formatting import size
 
 HOSTILE = "https://example.com/\x1b[31m\u202e[red]x[/red]\n:boom:"
 OUTCOMES = {

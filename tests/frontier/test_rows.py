@@ -156,8 +156,8 @@ async def test_the_tally_is_that_of_the_report(
             frontier = open_frontier(settings, None, read_only=True)
             try:
                 known = await reports.read_known(frontier, settings)
-                whole = await reports.gathered(frontier, known)
-                told = counted(await reports.tallied(frontier, known))
+                whole = await reports.build_report(frontier, known)
+                told = counted(await reports.count_findings(frontier, known))
                 suspects = [page async for chunk in frontier.suspect_rows() for page in chunk]
                 every = {page.id: page for page in await pages(frontier)}
             finally:

@@ -13,8 +13,8 @@ from crawler.model.seed import Seed
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.url import Url
+from crawler.report.builder import ITEMS, ReportBuilder
 from crawler.report.catalogue import Code
-from crawler.report.gathering import ITEMS, Gathering
 from crawler.report.report import Known, Report
 
 SITE = "https://shop.example"
@@ -131,16 +131,16 @@ class MadeState:
 
     def report(self, most: int = ITEMS) -> Report:
         """Make the passes over all rows, in the order of the program."""
-        gathering = Gathering(self.known(), most=most)
+        builder = ReportBuilder(self.known(), most=most)
         for page in self.in_order():
-            gathering.add_page(page)
-        gathering.close()
+            builder.add_page(page)
+        builder.findings.close()
         for edges in self.leading():
-            gathering.link(edges)
-        gathering.faults.update(self.faults)
+            builder.findings.link(edges)
+        builder.findings.faults.update(self.faults)
         for page in self.in_order():
-            gathering.pick(page)
-        return gathering.report(self.urls(gathering.wanted()))
+            builder.pick(page)
+        return builder.report(self.urls(builder.wanted()))
 
 
 def planted(run: int = 3, status: str = "concluded") -> MadeState:

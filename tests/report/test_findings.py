@@ -13,12 +13,12 @@ from crawler.model.reasons import Cause, SeedKind, Why
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
+from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
 from crawler.report.findings import Findings
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
-from crawler.report.gathering import Gathering
 from crawler.report.groups import Groups
-from crawler.report.kinds import Kind, kind_of
+from crawler.report.url_kind import UrlKind, kind_of
 from tests.report.made import AWAY, INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
 
 GOLDEN = {
@@ -168,9 +168,9 @@ def test_every_outcome_has_a_kind_and_every_failure_is_found() -> None:
         state.page("/x", f"failed:{cause.value}")
         assert len(state.report().findings) == 1, cause
         assert kind_of(f"kept:{cause.value}") is kind_of(f"failed:{cause.value}")
-    assert {kind_of(f"unlisted:{why.value}") for why in Why} <= set(Kind)
-    assert kind_of("listed") is Kind.LISTED
-    assert kind_of("") is Kind.OPEN
+    assert {kind_of(f"unlisted:{why.value}") for why in Why} <= set(UrlKind)
+    assert kind_of("listed") is UrlKind.LISTED
+    assert kind_of("") is UrlKind.OPEN
 
 
 @pytest.mark.parametrize(
@@ -342,16 +342,16 @@ def many_edges() -> Iterator[EdgeRow]:
 @pytest.mark.slow
 def test_report_of_large_site_uses_little_memory() -> None:
     state = MadeState(2)
-    gathering = Gathering(state.known())
+    builder = ReportBuilder(state.known())
     for page in many_pages():
-        gathering.add_page(page)
+        builder.add_page(page)
     tracemalloc.start()
-    gathering.close()
+    builder.findings.close()
     for edges in many_edges():
-        gathering.link(edges)
+        builder.findings.link(edges)
     for page in many_pages():
-        gathering.pick(page)
-    report = gathering.report({number: f"{SITE}/{number}" for number in gathering.wanted()})
+        builder.pick(page)
+    report = builder.report({number: f"{SITE}/{number}" for number in builder.wanted()})
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4_000_000 + 150 * SIZE, "bytes: what is shown, and little for each URL"

@@ -315,10 +315,9 @@ def test_treemap_areas_are_proportional(values: list[int]) -> None:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 10**9)), max_size=30), st.text(max_size=20))
 def test_charts_are_well_formed_for_any_values(values: list[int | None], label: str) -> None:
-    parts = [svg.Part(label, value or 0, "k-listed", label) for value in values]
+    parts = [svg.ChartPart(label, value or 0, "k-listed", label) for value in values]
     for chart in (
         svg.line(values, label),
-        svg.bars(parts, label),
         svg.stacked(parts, label),
         svg.treemap(parts, label),
     ):

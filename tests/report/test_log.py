@@ -17,6 +17,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.report import log as lines
+from crawler.report.formatting import duration
 from crawler.report.stats import Stats
 
 HOSTILE = "https://example.com/\x1b[31m\u202e[red]\n12:00:00 info forged\x00"
@@ -196,7 +197,7 @@ def test_unknown_fields_are_omitted() -> None:
     ],
 )
 def test_durations_in_two_units(seconds: float, words: str) -> None:
-    assert lines.duration(seconds) == words
+    assert duration(seconds) == words
 
 
 class Told(Stats):

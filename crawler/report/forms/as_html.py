@@ -17,13 +17,12 @@ from markupsafe import Markup
 from crawler.model.outcome import says
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
+from crawler.report.formatting import counted, duration, minute, short, shortened, size
 from crawler.report.forms import svg
 from crawler.report.forms.as_text import UNFINISHED, difference, external, measure
-from crawler.report.log import duration
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
 from crawler.report.report import Report
-from crawler.report.words import counted, minute, short, shortened, size
 
 LARGEST: Final = 2_000_000  # bytes of the file
 FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough
@@ -171,7 +170,6 @@ def _charts(report: Report) -> Mapping[str, Markup]:
     charts = {
         "balance": svg.stacked(_balance(report), "Every URL of the site by outcome"),
         "folders": svg.treemap(_folders(report.folders), "Folders by the number of known URLs"),
-        "depths": svg.bars(_depths(report), "Listed pages by clicks from the start"),
     }
     for name, values in lines.items():
         if sum(value is not None for value in values) > 1:
@@ -179,19 +177,19 @@ def _charts(report: Report) -> Mapping[str, Markup]:
     return {name: Markup(chart) for name, chart in charts.items()}  # noqa: S704 - escaped where it is made
 
 
-def _balance(report: Report) -> list[svg.Part]:
+def _balance(report: Report) -> list[svg.ChartPart]:
     balance = report.known.balance
-    parts = [svg.Part(words, _sum(balance.outcomes, kind), f"k-{kind}") for kind, words in KINDS]
+    parts = [svg.ChartPart(words, _sum(balance.outcomes, kind), f"k-{kind}") for kind, words in KINDS]
     offsite = balance.outcomes.get(OFFSITE, 0)
     parts = [
         part._replace(value=part.value - offsite) if part.css == "k-unlisted" else part for part in parts
     ]
-    return [part for part in (*parts, svg.Part("Open", balance.open, "k-open")) if part.value]
+    return [part for part in (*parts, svg.ChartPart("Open", balance.open, "k-open")) if part.value]
 
 
-def _folders(folders: Sequence[Folder]) -> list[svg.Part]:
+def _folders(folders: Sequence[Folder]) -> list[svg.ChartPart]:
     return [
-        svg.Part(
+        svg.ChartPart(
             printable(masked(folder.name), 40),
             folder.urls,
             f"t{_shade(folder)}",
@@ -206,7 +204,3 @@ def _shade(folder: Folder) -> int:
     """The shade of a folder by its share of failures. 0: none; 1: up to 5 %; 2: up to 25 %; 3: more."""
     share = folder.failed / folder.urls
     return 0 if not share else 1 if share <= 0.05 else 2 if share <= 0.25 else 3
-
-
-def _depths(report: Report) -> list[svg.Part]:
-    return [svg.Part(counted(depth, "click"), urls, "k-listed") for depth, urls in report.depths.items()]

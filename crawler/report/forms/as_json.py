@@ -11,11 +11,11 @@ from typing import Any, Final
 from crawler.model.rows import HostRow, RunRow
 from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
-from crawler.report.changes import Change
+from crawler.report.changes import UrlChange
 from crawler.report.external import external_json
+from crawler.report.formatting import iso
 from crawler.report.overview import Extremes
 from crawler.report.report import Finding, Item, Known, Report
-from crawler.report.words import iso
 
 SCHEMA: Final = 1
 
@@ -132,7 +132,7 @@ def _changes(report: Report) -> dict[str, Any] | None:
     if changes.since is None:
         return None
 
-    def some(items: Sequence[Change]) -> list[dict[str, str]]:
+    def some(items: Sequence[UrlChange]) -> list[dict[str, str]]:
         return [{"url": change.url, "why": change.why} for change in items]
 
     return {

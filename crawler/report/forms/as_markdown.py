@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from crawler.parse.credentials import masked
+from crawler.report.formatting import minute, shortened
 from crawler.report.forms.as_text import UNFINISHED, balance, detail, external, linked, measure, run_status
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
-from crawler.report.words import minute, shortened
 
 ROOM: Final = 60_000  # characters
 ITEMS: Final = 20  # items of each finding

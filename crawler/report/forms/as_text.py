@@ -6,9 +6,9 @@ from typing import Final
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.external import external_words
+from crawler.report.formatting import counted, minute, shortened
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
-from crawler.report.words import counted, minute, shortened
 
 LONGEST: Final = 200  # characters of a URL or a detail
 SOURCES: Final = 2  # linking pages shown for an item

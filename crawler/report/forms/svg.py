@@ -1,7 +1,7 @@
 """Charts as inline SVG: numbers and labels in, markup out. Pure.
 
-Only presentation attributes and classes are used, since the policy of the page blocks `style` attributes. Each chart has a
-`<title>` for screen readers, and the page also has every number in a table.
+Only presentation attributes and classes are used, since the policy of the page blocks `style` attributes. Each
+chart has a `<title>` for screen readers, and the page also has every number in a table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ LINE: Final = 18
 SHORTEST: Final = 5  # fewest characters of a shortened label
 
 
-class Part(NamedTuple):
+class ChartPart(NamedTuple):
     """A share of a whole."""
 
     label: str
@@ -32,7 +32,7 @@ class Box(NamedTuple):
     height: float
 
 
-def stacked(parts: Sequence[Part], title: str, height: int = 34) -> str:
+def stacked(parts: Sequence[ChartPart], title: str, height: int = 34) -> str:
     """One bar of all parts, each as wide as its share; the number is left out where it does not fit."""
     whole = sum(part.value for part in parts) or 1
     gaps, x, inner = 2 * (len(parts) - 1), 0.0, list[str]()
@@ -44,23 +44,7 @@ def stacked(parts: Sequence[Part], title: str, height: int = 34) -> str:
     return _svg(WIDTH, height, title, inner)
 
 
-def bars(parts: Sequence[Part], title: str) -> str:
-    """A horizontal bar for each part, between its label and its number."""
-    most = max((part.value for part in parts), default=0) or 1
-    left = max((_length(part.label) for part in parts), default=0) + 10
-    right = max((_length(f"{part.value:,}") for part in parts), default=0) + 10
-    inner = []
-    for place, part in enumerate(parts):
-        y, width = place * 24, max(1.0, (WIDTH - left - right) * part.value / most)
-        inner.append(
-            f'<text x="{left - 8:g}" y="{y + 15}" text-anchor="end">{escape(part.label)}</text>'
-            f'<rect class="{part.css}" x="{left:g}" y="{y}" width="{width:.1f}" height="20" rx="2"/>'
-            f'<text x="{left + width + 8:.1f}" y="{y + 15}">{part.value:,}</text>'
-        )
-    return _svg(WIDTH, 24 * len(parts), title, inner)
-
-
-def treemap(parts: Sequence[Part], title: str, height: int = 320) -> str:
+def treemap(parts: Sequence[ChartPart], title: str, height: int = 320) -> str:
     """A rectangle for each part, the largest first: its area is the share, its shape as square as possible."""
     shown = [part for part in parts if part.value > 0]
     boxes = squarified([part.value for part in shown], Box(0, 0, WIDTH, height))
@@ -128,7 +112,7 @@ def _row(row: Sequence[float], room: Box) -> tuple[list[Box], Box]:
     return boxes, Box(room.x, room.y + thick, width, max(0.0, height - thick))
 
 
-def _filled(box: Box, part: Part, tip: str, lines: Sequence[str]) -> str:
+def _filled(box: Box, part: ChartPart, tip: str, lines: Sequence[str]) -> str:
     """A rectangle with its lines of text."""
     x, y, width, height = box
     top = y + (16 if height >= 2 * LINE + 4 else height / 2 + 4)
@@ -141,13 +125,13 @@ def _filled(box: Box, part: Part, tip: str, lines: Sequence[str]) -> str:
     return f"<g><title>{escape(tip)}</title>{rect}{words}</g>"
 
 
-def _one_line(part: Part, box: Box) -> Sequence[str]:
+def _one_line(part: ChartPart, box: Box) -> Sequence[str]:
     """The label and the number, or only the number, or nothing, as space permits."""
     texts = (f"{part.label} {part.value:,}", f"{part.value:,}")
     return [text for text in texts if _length(text) + 10 < box.width][:1]
 
 
-def _two_lines(part: Part, box: Box) -> Sequence[str]:
+def _two_lines(part: ChartPart, box: Box) -> Sequence[str]:
     """The label, shortened if necessary, and the number; nothing if there is too little space."""
     room = int((box.width - 10) / CHARACTER)
     if box.height < LINE or (room < len(part.label) and room < SHORTEST):

@@ -1,11 +1,16 @@
-"""Words that reports and the command line share: counts with their noun, sizes, moments, and URLs as people read them."""
+"""Formats values for people, in reports, logs and commands: counts with their noun, sizes, times and URLs.
+
+Nothing is made printable here: that is `printable`.
+"""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
 from crawler.parse.url import origin
 
-UNITS: Final = ("kB", "MB", "GB", "TB")
+SIZES: Final = ("kB", "MB", "GB", "TB")
+DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -17,12 +22,27 @@ def size(count: int) -> str:
     """A number of bytes for people, in powers of ten: `14.2 kB`."""
     if count < 1_000:
         return f"{count} B"
-    amount, unit = count / 1_000, UNITS[0]
-    for larger in UNITS[1:]:
+    amount, unit = count / 1_000, SIZES[0]
+    for larger in SIZES[1:]:
         if amount < 999.95:
             break
         amount, unit = amount / 1_000, larger
     return f"{amount:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """`12 s`, `4 min 5 s`, `1 h 12 min`, `2 d 3 h`: at most two units, none of them zero."""
+    total = max(0, int(seconds))
+    for (size, unit), (part, name) in pairwise(DURATIONS):
+        if total >= size:
+            rest = total % size // part
+            return f"{total // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{total} s"
+
+
+def second(seconds: float) -> str:
+    """A moment (seconds since the epoch) to the second: `2026-11-21 23:49:07 UTC`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def minute(seconds: float) -> str:

@@ -1,7 +1,7 @@
-"""The passes over the rows of a state that make a report. Pure: rows in, a `Report` out.
+"""Builds a report in passes over the rows of a state. Pure: rows in, a `Report` out.
 
-No row is stored. The first few items of each finding are chosen during the passes, and the caller looks up the URLs of the
-ids in them at the end (`wanted`).
+No row is stored. The first few items of each finding are chosen during the passes, and the caller looks up the
+URLs of the ids in them at the end (`wanted`).
 """
 
 import heapq
@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from crawler.model.rows import EdgeRow, PageRow
+from crawler.model.rows import PageRow
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.changes import Changes
-from crawler.report.findings import Findings, Found
-from crawler.report.inbound import FIRST
+from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
-from crawler.report.report import Finding, Item, Known, Report, Rule
-from crawler.report.site import site_findings
+from crawler.report.report import Finding, Item, Known, Report, RuleCount
 
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
@@ -24,16 +23,16 @@ COUNTED: Final = 10_000  # lines of robots.txt that are counted
 
 
 @dataclass
-class _Picked:
+class _Items:
     """The first few items with a code: the most linked ones or the largest groups first, then by URL."""
 
     count: int = 0
     new: int = 0
     links: int = 0
-    heap: list[tuple[int, int, Found]] = field(default_factory=list)
+    heap: list[tuple[int, int, PageFinding]] = field(default_factory=list)
     members: dict[int, list[str]] = field(default_factory=dict)
 
-    def add(self, found: Found, most: int) -> None:
+    def add(self, found: PageFinding, most: int) -> None:
         self.count += 1
         self.new += found.new
         self.links += found.links
@@ -45,24 +44,24 @@ class _Picked:
         elif (left := heapq.heappushpop(self.heap, item)[2]).group is not None:
             del self.members[left.group]
 
-    def join(self, found: Found) -> None:
+    def join(self, found: PageFinding) -> None:
         """Add a page to a group that is already known."""
         others = self.members.get(found.group if found.group is not None else -1)
         if others is not None and len(others) < FIRST:
             others.append(found.page.url)
 
-    def shown(self) -> list[Found]:
+    def shown(self) -> list[PageFinding]:
         return [found for _, _, found in sorted(self.heap, reverse=True)]
 
 
 @dataclass
-class _Rules:
+class _RuleCounts:
     """Counts of linked URLs by the line of robots.txt that disallows them."""
 
     counts: dict[str, list[int]] = field(default_factory=dict)  # by line: numbers of URLs and links
     examples: dict[str, str] = field(default_factory=dict)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: PageFinding) -> None:
         line = found.detail
         if line not in self.counts and len(self.counts) >= COUNTED:
             return
@@ -71,48 +70,37 @@ class _Rules:
         counts[1] += found.links
         self.examples.setdefault(line, found.page.url)
 
-    def result(self) -> list[Rule]:
-        every = [Rule(line, urls, links, self.examples[line]) for line, (urls, links) in self.counts.items()]
+    def result(self) -> list[RuleCount]:
+        every = [
+            RuleCount(line, urls, links, self.examples[line]) for line, (urls, links) in self.counts.items()
+        ]
         return sorted(every, key=lambda rule: (-rule.links, rule.line))[:RULES]
 
 
-class Gathering:
-    """`add_page` at every page, `close`, `link` all edges, `pick` from every page; then `report`."""
+class ReportBuilder:
+    """`add_page` and the passes of `findings`, then `pick` from every page; then `report`."""
 
     def __init__(self, known: Known, *, most: int = ITEMS) -> None:
         """`most`: items of each finding to keep; 0 for all."""
         run = known.run
         before = [other.number for other in known.runs if other.number < run.number]
+        self.findings = Findings.of(known)
         self._known, self._most = known, most
-        self._findings = Findings(run.number, complete=run.complete, check=known.check)
         self._overview = Overview(run.number, known.site)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
-        self._picked: dict[Code, _Picked] = {}
-        self._rules = _Rules()
+        self._picked: dict[Code, _Items] = {}
+        self._rules = _RuleCounts()
 
     def add_page(self, page: PageRow) -> None:
         """The first pass."""
-        self._findings.add_page(page)
+        self.findings.add_page(page)
         self._overview.add_page(page)
         self._changes.add_page(page)
 
-    @property
-    def faults(self) -> dict[int, list[tuple[Code, str]]]:
-        """See `Findings.faults`."""
-        return self._findings.faults
-
-    def close(self) -> None:
-        """All pages were added."""
-        self._findings.close()
-
-    def link(self, edges: EdgeRow) -> None:
-        """The second pass."""
-        self._findings.link(edges)
-
     def pick(self, page: PageRow) -> None:
         """The third pass. Pages come in the order of the report."""
-        for found in self._findings.found(page):
-            picked = self._picked.setdefault(found.code, _Picked())
+        for found in self.findings.found(page):
+            picked = self._picked.setdefault(found.code, _Items())
             if found.first:
                 picked.add(found, self._most)
             else:
@@ -148,11 +136,11 @@ class Gathering:
         if picked is None:
             return None
         items = [item_of(found, names, picked.members.get(found.group or 0, ())) for found in picked.shown()]
-        pages = self._findings.pages_in(code)
+        pages = self.findings.pages_in(code)
         return Finding(code, picked.count, picked.new, picked.links, pages, items)
 
 
-def item_of(found: Found, names: Mapping[int, str], others: Sequence[str] = ()) -> Item:
+def item_of(found: PageFinding, names: Mapping[int, str], others: Sequence[str] = ()) -> Item:
     """A finding with URLs in place of ids. `others`: the other pages of its group."""
     sources = [names[number] for number in found.sources if number in names]
     hops = [names[number] for number in found.hops if number in names]

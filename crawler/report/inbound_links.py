@@ -1,4 +1,4 @@
-"""Inbound links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
+"""InboundLinks links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
 
 Only links to URLs that may be findings are counted, with the first pages that contain them. Which those are is a byte for
 each URL, so the many links to other pages are skipped by built-in functions. An inverse table in the state would need a row
@@ -23,7 +23,7 @@ def numbers(size: int) -> "array[int]":
     return array("I", bytes(4 * size))
 
 
-class Inbound:
+class InboundLinks:
     """Links, redirects and canonicals, by target."""
 
     def __init__(self, kinds: bytearray, wanted: bytearray) -> None:

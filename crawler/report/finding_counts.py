@@ -1,50 +1,31 @@
 """Counts the findings of a run, without their items: for the summary of a crawl and `--fail-on`.
 
-The passes are those of `findings`, over fewer rows: pages that are listed and were found by links are only counted, by the
-state itself (`Tallies`). The counts are those of the whole report; a test compares them.
+The passes are those of `findings`, over fewer rows: pages that are listed and were found by links are only
+counted, by the state itself (`Tallies`). The counts are those of the whole report; a test compares them.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from crawler.model.rows import PageRow, Tallies
+from crawler.model.rows import Tallies
 from crawler.report.catalogue import Code
-from crawler.report.findings import Findings, Found
+from crawler.report.findings import Findings, PageFinding, site_findings
 from crawler.report.report import Finding, Known
-from crawler.report.site import site_findings
 
 COUNTED: Final = frozenset({Code.NO_LASTMOD, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes that the state counts."""
 
 
-class Tally:
-    """`add_page` at every suspect, `close`, `link` all edges if `needs_links`, `pick` from every suspect; then `findings`."""
+class FindingCounts:
+    """`add` the findings of every suspect; then `findings`."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
-        self._findings = Findings(known.run.number, complete=known.run.complete, check=known.check)
+    def __init__(self, known: Known, findings: Findings) -> None:
+        self._known, self._findings = known, findings
         self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
-        self.add_page, self.close, self.link = (
-            self._findings.add_page,
-            self._findings.close,
-            self._findings.link,
-        )
 
-    @property
-    def needs_links(self) -> bool:
-        """See `Findings.needs_links`."""
-        return self._findings.needs_links
-
-    def pick(self, page: PageRow) -> None:
-        """The third pass."""
-        self._count(self._findings.found(page))
-
-    def state(self, page: PageRow, faults: Sequence[tuple[Code, str]]) -> None:
-        """The faults in the language versions or the images of a page."""
-        self._count(self._findings.stated(page, faults))
-
-    def _count(self, findings: Iterable[Found]) -> None:
+    def add(self, findings: Iterable[PageFinding]) -> None:
+        """Count the findings of a page."""
         for found in findings:
             self._counts[found.code] += 1
             self._new[found.code] += found.new
@@ -60,9 +41,8 @@ class Tally:
         return [every[code] for code in Code if code in every]
 
     def _finding(self, code: Code) -> Finding:
-        return Finding(
-            code, self._counts[code], self._new[code], self._links[code], self._findings.pages_in(code)
-        )
+        pages = self._findings.pages_in(code)
+        return Finding(code, self._counts[code], self._new[code], self._links[code], pages)
 
 
 def _counted(tallies: Tallies, run: int) -> Sequence[Finding]:

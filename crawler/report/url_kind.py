@@ -1,0 +1,84 @@
+"""Classifies outcomes into a few kinds for findings, so that the kinds of a million URLs fit into a million bytes."""
+
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final
+
+
+class UrlKind(IntEnum):
+    """The kind of a URL. The values from `BROKEN` to `LOOP` are failures."""
+
+    ABSENT = 0  # not found in this run
+    OPEN = 1
+    LISTED = 2
+    BROKEN = 3
+    SERVER_ERROR = 4
+    UNREACHABLE = 5
+    LOOP = 6
+    MOVED = 7
+    ROBOTS = 8
+    NOINDEX = 9
+    CANONICAL = 10
+    DROPPED = 11  # not listed because of its content: empty, a duplicate, a soft 404
+    CHOSEN = 12  # not listed because of the settings, or because it is on another site
+    EXTERNAL = 13  # on another site, and known to be broken
+
+
+FAILED: Final = frozenset({UrlKind.BROKEN, UrlKind.SERVER_ERROR, UrlKind.UNREACHABLE, UrlKind.LOOP})
+LINKED: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.EXTERNAL}
+"""Kinds for which the linking pages are reported."""
+
+_FAILURES: Final = {
+    "not-found": UrlKind.BROKEN,
+    "forbidden": UrlKind.BROKEN,
+    "client-error": UrlKind.BROKEN,
+    "server-error": UrlKind.SERVER_ERROR,
+    "redirect": UrlKind.LOOP,
+    "redirect-loop": UrlKind.LOOP,
+    "redirects": UrlKind.LOOP,
+}  # other codes: no usable response
+_UNLISTED: Final = {
+    "robots": UrlKind.ROBOTS,
+    "robots-down": UrlKind.UNREACHABLE,
+    "noindex": UrlKind.NOINDEX,
+    "canonical": UrlKind.CANONICAL,
+    "scheme": UrlKind.DROPPED,
+    "too-long": UrlKind.DROPPED,
+    "soft-404": UrlKind.DROPPED,
+    "empty": UrlKind.DROPPED,
+    "duplicate": UrlKind.DROPPED,
+}  # other codes: not listed because of the settings
+WHY: Final = {
+    UrlKind.BROKEN: "it is not found",
+    UrlKind.SERVER_ERROR: "the server fails there",
+    UrlKind.UNREACHABLE: "it gives no usable answer",
+    UrlKind.LOOP: "its redirects have no final target",
+    UrlKind.MOVED: "it redirects",
+    UrlKind.ROBOTS: "robots.txt forbids it",
+    UrlKind.NOINDEX: "it says noindex",
+    UrlKind.CANONICAL: "it names another canonical URL",
+    UrlKind.DROPPED: "it is not listed itself",
+    UrlKind.EXTERNAL: "it is on another site, and broken",
+}
+
+
+@lru_cache(maxsize=256)
+def kind_of(outcome: str) -> UrlKind:
+    """The kind of an outcome by its code; an empty code means open."""
+    sort, _, reason = outcome.partition(":")
+    match sort:
+        case "":
+            return UrlKind.OPEN
+        case "listed":
+            return UrlKind.LISTED
+        case "moved":
+            return UrlKind.MOVED
+        case "failed" | "kept":
+            return _FAILURES.get(reason, UrlKind.UNREACHABLE)
+        case _:
+            return _UNLISTED.get(reason, UrlKind.CHOSEN)
+
+
+def is_listed(outcome: str) -> bool:
+    """Whether the URL is in the sitemap, including failing pages that stay listed for a while."""
+    return outcome == "listed" or outcome.startswith("kept:")
