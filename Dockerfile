@@ -1,5 +1,5 @@
 # A small image for a nightly crawl. Build:  docker build -t sitemap-crawler .
-# With a browser, for --render (docs/use/render.md):  docker build --target render -t sitemap-crawler:render .
+# With a browser, for --render (docs/use/recipes.md):  docker build --target render -t sitemap-crawler:render .
 # Run, with a read-only root:
 #   docker run --rm --read-only --tmpfs /tmp -v state:/state -v "$PWD/sitemaps:/output" sitemap-crawler crawl https://example.com/
 
@@ -36,7 +36,7 @@ STOPSIGNAL SIGTERM
 ENTRYPOINT ["sitemap-crawler"]
 CMD ["--help"]
 
-# The same with a browser. Its sandbox needs user namespaces: docs/use/how-to.md.
+# The same with a browser. Its sandbox needs user namespaces: docs/run/containers.md.
 FROM build AS build-render
 RUN python -m pip --python /opt/crawler/bin/python install --no-cache-dir '.[render]'
 

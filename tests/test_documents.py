@@ -139,8 +139,47 @@ def test_every_flag_in_a_document_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_in_a_document_is_valid(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
-        assert (path.parent / target).exists(), target
+    for target, fragment in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", path.read_text()):
+        file = path.parent / target if target else path
+        assert file.exists(), target
+        assert not fragment or fragment in anchors(file.read_text()), f"{target}#{fragment}"
+
+
+def anchors(document: str) -> set[str]:
+    """The fragments of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", document, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_document_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").glob("*/*.md")]
+    assert [str(page) for page in pages if f"({page})" not in index] == []
+
+
+def test_documents_named_by_the_program_exist() -> None:
+    files = [path for folder in ("crawler", "config", "scripts") for path in (ROOT / folder).rglob("*.*")]
+    files += [ROOT / name for name in ("Dockerfile", "action.yml", "pyproject.toml")]
+    named = {
+        name
+        for path in files
+        if path.suffix != ".pyc"
+        for name in re.findall(r"\bdocs/[a-z/.-]+\.[a-z]+\b", path.read_text())
+    }
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def words(*paths: Path) -> int:
+    return sum(len(path.read_text().split()) for path in paths)
+
+
+def test_documents_keep_within_their_length() -> None:
+    """In words. For more, say something else shorter."""
+    assert words(ROOT / "README.md") <= 900
+    assert words(ROOT / "CHANGELOG.md") <= 300
+    readers = [path for folder in ("use", "run") for path in (ROOT / "docs" / folder).glob("*.md")]
+    assert words(*readers, ROOT / "docs/README.md", ROOT / "README.md", ROOT / "CHANGELOG.md") <= 27_500
 
 
 SHOWN = re.compile(r"^(?:    |\$ )(?:.*&& \S*/)?(?:sitemap-crawler|\./dev run) (.+)", re.MULTILINE)
@@ -150,12 +189,11 @@ TOLD = (
     "docs/use/how-to.md",
     "docs/run/troubleshooting.md",
     "docs/use/recipes.md",
-    "docs/use/staging.md",
     "docs/use/report.md",
     "docs/run/submission.md",
     "docs/run/machines.md",
     "docs/run/delivery.md",
-    "docs/run/object-stores.md",
+    "docs/run/scheduled.md",
 )
 
 

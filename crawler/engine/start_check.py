@@ -7,7 +7,7 @@ from crawler.model.url_record import UrlRecord
 from crawler.parse.url import Url, netloc, origin
 from crawler.ports import Hosts, Record
 
-LOGIN = " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/recipes.md shows how."
+LOGIN = " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/how-to.md shows how."
 NO_PAGE = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 

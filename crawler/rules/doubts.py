@@ -17,7 +17,7 @@ FEW: Final = 10  # listed pages: beside a login form there are pages for a lost 
 MANY: Final = 10  # least number of pages with a canonical on one other origin that is not an accident
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
-    Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/render.md); without one, add a sitemap with "
+    Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/recipes.md); without one, add a sitemap with "
     "--seed-sitemaps. " + ANYWAY,
     Obstacle.LOGIN: "--auth-env or --cookie-file provide a login. " + ANYWAY,
     Obstacle.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,

@@ -449,7 +449,7 @@ def test_credentials_are_nowhere(run: Run, tmp_path: Path, s3: S3, monkeypatch: 
 
 # -- permissions -----------------------------------------------------------------------------------------------
 
-POLICY = (ROOT / "docs/run/object-stores.md").read_text().partition("```json\n")[2].partition("```")[0]
+POLICY = (ROOT / "docs/run/delivery.md").read_text().partition("```json\n")[2].partition("```")[0]
 
 
 @pytest.fixture

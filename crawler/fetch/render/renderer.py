@@ -42,7 +42,7 @@ VIEWPORT: Final = {
     "width": 1280,
     "height": 4000,
 }  # high, as what is below may only be loaded when it comes into view
-# What the answer of the server says of its bytes, which are no longer those of the page: see docs/use/render.md.
+# What the answer of the server says of its bytes, which are no longer those of the page: see docs/use/recipes.md.
 _OF_THE_SHELL: Final = frozenset({
     "etag", "last-modified", "content-length", "content-encoding", "transfer-encoding", "content-type",
 })  # fmt: skip
@@ -283,7 +283,7 @@ def _sentence(error: Exception) -> str:
     """Why the browser did not start, in playwright's message, which contains the log of the browser."""
     text = str(error).strip()
     if "sandboxing failed" in text or "No usable sandbox" in text:
-        return "its sandbox is not permitted here; it needs user namespaces (in Docker: --security-opt seccomp=…, see docs/use/how-to.md)."
+        return "its sandbox is not permitted here; it needs user namespaces (in Docker: --security-opt seccomp=…, see docs/run/containers.md)."
     lines = [line.partition("[err]")[2].strip() for line in text.splitlines() if "[err]" in line]
     said = next((line for line in lines if "error" in line.lower()), "")
     return printable(said or text.partition("\n")[0], LONGEST_SENTENCE)
