@@ -302,7 +302,8 @@ def test_the_command_is_a_secret(run: Run, tmp_path: Path) -> None:
 
 # -- the recipes of docs/run/delivery.md ------------------------------------------------------------------------
 
-SECTIONS = (ROOT / "docs/run/delivery.md").read_text().split("\n### ")[1:]
+COMMAND = (ROOT / "docs/run/delivery.md").read_text().partition("\n## A command\n")[2]
+SECTIONS = COMMAND.split("\n### ")[1:]
 RECIPES = {
     section.partition("\n")[0]: section.partition("```sh\n")[2].partition("```")[0]
     for section in SECTIONS
