@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,11 @@ from tests import measuring
 
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=30)
+settings.register_profile("quick", deadline=None, max_examples=10)
 # Their tests run whole commands and jobs.
 SYSTEM = {"app", "cli", "shared"}
+# Databases of the frontier that need a server or a disk; `--quick` runs its tests on one in memory.
+DATABASES = ("postgres", "sqlite file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,9 +43,15 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders that `--quick` leaves out are not even imported."""
+    is_quick = "not system" in config.option.markexpr
+    return True if is_quick and collection_path.name in SYSTEM and collection_path.is_dir() else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before the selection by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on PostgreSQL.
+    """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on a database server or disk.
 
     Slow tests run first, and of these the ones of several members, which take longest, so that no process has them left at
     the end. The order must be the same in each test process: pytest-xdist compares them.
@@ -53,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
         if params.get("anyio_backend") == "trio":
             item.add_marker(pytest.mark.slow)
-        if item.path.parent.name in SYSTEM or "postgres" in params.values():
+        if item.path.parent.name in SYSTEM or any(value in DATABASES for value in params.values()):
             item.add_marker(pytest.mark.system)
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent.name != "shared"))
 

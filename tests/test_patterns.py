@@ -131,9 +131,8 @@ def test_patterns_are_found() -> None:
     assert any(name.startswith("crawler.parse.fingerprint._") for name in found)
 
 
-@pytest.mark.parametrize(
-    "package", [pytest.param(name, marks=[pytest.mark.slow] * (name == "parse")) for name in PACKAGES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("package", PACKAGES)
 def test_every_pattern_takes_linear_work(package: str) -> None:
     for name, (pattern, scans) in patterns(package).items():
         growth, text = hardest(pattern, scans=scans)

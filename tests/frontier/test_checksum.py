@@ -42,6 +42,7 @@ def checksums(path: Path) -> int:
         return int(db.execute("SELECT count(*) FROM checksum").fetchone()[0])
 
 
+@pytest.mark.slow
 async def test_bit_changed_anywhere_is_recognised(path: Path) -> None:
     state = path.read_bytes()
     with closing(sqlite3.connect(path)) as db:

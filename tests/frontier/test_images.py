@@ -184,6 +184,7 @@ async def test_images_that_no_page_has_are_forgotten(tmp_path: Path, backend: st
     await frontier.close()
 
 
+@pytest.mark.system
 async def test_members_that_find_the_same_images_share_them() -> None:
     pytest.importorskip("psycopg")
     from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra

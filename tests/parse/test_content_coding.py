@@ -210,5 +210,5 @@ def test_every_layer_counts_against_the_limit(outer: str) -> None:
 
 
 def test_a_bgzip_file_with_many_members_is_decoded() -> None:
-    body = b"".join(gzip.compress(b"a" * 60_000) for _ in range(STREAMS - 100))
+    body = gzip.compress(b"a" * 60_000) * (STREAMS - 100)
     assert len(inflate(["gzip"], body, limit=60_000_000)) == 60_000 * (STREAMS - 100)

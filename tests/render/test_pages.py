@@ -294,7 +294,8 @@ async def test_scripts_get_the_login_but_cannot_end_it(
     assert sent["user-agent"].startswith("sitemap-crawler")
 
 
-@in_browser  # not slow: what the quick tests cover is measured
+@pytest.mark.system
+@in_browser  # not slow: it is measured
 async def test_always_renders_plain_pages_too(tmp_path: Path) -> None:
     site = Site()
     site.page(

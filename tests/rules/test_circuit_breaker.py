@@ -133,6 +133,7 @@ async def test_a_broken_section_does_not_end_the_run(tmp_path: Path, concurrency
     assert len(site.log) <= 302 + 200 // MIN_FAILURES + 1, "one page more for each row"
 
 
+@pytest.mark.system
 @pytest.mark.anyio
 async def test_resumed_run_finds_a_good_page_in_the_state(
     tmp_path: Path,
@@ -178,6 +179,7 @@ async def again(origin: str, folder: Path) -> Result:
     return await crawl(settings(origin, folder, state=str(folder / "s.db"), concurrency=2))
 
 
+@pytest.mark.system
 @pytest.mark.anyio
 async def test_interruption_does_not_wait_for_the_probe(tmp_path: Path) -> None:
     site, asked_again, over = HalfBrokenSite(), threading.Event(), threading.Event()

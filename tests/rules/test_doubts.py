@@ -57,6 +57,7 @@ def test_text_length_is_not_measured_on_a_page_with_many_links() -> None:
     assert read(html(FORM + links + "<script></script>")) == (True, False, None)
 
 
+@pytest.mark.system
 @pytest.mark.anyio
 async def test_the_sandbox_extracts_the_same() -> None:
     async with Sandbox(children=1).running() as reader:
@@ -119,6 +120,7 @@ def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: P
         assert code == 0, "no first publication any more"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("how", ["variable", "file"])
 def test_publishing_anyway_can_be_set_by_flag_variable_or_file(
     run: Run,  # noqa: F811
@@ -136,12 +138,14 @@ def test_publishing_anyway_can_be_set_by_flag_variable_or_file(
         assert run("crawl", origin + "/", *QUICK, *words)[0] == 0
 
 
+@pytest.mark.system
 def test_no_rule_nofollow_follows_the_links(run: Run, tmp_path: Path) -> None:  # noqa: F811
     with site_of("nofollow links").serve() as origin:
         assert run("crawl", origin + "/", *QUICK, "--no-rule", "nofollow")[0] == 0
         assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [f"{origin}/", f"{origin}/a"]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "body",
     [
@@ -166,6 +170,7 @@ def test_a_page_with_text_but_no_links_is_a_site_of_one_page(run: Run, tmp_path:
     )
 
 
+@pytest.mark.system
 def test_a_shell_with_pages_from_a_sitemap_is_published(run: Run) -> None:  # noqa: F811
     site = site_of("shell")
     site.robots("Sitemap: {origin}/map.xml")
@@ -177,6 +182,7 @@ def test_a_shell_with_pages_from_a_sitemap_is_published(run: Run) -> None:  # no
     assert "needs JavaScript" not in err
 
 
+@pytest.mark.system
 def test_a_login_form_on_a_site_with_pages_is_not_reported(run: Run) -> None:  # noqa: F811
     site = Site()
     pages = [f"/{n}" for n in range(12)]
@@ -190,6 +196,7 @@ def test_a_login_form_on_a_site_with_pages_is_not_reported(run: Run) -> None:  #
 WWW = "https://www.example.com"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("listed", [0, 3])
 def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) -> None:  # noqa: F811
     site = Site()
@@ -206,6 +213,7 @@ def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) ->
         assert run("crawl", origin + "/", *QUICK, "--publish-base", WWW)[0] == 0
 
 
+@pytest.mark.system
 def test_rules_that_exclude_most_of_the_site_are_reported(run: Run) -> None:  # noqa: F811
     site = Site()
     site.robots("User-agent: *\nDisallow: /x")
@@ -273,6 +281,7 @@ async def test_traps_are_closed_even_if_html_is_not_listed(tmp_path: Path) -> No
     assert len(site.log) < 200
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("words", [("--max-pages", "1", "--allow-partial"), ("--force",)])
 def test_doubts_do_not_prevent_partial_or_forced_publication(run: Run, words: tuple[str, ...]) -> None:  # noqa: F811
     with site_of("login").serve() as origin:
@@ -280,6 +289,7 @@ def test_doubts_do_not_prevent_partial_or_forced_publication(run: Run, words: tu
     assert code == (7 if "--max-pages" in words else 0), err
 
 
+@pytest.mark.system
 def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
     site = Site()
     site.raw("/", headers=[("Content-Type", "text/html")])
@@ -290,6 +300,7 @@ def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
     assert "unlisted:empty: empty response" in out
 
 
+@pytest.mark.system
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("status", "body", "kind", "outcome"),

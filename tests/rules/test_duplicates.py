@@ -145,6 +145,7 @@ def site_of(*paths: str) -> Site:
     return site
 
 
+@pytest.mark.system
 async def test_a_folder_and_its_index_are_one_page(tmp_path: Path) -> None:
     site = site_of("/a/", "/a/index.html", "/index.html", "/2024/05/", "/2024/05/index.html")
     for folder in ("/a/", "/2024/05/"):
@@ -161,6 +162,7 @@ async def test_a_folder_and_its_index_are_one_page(tmp_path: Path) -> None:
         assert (await crawl(origin, tmp_path))["/a/index.html"] == "/a/", "also when nothing changed since"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("lastmod", ["auto", "header"])
 async def test_a_folder_and_its_index_that_differ_both_stay(tmp_path: Path, lastmod: str) -> None:
     del lastmod
@@ -206,6 +208,7 @@ def negotiated(site: Site, name: str, to: str, **page: Any) -> None:
     site.page(name, headers={"Content-Location": to, "Vary": "negotiate", "TCN": "choice"}, **page)
 
 
+@pytest.mark.system
 async def test_urls_by_content_negotiation_are_one_page(tmp_path: Path) -> None:
     site = site_of(
         "/foo",
@@ -237,6 +240,7 @@ async def test_urls_by_content_negotiation_are_one_page(tmp_path: Path) -> None:
     }, "what no one announces is not negotiated"  # fmt: skip
 
 
+@pytest.mark.system
 async def test_server_with_one_location_for_all_unlists_nothing(tmp_path: Path) -> None:
     routes = [f"/route/{number}" for number in range(5)]
     site = site_of(*routes, "/index.html")
@@ -246,6 +250,7 @@ async def test_server_with_one_location_for_all_unlists_nothing(tmp_path: Path) 
         assert set((await crawl(origin, tmp_path)).values()) == {None}
 
 
+@pytest.mark.system
 async def test_the_duplicate_that_other_pages_call_canonical_is_listed(tmp_path: Path) -> None:
     site = site_of("/a/", "/a/index.php", "/copy")
     for name in ("/a/", "/a/index.php"):
@@ -293,6 +298,7 @@ def listing(
     return [folder, *targets]
 
 
+@pytest.mark.system
 async def test_sort_orders_of_a_directory_listing_are_one_page(tmp_path: Path) -> None:
     site = site_of("/pub/", "/pub/one/")
     names = ["b.html", "a.html", "views.html", "c.html"]
@@ -317,6 +323,7 @@ def table(rows: Sequence[tuple[str, str]], mark: str = "") -> str:
     return f"<table><tr><th><a href='?sort=name'>Name{mark}</a></th><th><a href='?sort=price'>Price</a></th></tr>{cells}</table>"
 
 
+@pytest.mark.system
 async def test_sort_orders_of_any_name_are_one_page_filters_are_not(tmp_path: Path) -> None:
     rows = [("a", "300"), ("b", "100"), ("c", "200")]
     queries = ["?sort=name", "?sort=price", "?dir=1", "?dir=1&sort=price", "?only=cheap", "?page=2"]
@@ -337,6 +344,7 @@ async def test_sort_orders_of_any_name_are_one_page_filters_are_not(tmp_path: Pa
     }  # fmt: skip
 
 
+@pytest.mark.system
 async def test_pages_that_differ_only_in_pictures_are_both_listed(tmp_path: Path) -> None:
     photos = [f"/photo?id={number}" for number in range(6)]
     site = site_of("/photo", *photos)
@@ -348,6 +356,7 @@ async def test_pages_that_differ_only_in_pictures_are_both_listed(tmp_path: Path
         assert set((await crawl(origin, tmp_path)).values()) == {None}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("concurrency", [1, 16])
 async def test_duplicates_do_not_depend_on_the_order_of_arrival(tmp_path: Path, concurrency: int) -> None:
     site = site_of("/pub/?C=M;O=A", "/index.html", "/pub/")
@@ -359,6 +368,7 @@ async def test_duplicates_do_not_depend_on_the_order_of_arrival(tmp_path: Path, 
     assert len(found) == 2 + len(targets)
 
 
+@pytest.mark.system
 async def test_the_rule_can_be_switched_off(tmp_path: Path) -> None:
     site = site_of("/index.html")
     site.answers["/index.html"] = site.answers["/"]

@@ -117,6 +117,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield made
 
 
+@pytest.mark.system
 async def test_temporarily_failing_page_stays_listed_for_a_week(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 500
@@ -156,12 +157,14 @@ async def test_removed_page_is_unlisted_at_once_and_stays_so(
     assert (await nights.night())["/1"] == "failed:server-error", "it is in no publication any more"
 
 
+@pytest.mark.system
 async def test_only_published_pages_are_kept(nights: Nights) -> None:
     nights.status["/1"] = 500
     assert (await nights.night())["/1"] == "failed:server-error"
     assert (await nights.night())["/1"] == "failed:server-error"
 
 
+@pytest.mark.system
 async def test_pages_of_a_refused_run_were_not_published(nights: Nights) -> None:
     nights.status["/1"] = 404
     await nights.night()
@@ -197,6 +200,7 @@ async def test_a_successful_response_resets_the_time(nights: Nights) -> None:
     assert (await nights.night(6 * DAY))["/1"] == "kept:server-error"
 
 
+@pytest.mark.system
 async def test_the_time_counts_through_an_interrupted_run(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 500
@@ -207,6 +211,7 @@ async def test_the_time_counts_through_an_interrupted_run(nights: Nights) -> Non
     assert (await nights.night(6 * DAY))["/1"] == "failed:server-error"
 
 
+@pytest.mark.system
 async def test_keep_failing_can_be_shortened_and_switched_off(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = nights.status["/hub"] = 500
@@ -234,6 +239,7 @@ async def test_pages_linked_only_by_failing_pages_are_still_fetched(nights: Nigh
     assert (outcomes["/hub"], outcomes.get("/below")) == ("failed:server-error", None), "a week is over"
 
 
+@pytest.mark.system
 async def test_the_current_scope_applies_to_a_failing_page(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = nights.status["/2"] = 500
@@ -245,6 +251,7 @@ async def test_the_current_scope_applies_to_a_failing_page(nights: Nights) -> No
     )
 
 
+@pytest.mark.system
 async def test_a_robots_rule_takes_a_failing_page_out(nights: Nights) -> None:
     await nights.night()
     nights.status["/1"] = 500
@@ -271,6 +278,7 @@ async def test_pages_of_a_host_whose_robots_txt_is_down_are_kept(nights: Nights)
         assert set(nights.entries) == {"/", "/hub", "/below"}
 
 
+@pytest.mark.system
 async def test_a_site_that_is_down_completely_changes_nothing(nights: Nights) -> None:
     await nights.night()
     before = (nights.folder / "out/sitemap.xml.gz").read_bytes()
@@ -282,6 +290,7 @@ async def test_a_site_that_is_down_completely_changes_nothing(nights: Nights) ->
     assert set((await nights.night()).values()) == {"listed"}
 
 
+@pytest.mark.system
 async def test_unmodified_page_is_kept_and_its_next_response_is_parsed(nights: Nights) -> None:
     await nights.night()
     answer, up = nights.site.answers["/1"], False

@@ -112,6 +112,7 @@ def now(_: str = "") -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
+@pytest.mark.system
 async def test_correct_headers_are_trusted(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: OLD)
@@ -119,6 +120,7 @@ async def test_correct_headers_are_trusted(tmp_path: Path) -> None:
         assert set((await crawl(origin, tmp_path)).values()) == {("2024-01-02", "header")}
 
 
+@pytest.mark.system
 async def test_headers_with_request_time_yield_to_stated_dates(
     tmp_path: Path,
 ) -> None:
@@ -132,6 +134,7 @@ async def test_headers_with_request_time_yield_to_stated_dates(
     assert set(dates.values()) == {None}, "also the page whose header may be true: nobody can tell"
 
 
+@pytest.mark.system
 async def test_a_single_page_that_just_changed_is_trusted(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda path: now() if path == "/3" else OLD)
@@ -140,6 +143,7 @@ async def test_a_single_page_that_just_changed_is_trusted(tmp_path: Path) -> Non
     assert dates["/3"] == (now().date().isoformat(), "header")
 
 
+@pytest.mark.system
 async def test_header_that_changes_without_content_keeps_its_date(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: OLD)
@@ -157,6 +161,7 @@ async def test_header_that_changes_without_content_keeps_its_date(tmp_path: Path
     assert set(dates.values()) == {("2024-01-02", "history")}
 
 
+@pytest.mark.system
 async def test_without_headers_the_date_comes_from_history(tmp_path: Path) -> None:
     site = Site()
     build(site, lambda _: None)
@@ -177,6 +182,7 @@ async def test_without_headers_the_date_comes_from_history(tmp_path: Path) -> No
         )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [

@@ -61,6 +61,7 @@ def members() -> Site:
 COOKIES = "# Netscape HTTP Cookie File\n"
 
 
+@pytest.mark.system
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", ["auth_env", "cookie_file", "header", None])
 async def test_logout_urls_are_not_fetched_with_a_login(

@@ -83,6 +83,7 @@ def test_json_is_one_object_per_line(run: Run, tmp_path: Path) -> None:
     assert totals == {"totals": {"old": 1, "new": 1, "added": 1, "removed": 1, "changed": 0}}
 
 
+@pytest.mark.system
 def test_diff_of_a_sitemap_and_a_state_has_reasons(run: Run) -> None:
     site = Site()
     site.page("/", links=["/kept", "/hidden", "/moved", "/new", "/broken"])
@@ -110,6 +111,7 @@ def test_diff_of_a_sitemap_and_a_state_has_reasons(run: Run) -> None:
         assert f"- {origin}/kept  (no longer linked: run 1 was the last to find it)" in out
 
 
+@pytest.mark.system
 def test_urls_not_reached_by_unfinished_run_are_not_called_lost(run: Run) -> None:
     site = Site()
     site.page("/", links=["/a", "/b"])

@@ -165,6 +165,7 @@ def index(*locs: str) -> str:
     return INDEX.format("".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "files",
     [
@@ -212,6 +213,7 @@ async def test_a_first_crawl_with_mostly_failures_publishes_nothing(tmp_path: Pa
     assert not (tmp_path / "out/sitemap.xml.gz").exists()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("head", "said"),
     [
