@@ -21,7 +21,7 @@ from crawler.cli.options import SettingCommand
 from crawler.errors import Exit
 from crawler.model.facts import Obstacle
 from crawler.model.reasons import Cause, SeedOutcome, Source, Why
-from crawler.rules.keep_failing import by_code
+from crawler.rules.record import patience_by_code
 from crawler.settings import load, page_rules
 from crawler.settings.sections import keys
 
@@ -231,7 +231,7 @@ def test_troubleshooting_covers_every_exit_code_and_every_reason() -> None:
     exits = {int(code) for cell in cells if re.fullmatch(r"[\d, ]+", cell) for code in cell.split(", ")}
     assert exits == set(Exit)
     codes = {code for cell in cells for code in re.findall(r"`([^`]+)`", cell)}
-    kept = {kept for _, kept in by_code(keep=1.0)}
+    kept = {one.kept for one in patience_by_code(keep=1.0).values()}
     failed = {f"failed:{cause.value}" for cause in Cause if cause is not Cause.ROBOTS_DOWN}
     plain = {reason.value for kind in (SeedOutcome, Obstacle, Source) for reason in kind}
     wanted = {f"unlisted:{why.value}" for why in Why} | failed | kept | plain

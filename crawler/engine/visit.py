@@ -27,8 +27,8 @@ from crawler.model.visit import Links
 from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
 from crawler.parse.url import origin
 from crawler.ports import Permits, Politeness, Visitor
-from crawler.rules import keep_failing as keeping
 from crawler.rules.candidates import Candidates
+from crawler.rules.record import keep_for
 
 MANY_LINKS: Final = 2_000  # of one page, above which they are checked in a thread: each takes microseconds
 
@@ -81,7 +81,7 @@ class Visits:
 
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
-        replayed = verdict.unchanged or keeping.keep_for(verdict.outcome, self.keep_failing) > 0
+        replayed = verdict.unchanged or keep_for(verdict.outcome, self.keep_failing) > 0
         links = Links.of(await self.stored_links(lease)) if replayed else verdict.links
         await self.aliases.check(links.urls)
         if links.total > MANY_LINKS:

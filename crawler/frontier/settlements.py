@@ -12,7 +12,7 @@ from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later
 from crawler.model.settlement import Settled, Settlement
 from crawler.parse.url import Url, origin
-from crawler.rules import keep_failing as keeping
+from crawler.rules.record import keep_for
 
 ANSWER: Final = ("status", "etag", "modified")
 """After a transient failure, the facts of the last successful response are kept, but not its status and validators."""
@@ -53,7 +53,7 @@ class Settlements(ABC):
         """Let visits wait: their ids, and when they are due."""
 
     def _keep_for(self, settlement: Settlement) -> float:
-        return float(keeping.keep_for(settlement.verdict.outcome, self._keep_failing))
+        return float(keep_for(settlement.verdict.outcome, self._keep_failing))
 
     def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
         if settlement.verdict.unchanged or self._keep_for(settlement):

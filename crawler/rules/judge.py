@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from crawler.model.facts import Facts, Obstacle, Validators
+from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
@@ -26,6 +26,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 from crawler.rules import content_digest, duplicates, hreflang, images, lastmod, rendering, retry_after
+from crawler.rules.record import first_date
 from crawler.rules.trap_patterns import calendar_of
 
 TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
@@ -178,7 +179,8 @@ class Judge:
         )
 
     def _dated(self, facts: Facts) -> Facts:
-        return facts._replace(lastmod=lastmod.choose(facts, self._rules.date_sources))
+        date = first_date(self._rules.date_sources, facts.header, facts.stated)
+        return facts._replace(lastmod=Lastmod(*date) if date else None)
 
     def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""

@@ -1,17 +1,17 @@
 """Which date of a page is trusted as its `lastmod`. The sources, in order:
 
-    Last-Modified, unless unreliable -> the date stated in the page -> the run that saw its content change -> none
+    Last-Modified, unless unreliable -> the date stated in the page -> the run that saw a change -> none
 
-Correct or absent: a date that is invalid, in the future, or older than the web is omitted, never repaired or guessed.
-Whether the headers of a server are reliable shows only over a whole site, so that is decided at the end. Pure.
+Correct or absent: a date that is invalid, in the future, or older than the web is omitted, never repaired or
+guessed. Whether the headers of a server are reliable shows only over a whole site, so that is decided at the
+end. The date of one page is then chosen by `record`. Pure.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from crawler.model.facts import Facts, Lastmod
 from crawler.model.reasons import Source
 from crawler.model.reply import Headers
 from crawler.model.survey import Evidence
@@ -67,14 +67,6 @@ def _stated(text: str) -> datetime | None:
     return read_w3c(f"{match[1]}T{match[2]}{zone if zone == 'Z' else zone[:3] + ':' + zone[3:]}")
 
 
-def choose(facts: Facts, sources: Sequence[Source]) -> Lastmod | None:
-    """The first credible date of one page. The source `HISTORY` is added by the frontier."""
-    for source, at in ((Source.HEADER, facts.header), (Source.PAGE, facts.stated)):
-        if at is not None and source in sources:
-            return Lastmod(at, source)
-    return None
-
-
 def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     """Why an origin's headers are not trusted; None if they are.
 
@@ -83,12 +75,13 @@ def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
     if 2 * evidence.slid > evidence.compared:
-        return f"its date changed on {evidence.slid:,} of {evidence.compared:,} pages whose content did not change"
+        pages = f"{evidence.slid:,} of {evidence.compared:,} pages"
+        return f"its date changed on {pages} whose content did not change"
     return before if 2 * evidence.compared < evidence.dated else None
 
 
 def mass_change(evidence: Evidence) -> str | None:
-    """Why changed content is not taken as a new date: if most pages change at once, it is a new template or an outage."""
+    """Why changed content is not taken as a new date: most pages changed at once (a new template)."""
     if 2 * evidence.changed > evidence.known:
         return f"the content changed on {evidence.changed:,} of {evidence.known:,} pages at once"
     return None

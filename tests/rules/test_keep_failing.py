@@ -15,7 +15,7 @@ from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.parse import url
 from crawler.parse.url import Url
-from crawler.rules.keep_failing import FORBIDDEN, by_code, keep_for
+from crawler.rules.record import FORBIDDEN, keep_for, patience_by_code
 from tests.engine.test_crawl import settings
 
 pytestmark = pytest.mark.anyio
@@ -51,8 +51,10 @@ def test_kept_page_stays_as_long_as_its_failure_allows() -> None:
         for cause in Cause
         if cause.value != "robots-down"
     )
-    assert by_code(WEEK)["unlisted:robots-down", "kept:robots-down"] == WEEK
-    assert all(failed.partition(":")[2] == kept.partition(":")[2] for failed, kept in by_code(WEEK))
+    by_code = patience_by_code(WEEK)
+    assert by_code["unlisted:robots-down"] == ("unlisted:robots-down", "kept:robots-down", WEEK)
+    assert all(one.failed.partition(":")[2] == one.kept.partition(":")[2] for one in by_code.values())
+    assert all(code in one[:2] for code, one in by_code.items())
 
 
 @dataclass

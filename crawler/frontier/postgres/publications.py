@@ -4,7 +4,7 @@ from crawler.frontier.postgres.database import Database
 from crawler.frontier.postgres.rows import given, table
 from crawler.frontier.publications import last_publication
 from crawler.model.rows import PublicationRow
-from crawler.rules import keep_failing as keeping
+from crawler.rules.record import patience_by_code
 
 PATIENCE = ("failed", "kept", "seconds")
 
@@ -64,5 +64,5 @@ def keep_failing_pages(db: Database, keep_failing: float) -> None:
     """See `ports.Record.keep_failing`. `keep_failing`: seconds."""
     last = last_publication(db)
     if last is not None:
-        rows = [(*codes, float(seconds)) for codes, seconds in keeping.by_code(keep_failing).items()]
+        rows = set(patience_by_code(float(keep_failing)).values())
         db.do(KEEP, given(PATIENCE, rows) | {"run": db.run, "last": last, "now": db.now()})

@@ -5,7 +5,7 @@ import json
 from crawler.frontier.publications import last_publication
 from crawler.frontier.sqlite.database import Database
 from crawler.model.rows import PublicationRow
-from crawler.rules import keep_failing as keeping
+from crawler.rules.record import patience_by_code
 
 KEEP = """
 UPDATE url SET outcome = CASE WHEN published >= :last AND :now - failing < k.seconds THEN k.kept ELSE k.failed END
@@ -54,6 +54,6 @@ def keep_failing_pages(db: Database, keep_failing: float) -> None:
     """See `ports.Record.keep_failing`. `keep_failing`: seconds."""
     last = last_publication(db)
     if last is not None:
-        seconds = [[*codes, seconds] for codes, seconds in keeping.by_code(keep_failing).items()]
+        seconds = list(set(patience_by_code(keep_failing).values()))
         given = {"run": db.run, "last": last, "now": db.now(), "patience": json.dumps(seconds)}
         db.do(KEEP, given)
