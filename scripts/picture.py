@@ -15,17 +15,17 @@ from rich.console import Console
 
 from crawler.cli import crawl as crawling
 from crawler.cli.demo import command as demo
-from crawler.cli.run_summary import RunSummary
-from crawler.cli.summary import show_summary
+from crawler.cli.summary import Facts
+from crawler.cli.summary_text import show_summary
 from crawler.settings.sections import Log, Output, Settings
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs/use/demo.svg"
 WIDTH = 80
 
 
-def demo_summary(rate: float = demo.RATE) -> RunSummary:
+def demo_summary(rate: float = demo.RATE) -> Facts:
     """The summary at the end of the demo."""
-    kept: list[RunSummary] = []
+    kept: list[Facts] = []
     settings = Settings(output=Output(output="sitemaps"), log=Log(quiet=True))
     back = Path.cwd()
     with (
@@ -41,7 +41,7 @@ def demo_summary(rate: float = demo.RATE) -> RunSummary:
     return kept[0]
 
 
-def picture(what: RunSummary) -> str:
+def picture(what: Facts) -> str:
     """The summary as SVG, without fonts from elsewhere."""
     console = Console(
         record=True,

@@ -11,8 +11,8 @@ import click
 
 from crawler.app.history import published_as
 from crawler.app.state import open_frontier
-from crawler.cli.phrases import pending
-from crawler.cli.reading import place_named, reading_places
+from crawler.cli.saved_state import why_unknown
+from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
 from crawler.model.protocol import MAX_BYTES
@@ -35,9 +35,9 @@ STATE: Final = b"SQLite format 3\0"
 async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
     """Prints the differences. Exit 8 if there are any."""
     signs: Counter[str] = Counter()
-    old, new = place_named(old), place_named(new)
+    old, new = source_named(old), source_named(new)
     state = new if _is_state(new) else settings.state.state
-    async with reading_places(settings, [place for place in (old, new) if is_web(place)]) as places:
+    async with opened_sources(settings, [place for place in (old, new) if is_web(place)]) as places:
         with Comparison() as comparison:
             for side, place in ((OLD, old), (NEW, new)):
                 await _load(comparison, side, place, places, settings)
@@ -143,7 +143,7 @@ async def _reason(pages: Record | None, newest: Run | None, base: PublishBase | 
         return ""
     url = base.crawled(Url(change.url), exactly=True) if base else Url(change.url)
     record = await pages.record(url)
-    if newest and (unknown := pending(record, newest)):
+    if newest and (unknown := why_unknown(record, newest)):
         return unknown
     if record is None:
         return "no page links to it, and no seed contains it"

@@ -1,6 +1,6 @@
 """`explain`: what the state knows about one URL, and why it has its outcome.
 
-Output goes to stdout as plain lines or one JSON object; text from the network is made printable first.
+Everything is looked up first, in one value (`UrlStory`); the lines of text and the JSON object are made of it.
 """
 
 import json
@@ -14,26 +14,25 @@ import click
 from crawler.app.history import output_of, published_as
 from crawler.app.images import images_of_page
 from crawler.app.starts import normaliser, product_token, start_url
-from crawler.app.state import open_frontier
 from crawler.app.versions import cluster_of
-from crawler.cli.answers import show_lines, wants_json
-from crawler.cli.phrases import pending, stamp
-from crawler.cli.states import with_state
+from crawler.cli.output import LONGEST_LINE, show_lines, wants_json
+from crawler.cli.saved_state import opened_state, why_unknown, with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
 from crawler.model import external, rendering
 from crawler.model.external import ExternalRow
 from crawler.model.note import SETTINGS
-from crawler.model.outcome import Failed, Kept, Moved, code, says
+from crawler.model.outcome import Failed, Kept, Moved, Outcome, code, says
 from crawler.model.protocol import MAX_IMAGES
 from crawler.model.rendering import Rendering
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Hosts, Record, Runs
-from crawler.report.formatting import counted
+from crawler.ports import Frontier, Hosts, Record, Runs
+from crawler.report.formatting import counted, second
 from crawler.report.printable import printable
+from crawler.rules.hreflang import Cluster
 from crawler.rules.images import PERCENT, Shown
 from crawler.rules.page_rules import PageRules
 from crawler.settings.object_url import is_object_url
@@ -41,88 +40,88 @@ from crawler.settings.page_rules import PAGE_RULES, PageRule
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
 
-IMAGES: Final = 10  # shown with the same fate
+IMAGES_SHOWN: Final = 10  # with the same fate
+KEPT_BECAUSE: Final = "it is in the last published sitemap, and the failure may be temporary"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlStory:
+    """What the state knows about one URL."""
+
+    typed: str  # on the command line
+    url: Url
+    published: Url  # its URL in the sitemap: another one, if a copy of the site was crawled
+    record: UrlRecord | None
+    path: Sequence[Url]  # from the start to it, by the first links
+    hops: "Sequence[RedirectHop]"
+    newest: Run | None
+    linked: int  # pages that link to it
+    external: ExternalRow | None  # as a URL of another site
+    robots: str  # `allowed by Allow: /`; empty: robots.txt is not known
+    versions: Cluster | None
+    images: Shown | None
+    rule: PageRule | None
+    output: str
+    place: tuple[str, int] | None  # in the sitemap: the file, and the entry, from 1
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Of the newest run that settled it; None if a later one found it again."""
+        return self.record.outcome if self.record and self.record.state == "settled" else None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the newest run is complete and did not find it."""
+        return bool(
+            self.record and self.newest and self.newest.complete and self.record.run < self.newest.number
+        )
 
 
 async def show_url(settings: Settings, text: str) -> Exit:
     """Prints all that the state knows about one URL. Exit 8 if it does not know the URL."""
     url = start_url(text, normaliser(settings))
     settings = with_state(settings, url, is_start=False)
-    frontier = open_frontier(settings, url, read_only=True)
-    try:
-        base = await published_as(frontier, settings)
-        there = base.crawled(url, exactly=True) if base else url
-        record = await frontier.record(there) or await frontier.record(url)
-        url = record.visit.url if record else there
-        path = await _link_path(frontier, record) if record else []
-        hops = await _hops(frontier, record) if record else []
-        newest = await frontier.run()
-        linked = await frontier.count_linking(url)
-        answer = await frontier.external(url)
-        robots = await _robots_line(settings, frontier, url)
-        versions = await cluster_of(frontier, url)
-        images = await images_of_page(frontier, url)
-        rule = PageRules(await _rules(frontier, settings)).of(url)
-        output = await output_of(frontier, settings)
-    finally:
-        await frontier.close()
-    published = base.published(url) if base else url
-    place = None if is_object_url(output) else place_of(published, Path(output))
-    unknown = pending(record, newest) if newest else ""
-    is_gone = bool(record and newest and newest.complete and record.run < newest.number)
+    async with opened_state(settings, url) as frontier:
+        story = await _story(frontier, settings, text, url)
     if wants_json(settings):
-        facts = (
-            _facts(record, path, robots) | {"linked_from": linked} | {"hops": [asdict(hop) for hop in hops]}
-        )
-        facts |= {"newest_run": newest.number, "newest_complete": newest.complete} if newest else {}
-        facts |= {"published": published} if published != url else {}
-        facts |= {"rule": asdict(rule)} if rule else {}
-        facts |= {"external": answer._asdict() | {"says": external.says(answer.code)}} if answer else {}
-        facts |= {"hreflang": [member._asdict() for member in versions.members]} if versions else {}
-        facts |= {"images": images._asdict()} if images else {}
-        facts |= {"file": place[0] if place else None, "position": place[1] if place else None}
-        click.echo(json.dumps({"url": url, "known": record is not None, "gone": is_gone, **facts}))
+        click.echo(json.dumps(_as_json(story)))
     else:
-        click.echo(printable(url, 2_100))
-        show_lines(_about(text, url, record, path, robots, is_gone=is_gone))
-        if record:
-            so_far = "" if newest and newest.complete else " so far"
-            show_lines([("linked", f"from {counted(linked, 'page')}{so_far}; depth {record.visit.depth}")])
-        show_lines(("hop", str(hop)) for hop in hops)
-        show_lines(_external(answer) if answer else [])
-        show_lines([("rule", str(rule))] if rule else [])
-        show_lines(
-            ("hreflang", f"{member.code} {member.url}: {member.verdict}")
-            for member in (versions.members if versions else ())
-        )
-        show_lines(_images(images) if images else [])
-        if published != url:
-            show_lines([("published", f"as {published}")])
-        show_lines([("file", _file(place, output))])
-        if unknown:
-            show_lines([("not yet", unknown)])
-        elif record and newest:
-            show_lines([("changed", _change(record, newest))])
-    return Exit.OK if record else Exit.FINDINGS
+        click.echo(printable(story.url, LONGEST_LINE))
+        show_lines(_lines(story))
+    return Exit.OK if story.record else Exit.FINDINGS
 
 
-def _file(place: tuple[str, int] | None, output: str) -> str:
-    if place:
-        return f"{place[0]}, entry {place[1]:,}"
-    return f"not read: the sitemap is in {output}" if is_object_url(output) else "not in any published file"
+async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) -> UrlStory:
+    base = await published_as(frontier, settings)
+    there = base.crawled(url, exactly=True) if base else url
+    record = await frontier.record(there) or await frontier.record(url)
+    url = record.visit.url if record else there
+    published = base.published(url) if base else url
+    output = await output_of(frontier, settings)
+    return UrlStory(
+        typed=text,
+        url=url,
+        published=published,
+        record=record,
+        path=await _link_path(frontier, record) if record else [],
+        hops=await _hops(frontier, record) if record else [],
+        newest=await frontier.run(),
+        linked=await frontier.count_linking(url),
+        external=await frontier.external(url),
+        robots=await _robots_line(settings, frontier, url),
+        versions=await cluster_of(frontier, url),
+        images=await images_of_page(frontier, url),
+        rule=PageRules(await _rules(frontier, settings)).of(url),
+        output=output,
+        place=None if is_object_url(output) else place_of(published, Path(output)),
+    )
 
 
-def _external(answer: ExternalRow) -> list[tuple[str, str]]:
-    """What the host of a URL on another site answered (`--check-external`)."""
-    status = f", status {answer.status}" if answer.status else ""
-    lines = [("external", f"{answer.code}: {external.says(answer.code)}{status}")]
-    lines += [("answer", answer.detail)] if answer.detail else []
-    before = f"; {answer.was} before" if answer.was and answer.was != answer.code else ""
-    return [*lines, ("checked", f"{stamp(answer.checked)}{before}")]
+# -- what is looked up --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Hop:
+class RedirectHop:
     """One URL in a chain of redirects."""
 
     url: str
@@ -134,34 +133,19 @@ class _Hop:
         return f"{self.at or 'not yet'}  {self.status or '-'}  {self.url}  {self.outcome}"
 
 
-async def _hops(pages: Record, record: UrlRecord) -> list[_Hop]:
+async def _hops(pages: Record, record: UrlRecord) -> list[RedirectHop]:
     """The URL, and each target of its redirects."""
-    hops: list[_Hop] = []
+    hops: list[RedirectHop] = []
     following: UrlRecord | None = record
     while following and following.visit.url not in {hop.url for hop in hops}:
         outcome = following.outcome if following.state == "settled" else None
-        at = stamp(following.settled) if outcome and following.settled else None
+        at = second(following.settled) if outcome and following.settled else None
         status = following.facts.status if outcome and following.facts else None
-        hops.append(_Hop(following.visit.url, status, code(outcome) if outcome else following.state, at))
+        hops.append(
+            RedirectHop(following.visit.url, status, code(outcome) if outcome else following.state, at)
+        )
         following = await pages.record(outcome.to) if isinstance(outcome, Moved) else None
     return hops
-
-
-def _change(record: UrlRecord, newest: Run) -> str:
-    """How the URL differs from the previous run."""
-    if record.run < newest.number:
-        return f"no longer found: run {record.run} was the last to find it, this is run {newest.number}"
-    if record.was is None:
-        return "found for the first time"
-    now = code(record.outcome) if record.outcome else record.state
-    dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
-    before = f"{record.was} before" if record.was != now else ""
-    date = (
-        f"lastmod was {record.was_lastmod.isoformat() if record.was_lastmod else 'absent'}"
-        if dated != record.was_lastmod
-        else ""
-    )
-    return ", ".join(filter(None, [before, date])) or "nothing since the previous run"
 
 
 async def _link_path(pages: Record, record: UrlRecord) -> list[Url]:
@@ -193,101 +177,180 @@ async def _rules(runs: Runs, settings: Settings) -> Sequence[PageRule]:
     return PAGE_RULES.read(dict(list(given)).get("rule", "[]"))
 
 
-def _about(
-    typed: str, url: Url, record: UrlRecord | None, path: Sequence[Url], robots: str, *, is_gone: bool
-) -> list[tuple[str, str]]:
-    lines = [("written", f"{typed} was normalised to the URL above")] if typed != url else []
+# -- the text -----------------------------------------------------------------------------------------------
+
+Lines = Iterator[tuple[str, str]]
+
+
+def _lines(story: UrlStory) -> Lines:
+    """Every line, with its label."""
+    if story.typed != story.url:
+        yield "written", f"{story.typed} was normalised to the URL above"
+    yield from _about_outcome(story)
+    if story.record:
+        so_far = "" if story.newest and story.newest.complete else " so far"
+        yield "linked", f"from {counted(story.linked, 'page')}{so_far}; depth {story.record.visit.depth}"
+    yield from (("hop", str(hop)) for hop in story.hops)
+    yield from _about_external(story.external) if story.external else ()
+    if story.rule:
+        yield "rule", str(story.rule)
+    for member in story.versions.members if story.versions else ():
+        yield "hreflang", f"{member.code} {member.url}: {member.verdict}"
+    yield from _about_images(story.images) if story.images else ()
+    if story.published != story.url:
+        yield "published", f"as {story.published}"
+    yield "file", _file(story.place, story.output)
+    if story.newest and (unknown := why_unknown(story.record, story.newest)):
+        yield "not yet", unknown
+    elif story.record and story.newest:
+        yield "changed", _change(story.record, story.newest)
+
+
+def _about_outcome(story: UrlStory) -> Lines:
+    """The outcome, how it came about, and how the URL was found."""
+    record, outcome = story.record, story.outcome
     if record is None:
-        lines.append(("outcome", "not known: no page, sitemap or input contains this URL"))
-        return lines + ([("robots.txt", robots)] if robots else [])
-    outcome = record.outcome if record.state == "settled" else None
-    words = f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state
-    if is_gone:
-        words = f"no longer found ({code(outcome) if outcome else record.state} in run {record.run})"
-    lines.append(("outcome", words))
-    match outcome:
-        case Moved(to):
-            lines.append(("to", to))
-        case None:
-            pass
-        case Kept(_, detail):
-            lines.append(
-                ("because", detail or "it is in the last published sitemap, and the failure may be temporary")
-            )
-        case _ if detail := getattr(outcome, "detail", ""):
-            lines.append(("because", detail))
-    if len(path) > 1:
-        lines.append(("found by", " → ".join(path[:-1])))
+        yield "outcome", "not known: no page, sitemap or input contains this URL"
+        yield from [("robots.txt", story.robots)] if story.robots else []
+        return
+    if story.is_gone:
+        last = code(outcome) if outcome else record.state
+        yield "outcome", f"no longer found ({last} in run {record.run})"
     else:
-        lines.append(("found by", str(record.seed) if record.seed else "a start URL, --input or a sitemap"))
+        yield "outcome", f"{code(outcome)}: {says(code(outcome))}" if outcome else record.state
+    if isinstance(outcome, Moved):
+        yield "to", outcome.to
+    elif because := getattr(outcome, "detail", "") or (KEPT_BECAUSE if isinstance(outcome, Kept) else ""):
+        yield "because", because
+    yield from _about_discovery(story, record)
+    if outcome:  # otherwise, the facts are those of an earlier run
+        yield from _about_visit(record)
+
+
+def _about_discovery(story: UrlStory, record: UrlRecord) -> Lines:
+    if len(story.path) > 1:
+        yield "found by", " → ".join(story.path[:-1])
+    else:
+        yield "found by", str(record.seed) if record.seed else "a start URL, --input or a sitemap"
     if record.pattern:
-        lines.append(("pattern", str(record.pattern)))
-    if robots:
-        lines.append(("robots.txt", robots))
-    if outcome is None:  # the facts are those of an earlier run
-        return lines
+        yield "pattern", str(record.pattern)
+    if story.robots:
+        yield "robots.txt", story.robots
+
+
+def _about_visit(record: UrlRecord) -> Lines:
+    """When the URL was settled, and what its response said."""
     if record.settled:
         tries = f" (visit {record.attempts})" if record.attempts > 1 else ""
-        lines.append(("settled", f"{stamp(record.settled)} in run {record.run}{tries}"))
+        yield "settled", f"{second(record.settled)} in run {record.run}{tries}"
     if record.failing is not None:
-        lines.append(("failing", f"since {stamp(record.failing)}"))
-    return lines + _answer(record)
+        yield "failing", f"since {second(record.failing)}"
+    facts = record.facts
+    if facts is None:
+        yield "status", "none" if isinstance(record.outcome, Failed | Kept) else "not fetched"
+        return
+    yield "status", str(facts.status)
+    if facts.lastmod:
+        yield "lastmod", f"{facts.lastmod.at.isoformat()} from {facts.lastmod.source.says}"
+    elif facts.status == 200:
+        given = f"; Last-Modified said {facts.header.isoformat()}" if facts.header else ""
+        yield "lastmod", f"no reliable date{given}"
+    if facts.validators.etag:
+        yield "etag", facts.validators.etag
+    yield from _about_rendering(facts.rendering) if facts.rendering else ()
 
 
-def _images(found: Shown) -> Iterator[tuple[str, str]]:
+def _about_rendering(seen: Rendering) -> Lines:
+    """Whether the scripts of the page were run, and what they changed."""
+    if seen.after is None:
+        why = seen.skipped.says if seen.skipped else "the browser failed"
+        yield "rendered", f"no: {why}; needed because {seen.needs.says}"
+        return
+    before, after = seen.before, seen.after
+    refused = f", {seen.refused:,} refused" if seen.refused else ""
+    requests = f"{counted(seen.requests, 'request')} of scripts ({seen.bytes:,} bytes){refused}"
+    yield "rendered", f"yes: {seen.needs.says}; {requests}"
+    yield "links", f"{before.links:,} without scripts, {after.links:,} with them"
+    if seen.hash_routes:
+        routes = counted(seen.hash_routes, "link")
+        yield "hash routes", f"{routes} to #/…, which search engines do not follow"
+    for name in ("robots", "canonical"):
+        was, now = getattr(before, name), getattr(after, name)
+        if was != now:
+            yield name, f"{was or 'none'} without scripts, {now or 'none'} with them"
+
+
+def _about_external(answer: ExternalRow) -> Lines:
+    """What the host of a URL on another site answered (`--check-external`)."""
+    status = f", status {answer.status}" if answer.status else ""
+    yield "external", f"{answer.code}: {external.says(answer.code)}{status}"
+    if answer.detail:
+        yield "answer", answer.detail
+    before = f"; {answer.was} before" if answer.was and answer.was != answer.code else ""
+    yield "checked", f"{second(answer.checked)}{before}"
+
+
+def _about_images(found: Shown) -> Lines:
     """The first images with the same fate, and how many more there are."""
     for images, words in (
         (found.written, "in the sitemap with --images"),
         (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
         (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
     ):
-        yield from (("image", f"{image}: {words}") for image in images[:IMAGES])
-        if len(images) > IMAGES:
-            yield "image", f"and {len(images) - IMAGES:,} more {words}"
+        yield from (("image", f"{image}: {words}") for image in images[:IMAGES_SHOWN])
+        if len(images) > IMAGES_SHOWN:
+            yield "image", f"and {len(images) - IMAGES_SHOWN:,} more {words}"
 
 
-def _answer(record: UrlRecord) -> list[tuple[str, str]]:
-    facts = record.facts
-    if facts is None:
-        return [("status", "none" if isinstance(record.outcome, Failed | Kept) else "not fetched")]
-    lines = [("status", str(facts.status))]
-    if facts.lastmod:
-        lines.append(("lastmod", f"{facts.lastmod.at.isoformat()} from {facts.lastmod.source.says}"))
-    elif facts.status == 200:
-        given = f"; Last-Modified said {facts.header.isoformat()}" if facts.header else ""
-        lines.append(("lastmod", f"no reliable date{given}"))
-    if facts.validators.etag:
-        lines.append(("etag", facts.validators.etag))
-    return lines + (_rendering(facts.rendering) if facts.rendering else [])
+def _file(place: tuple[str, int] | None, output: str) -> str:
+    if place:
+        return f"{place[0]}, entry {place[1]:,}"
+    return f"not read: the sitemap is in {output}" if is_object_url(output) else "not in any published file"
 
 
-def _rendering(seen: Rendering) -> list[tuple[str, str]]:
-    """Whether the scripts of the page were run, and what they changed."""
-    if seen.after is None:
-        why = seen.skipped.says if seen.skipped else "the browser failed"
-        return [("rendered", f"no: {why}; needed because {seen.needs.says}")]
-    before, after = seen.before, seen.after
-    refused = f", {seen.refused:,} refused" if seen.refused else ""
-    requests = f"{counted(seen.requests, 'request')} of scripts ({seen.bytes:,} bytes){refused}"
-    lines = [("rendered", f"yes: {seen.needs.says}; {requests}")]
-    lines.append(("links", f"{before.links:,} without scripts, {after.links:,} with them"))
-    if seen.hash_routes:
-        lines.append(
-            ("hash routes", f"{counted(seen.hash_routes, 'link')} to #/…, which search engines do not follow")
-        )
-    for name, was, now in (
-        ("robots", before.robots, after.robots),
-        ("canonical", before.canonical, after.canonical),
-    ):
-        if was != now:
-            lines.append((name, f"{was or 'none'} without scripts, {now or 'none'} with them"))
-    return lines
+def _change(record: UrlRecord, newest: Run) -> str:
+    """How the URL differs from the previous run."""
+    if record.run < newest.number:
+        return f"no longer found: run {record.run} was the last to find it, this is run {newest.number}"
+    if record.was is None:
+        return "found for the first time"
+    now = code(record.outcome) if record.outcome else record.state
+    dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
+    before = f"{record.was} before" if record.was != now else ""
+    date = (
+        f"lastmod was {record.was_lastmod.isoformat() if record.was_lastmod else 'absent'}"
+        if dated != record.was_lastmod
+        else ""
+    )
+    return ", ".join(filter(None, [before, date])) or "nothing since the previous run"
 
 
-def _facts(record: UrlRecord | None, path: Sequence[Url], robots: str) -> dict[str, Any]:
-    if record is None:
-        return {"robots": robots}
-    settled = record.outcome if record.state == "settled" else None
+# -- the JSON -----------------------------------------------------------------------------------------------
+
+
+def _as_json(story: UrlStory) -> dict[str, Any]:
+    """The object for programs. Keys about what does not exist are left out."""
+    facts: dict[str, Any] = {"url": story.url, "known": story.record is not None, "gone": story.is_gone}
+    facts |= _record_json(story, story.record) if story.record else {"robots": story.robots}
+    facts |= {"linked_from": story.linked, "hops": [asdict(hop) for hop in story.hops]}
+    if story.newest:
+        facts |= {"newest_run": story.newest.number, "newest_complete": story.newest.complete}
+    if story.published != story.url:
+        facts["published"] = story.published
+    if story.rule:
+        facts["rule"] = asdict(story.rule)
+    if story.external:
+        facts["external"] = story.external._asdict() | {"says": external.says(story.external.code)}
+    if story.versions:
+        facts["hreflang"] = [member._asdict() for member in story.versions.members]
+    if story.images:
+        facts["images"] = story.images._asdict()
+    file, position = story.place or (None, None)
+    return facts | {"file": file, "position": position}
+
+
+def _record_json(story: UrlStory, record: UrlRecord) -> dict[str, Any]:
+    settled = story.outcome
     facts = record.facts
     return {
         "state": record.state,
@@ -295,10 +358,10 @@ def _facts(record: UrlRecord | None, path: Sequence[Url], robots: str) -> dict[s
         "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
         "depth": record.visit.depth,
         "pattern": record.pattern._asdict() if record.pattern else None,
-        "found_by": list(path[:-1]),
+        "found_by": list(story.path[:-1]),
         "seed": {"kind": record.seed.kind.name.lower(), "name": record.seed.name} if record.seed else None,
         "first_linked_by": record.visit.via,
-        "robots": robots,
+        "robots": story.robots,
         "run": record.run,
         "settled": record.settled if settled else None,
         "failing": record.failing,

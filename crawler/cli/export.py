@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from crawler.app.history import doubts_of, in_published_order, published_as
 from crawler.app.images import site_wide_images, writes_images
-from crawler.app.starts import normaliser, start_url
-from crawler.app.state import open_frontier
-from crawler.cli.crawl import configure_log, print_summary, summary_of
-from crawler.cli.states import with_state
+from crawler.cli.output import configure_log
+from crawler.cli.run_facts import state_facts
+from crawler.cli.saved_state import opened_state, start_of, with_state
+from crawler.cli.summary import print_summary, with_defaults
 from crawler.errors import Exit, FrontierError
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.guard import CrawlResult
@@ -18,11 +18,10 @@ from crawler.sitemap.publish.publish import publish
 async def export_sitemap(settings: Settings) -> Exit:
     """Publishes the pages in the state, also of an unfinished crawl."""
     configure_log(settings.log)
-    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    start = start_of(settings)
     settings = with_state(settings, start)
-    frontier = open_frontier(settings, start, read_only=True)
-    try:
-        began = time.monotonic()
+    began = time.monotonic()
+    async with opened_state(settings, start) as frontier:
         balance = await frontier.balance()
         run = await frontier.run()
         base = await published_as(frontier, settings, start)
@@ -43,9 +42,7 @@ async def export_sitemap(settings: Settings) -> Exit:
             run_id=str(run.number),
         )
         published = replace(published, site_wide=len(site_wide))
-        summary = await summary_of(frontier, published, settings)
-        summary = replace(summary, notes=doubts.notes, elapsed=time.monotonic() - began)
-        print_summary(summary, settings.log)
-    finally:
-        await frontier.close()
+        facts = await state_facts(frontier, published, settings)
+    facts |= {"notes": doubts.notes, "elapsed": round(time.monotonic() - began, 1)}
+    print_summary(with_defaults(facts), settings.log)
     return Exit.OK

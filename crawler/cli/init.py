@@ -16,7 +16,7 @@ import click
 
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.cli.interrupt import run
-from crawler.cli.program import suggested
+from crawler.cli.output import suggested
 from crawler.cli.signals import received
 from crawler.engine.robots import ask_robots, origin_rules
 from crawler.errors import ConfigError, Exit, Interrupted, OutputError

@@ -12,9 +12,7 @@ from typing import Any, Final
 
 from crawler.app import report as reports
 from crawler.app.images import images_of, site_wide_images
-from crawler.app.starts import normaliser, start_url
-from crawler.app.state import open_frontier
-from crawler.cli.states import with_state
+from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
 from crawler.model.reasons import Cause, Why
@@ -142,10 +140,9 @@ async def list_rows(
     """Run `list`."""
     wanted = _filter(what, only)
     columns = _columns(what, fields, form)
-    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    start = start_of(settings)
     settings = with_state(settings, start)
-    frontier = open_frontier(settings, start, read_only=True)
-    try:
+    async with opened_state(settings, start) as frontier:
         known = await reports.read_known(frontier, settings)
         match what:
             case "pages":
@@ -155,14 +152,11 @@ async def list_rows(
             case "images":
                 rows = _images(frontier)
             case "findings":
-                items = [(finding.code, item) for finding in site_findings(known) for item in finding.items]
-                rows = _findings(frontier, known, wanted, items)
+                rows = _findings(frontier, known, wanted)
             case _:
                 rows = _runs(known.runs)
         places = [COLUMNS[what].index(name) for name in columns]
         await _write(rows, columns, places, form)
-    finally:
-        await frontier.close()
     return Exit.OK
 
 
@@ -267,9 +261,7 @@ async def _images(frontier: Frontier) -> AsyncIterator[Row]:
                     yield page, image, place
 
 
-async def _findings(
-    rows: Rows, known: Known, only: Filter, items: Sequence[tuple[Code, Item]]
-) -> AsyncIterator[Row]:
+async def _findings(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:
     """Findings sorted by URL; those about the site as a whole come last."""
     findings = await reports.findings_of(rows, known)
     batch: list[PageFinding] = []
@@ -283,9 +275,10 @@ async def _findings(
             batch = []
     for row in await _finding_rows(rows, batch):
         yield row
-    for code, item in items:
-        if not only or code in only.codes:
-            yield _row(code, item)
+    for finding in site_findings(known):
+        if not only or finding.code in only.codes:
+            for item in finding.items:
+                yield _row(finding.code, item)
 
 
 async def _finding_rows(rows: Rows, batch: Sequence[PageFinding]) -> Sequence[Row]:

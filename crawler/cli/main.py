@@ -14,7 +14,7 @@ import click
 from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
-from crawler.cli.program import PROGRAM
+from crawler.cli.output import PROGRAM
 from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked

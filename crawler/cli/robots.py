@@ -16,8 +16,8 @@ import click
 from crawler.app.robots_line import RobotsLine, compare
 from crawler.app.starts import normaliser, product_token, start_url
 from crawler.app.state import open_frontier
-from crawler.cli.answers import show_lines, wants_json
-from crawler.cli.states import with_state
+from crawler.cli.output import show_lines, wants_json
+from crawler.cli.saved_state import with_state
 from crawler.engine.robots import OriginRules, ask_robots, origin_rules
 from crawler.errors import CrawlerError, Exit
 from crawler.fetch.address_guard import AddressGuard

@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from crawler.cli.run_end import exit_of, sentence
+from crawler.cli.notify import exit_of, sentence
 from crawler.errors import ConfigError, Exit
 from crawler.settings.sections import Settings
 

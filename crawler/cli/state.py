@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import click
 
 from crawler.app import database
-from crawler.cli.answers import wants_json
-from crawler.cli.phrases import stamp
+from crawler.cli.output import wants_json
 from crawler.errors import ConfigError, Exit
 from crawler.model.stored_crawl import StoredCrawl
-from crawler.report.formatting import counted, size
+from crawler.report.formatting import counted, second, size
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 
@@ -56,4 +55,4 @@ def _newest(crawl: StoredCrawl) -> str:
     if crawl.run is None or crawl.started is None:
         return "no run yet"
     at_work = f", {counted(crawl.members, 'member')} at work" if crawl.members else ""
-    return f"run {crawl.run} {crawl.status}, started {stamp(crawl.started)}{at_work}"
+    return f"run {crawl.run} {crawl.status}, started {second(crawl.started)}{at_work}"

@@ -9,14 +9,13 @@ import click
 
 from crawler.app.starts import normaliser, start_url
 from crawler.app.state import progress, state_path
-from crawler.cli.answers import show_lines, wants_json
-from crawler.cli.phrases import stamp
-from crawler.cli.states import with_state
+from crawler.cli.output import show_lines, wants_json
+from crawler.cli.saved_state import with_state
 from crawler.errors import Exit, FrontierError
 from crawler.model.outcome import says
 from crawler.model.progress import Member, Progress
 from crawler.model.survey import Balance
-from crawler.report.formatting import duration
+from crawler.report.formatting import duration, second
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 
@@ -66,7 +65,7 @@ def _facts(known: Progress) -> dict[str, Any]:
 def _show(known: Progress, state: str) -> None:
     run = known.run
     click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
-    show_lines([("state", state), ("started", stamp(run.started))])
+    show_lines([("state", state), ("started", second(run.started))])
     if known.silent is not None and not run.complete:
         show_lines([("worked on", f"{duration(known.silent)} ago")])
     if known.members is not None:

@@ -1,70 +1,117 @@
 """`submit`: tells search engines which pages changed since the last submission, from the saved state.
 
-A crawl with --submit prints the same words at its end. `--new-key` makes a key and its file.
+A crawl with --submit says the same at its end. `--new-key` makes a key and its file.
 """
 
 import json
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from crawler.app.history import output_of, published_as
-from crawler.app.starts import normaliser, start_url
 from crawler.app.state import open_frontier
 from crawler.app.submission import Submitted, check, is_published, submit
-from crawler.cli.answers import wants_json
-from crawler.cli.crawl import configure_log
-from crawler.cli.program import suggested
-from crawler.cli.states import with_state
-from crawler.cli.submission_words import due_words, facts, result_words
+from crawler.cli.output import configure_log, suggested, wants_json
+from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit, FrontierError, OutputError
 from crawler.parse import url as urls
-from crawler.parse.url import Url
+from crawler.report.formatting import counted
 from crawler.report.printable import printable
+from crawler.rules.submission import Change
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 
 KEY_BYTES: Final = 16
 ANYWHERE: Final = "https://YOUR-HOST"
+HOSTS_SHOWN: Final = 5  # by name
+NOT_GOOGLE: Final = (
+    "IndexNow tells Bing, Yandex, Naver, Seznam and others; Google does not take part, and no longer accepts "
+    "pings: for Google the sitemap itself is what counts."
+)
 
 
 async def submit_changes(settings: Settings, *, dry: bool, everything: bool) -> Exit:
     """Submits what is due, and says so on stdout. Raises `ConfigError`, `NotSubmitted`, `FrontierError`."""
     configure_log(settings.log)
-    start = _start(settings)
+    start = start_of(settings)
     settings = with_state(settings, start)
     if not dry:
         check(settings)
-    frontier = open_frontier(settings, start, read_only=dry)
-    try:
+    async with opened_state(settings, start, read_only=dry) as frontier:
         base = await published_as(frontier, settings, start)
         why = await is_published(frontier)
         if why or base is None:
             click.echo(f"Nothing is submitted: {why or 'there is no run yet: crawl first'}.", err=True)
             return Exit.GUARD if "guard" in why else Exit.PARTIAL
-        speaks = not wants_json(settings)
+        is_json = wants_json(settings)
         submitted = await submit(
             frontier,
             settings,
             base,
             everything=everything,
             dry=dry,
-            on_counted=lambda due: click.echo(due_words(due)) if speaks else None,
+            on_counted=lambda due: None if is_json else click.echo(due_words(due)),
         )
-    finally:
-        await frontier.close()
-    _print_result(settings, submitted, dry=dry)
+    if is_json:
+        click.echo(json.dumps(submission_facts(submitted) | {"dry_run": dry}))
+    else:
+        for line in result_words(submitted, settings, dry=dry):
+            click.echo(line)
     return Exit.OK
 
 
-def _print_result(settings: Settings, submitted: Submitted, *, dry: bool) -> None:
-    if wants_json(settings):
-        click.echo(json.dumps(facts(submitted) | {"dry_run": dry}))
-        return
-    for line in result_words(submitted, settings, dry=dry):
-        click.echo(line)
+def due_words(due: Submitted) -> str:
+    """What is due, by change and by host."""
+    if not due.due:
+        return "Nothing changed since the last submission."
+    if Change.AGAIN in due.changes:
+        words = f"{counted(due.due, 'URL')} to submit, all that are listed"
+        if gone := due.changes[Change.GONE]:
+            words += f" and {gone:,} that are gone"
+    else:
+        kinds = ", ".join(f"{due.changes[kind]:,} {kind.value}" for kind in Change if due.changes[kind])
+        words = f"{counted(due.due, 'URL')} changed since the last submission ({kinds})"
+    hosts = [f"{printable(name)} {count:,}" for name, count in list(due.hosts.items())[:HOSTS_SHOWN]]
+    more = f", and {len(due.hosts) - HOSTS_SHOWN:,} more hosts" if len(due.hosts) > HOSTS_SHOWN else ""
+    return f"{words}: {', '.join(hosts)}{more}"
+
+
+def result_words(submitted: Submitted, settings: Settings, *, dry: bool = False) -> Iterator[str]:
+    """What was done."""
+    if submitted.noted is not None:
+        would = "would be" if dry else "are"
+        yield (
+            f"First submission: {counted(submitted.noted, 'listed URL')} {would} recorded as known, and nothing "
+            "is sent; from now on, changes are. --all sends all of them."
+        )
+        yield NOT_GOOGLE
+    elif submitted.due and dry:
+        yield "nothing was sent (--dry-run)"
+    elif submitted.due:
+        engine = urls.netloc(settings.submit.indexnow_endpoint)
+        checked = "; the key is still to be checked there" if submitted.pending else ""
+        of = f"{submitted.sent:,} of " if submitted.sent < submitted.due else ""
+        yield f"{of}{counted(submitted.due, 'URL')} submitted to {engine}{checked}"
+    if submitted.unsure:
+        yield (
+            f"{counted(submitted.unsure, 'other page')} came with different bytes but no later date: whether the "
+            "text changed is not known yet, so they count as unchanged"
+        )
+
+
+def submission_facts(submitted: Submitted) -> dict[str, Any]:
+    """The numbers of a submission, for JSON."""
+    return {
+        "due": {change.value: count for change, count in submitted.changes.items()},
+        "hosts": dict(submitted.hosts),
+        "submitted": submitted.sent,
+        "pending": submitted.pending,
+        "noted": submitted.noted,
+        "unsure": submitted.unsure,
+    }
 
 
 async def make_key(settings: Settings) -> Exit:
@@ -73,7 +120,8 @@ async def make_key(settings: Settings) -> Exit:
     site, output = await _site_and_output(settings)
     if is_object_url(output):
         raise ConfigError(
-            f"--new-key writes a file, and {output} is no folder: name one with --output, and copy the file to your site."
+            f"--new-key writes a file, and {output} is no folder: name one with --output, and copy the file to "
+            "your site."
         )
     path = Path(output) / f"{key}.txt"
     _write_key(path, key, int(settings.output.file_mode, 8))
@@ -99,7 +147,7 @@ def _write_key(path: Path, key: str, mode: int) -> None:
 
 async def _site_and_output(settings: Settings) -> tuple[str, str]:
     """Where the sitemap is published, as far as the settings or a state tell."""
-    start = _start(settings)
+    start = start_of(settings)
     try:
         settings = with_state(settings, start)
         frontier = open_frontier(settings, start, read_only=True)
@@ -112,7 +160,3 @@ async def _site_and_output(settings: Settings) -> tuple[str, str]:
     finally:
         await frontier.close()
     return urls.origin(f"{base.base}/") if base else ANYWHERE, output
-
-
-def _start(settings: Settings) -> Url | None:
-    return start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
-from crawler.cli.reading import place_named, reading_places
+from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import Exit
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
@@ -21,8 +21,8 @@ from crawler.sitemap.validate.tree import Totals, Validation
 async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: str, most: int) -> Exit:
     """Checks each place and prints the findings. Exit 8 if there are any, 2 if a place is a web page."""
     show = _Lines(form, most)
-    places = [place_named(place) for place in places]
-    async with reading_places(settings, [place for place in places if is_web(place)]) as reading:
+    places = [source_named(place) for place in places]
+    async with opened_sources(settings, [place for place in places if is_web(place)]) as reading:
         validation = Validation(reading, datetime.now(UTC), settings.output.publish_base)
         for place in places:
             async for found in validation.check(place):

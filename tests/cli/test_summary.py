@@ -2,13 +2,14 @@ import io
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from crawler.cli.run_summary import FileLine, RunSummary, as_json, problem
-from crawler.cli.summary import show_summary
+from crawler.cli.run_facts import trap_facts
+from crawler.cli.summary import Facts, as_json, problem, with_defaults
+from crawler.cli.summary_text import show_summary
 from crawler.model.outcome import says
 from crawler.model.reasons import Cause, Why
 from crawler.model.survey import Balance
@@ -24,29 +25,52 @@ OUTCOMES = {
     "failed:not-found": 9,
     "failed:tls": 2,
 }
-DONE = RunSummary(
-    balance=Balance(1_190, OUTCOMES),
-    files=(FileLine("sitemap.xml.gz", 14_213, 1_024),),
-    folder="./sitemaps",
-    robots_line="Sitemap: https://example.com/sitemap.xml.gz",
-    elapsed=251.3,
-    fetched=1_166,
-    examples={"failed:not-found": ["https://example.com/old", "https://example.com/b?x=1&y=2"]},
-    dated={"header": 970, "page": 10},
-    state=".sitemap-crawler/example.com.db",
+
+
+def file(name: str, size: int, urls: int, *, unchanged: bool = False) -> dict[str, Any]:
+    return {"name": name, "size": size, "urls": urls, "unchanged": unchanged}
+
+
+def facts_of(balance: Balance) -> dict[str, Any]:
+    return {
+        "discovered": balance.discovered,
+        "open": balance.open,
+        "balanced": balance.balanced,
+        "outcomes": balance.outcomes,
+        "kept": balance.kept,
+    }
+
+
+STATE = ".sitemap-crawler/example.com.db"
+DONE = with_defaults(
+    facts_of(Balance(1_190, OUTCOMES))
+    | {
+        "files": [file("sitemap.xml.gz", 14_213, 1_024)],
+        "folder": "./sitemaps",
+        "robots_line": "Sitemap: https://example.com/sitemap.xml.gz",
+        "elapsed": 251.3,
+        "fetched": 1_166,
+        "examples": {"failed:not-found": ["https://example.com/old", "https://example.com/b?x=1&y=2"]},
+        "dated": {"header": 970, "page": 10},
+        "state": STATE,
+    }
 )
 
 
-def shown(told: RunSummary, width: int = 80, *, terminal: bool = False, quiet: bool = False) -> str:
+def changed(facts: Facts, **changes: Any) -> Facts:
+    return {**facts, **changes}
+
+
+def shown(facts: Facts, width: int = 80, *, terminal: bool = False, quiet: bool = False) -> str:
     stream = io.StringIO()
     show_summary(
-        Console(file=stream, width=width, force_terminal=terminal, color_system=None, quiet=quiet), told
+        Console(file=stream, width=width, force_terminal=terminal, color_system=None, quiet=quiet), facts
     )
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
 
 
-def balanced(outcomes: Mapping[str, int], open_urls: int = 0) -> RunSummary:
-    return RunSummary(balance=Balance(sum(outcomes.values()) + open_urls, outcomes, open_urls))
+def balanced(outcomes: Mapping[str, int], open_urls: int = 0) -> Facts:
+    return with_defaults(facts_of(Balance(sum(outcomes.values()) + open_urls, outcomes, open_urls)))
 
 
 def test_every_outcome_is_shown_with_sentence_and_count() -> None:
@@ -72,7 +96,7 @@ def test_matching_totals_are_confirmed() -> None:
 
 
 def test_totals_that_do_not_match_are_a_warning() -> None:
-    text = shown(replace(DONE, balance=Balance(1_200, OUTCOMES, open=3)))
+    text = shown(changed(DONE, **facts_of(Balance(1_200, OUTCOMES, open=3))))
     assert "all accounted for" not in text
     assert "The totals do not add up: 1,200 URLs discovered, 1,193 accounted for." in text
 
@@ -103,8 +127,8 @@ def test_dates_files_and_state_are_shown() -> None:
 
 
 def test_many_files_become_one_line() -> None:
-    files = [FileLine(f"sitemap-{n:05}.xml.gz", 1_000_000, 50_000, n % 2 == 0) for n in range(1, 41)]
-    text = shown(replace(DONE, files=files))
+    files = [file(f"sitemap-{n:05}.xml.gz", 1_000_000, 50_000, unchanged=n % 2 == 0) for n in range(1, 41)]
+    text = shown(changed(DONE, files=files))
     assert "sitemap-00005.xml.gz" in text
     assert "sitemap-00006.xml.gz" not in text
     assert "and 35 more           1,750,000 URLs  35.0 MB  18 unchanged" in text
@@ -114,7 +138,7 @@ def test_many_files_become_one_line() -> None:
     ("change", "words"),
     [
         ({}, "Published  1,166 pages fetched in 4 min 11 s"),
-        ({"files": (FileLine("sitemap.xml.gz", 1, 1, unchanged=True),)}, "Nothing changed  1,166"),
+        ({"files": (file("sitemap.xml.gz", 1, 1, unchanged=True),)}, "Nothing changed  1,166"),
         ({"files": (), "folder": None, "robots_line": None, "unfinished": "x"}, "Not finished  1,166"),
         (
             {"files": (), "folder": None, "robots_line": None, "unfinished": "x", "dry_run": True},
@@ -132,35 +156,35 @@ def test_many_files_become_one_line() -> None:
         ({"fetched": 0}, "Published\n"),
     ],
 )
-def test_the_headline_tells_how_the_run_ended(change: dict[str, object], words: str) -> None:
-    assert shown(replace(DONE, **change)).startswith(f"\n{words}")  # type: ignore[arg-type]
+def test_the_headline_tells_how_the_run_ended(change: dict[str, Any], words: str) -> None:
+    assert shown(changed(DONE, **change)).startswith(f"\n{words}")
 
 
 def test_kept_pages_count_as_listed_and_are_reported() -> None:
-    told = replace(balanced({"listed": 60, "kept:server-error": 40}), dated={"header": 50})
+    told = changed(balanced({"listed": 60, "kept:server-error": 40}), dated={"header": 50})
     words = shown(told)
     assert "50 of 100 listed pages with a lastmod (50%)" in words
     assert "40 of 100 listed pages failed and stay in the sitemap for now" in " ".join(words.split())
     assert problem(told) == "", "a few are not worth waking anybody"
-    assert problem(replace(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
+    assert problem(changed(told, keeps_many=True)).startswith("40 of 100 listed pages failed")
     assert as_json(told)["kept"] == 40
 
 
 def test_a_run_without_progress_is_reported() -> None:
-    told = replace(balanced({"listed": 60}, 40), unfinished="every request to the host fails", stalled=True)
+    told = changed(balanced({"listed": 60}, 40), unfinished="every request to the host fails", stalled=True)
     assert "No progress" in shown(told)
     assert "40 of 100 URLs are still open" in problem(told)
 
 
 def test_the_robots_line_is_never_broken() -> None:
     line = "Sitemap: https://example.com/" + "long/" * 60 + "sitemap.xml.gz"
-    assert f"\n  {line}\n" in shown(replace(DONE, robots_line=line), 60)
-    assert "robots.txt;" not in shown(replace(DONE, robots_line=None))
+    assert f"\n  {line}\n" in shown(changed(DONE, robots_line=line), 60)
+    assert "robots.txt;" not in shown(changed(DONE, robots_line=None))
 
 
 def test_an_interrupted_run_tells_how_to_continue() -> None:
     assert "To continue: run the same command again" in shown(
-        replace(DONE, resume="run the same command again")
+        changed(DONE, resume="run the same command again")
     )
 
 
@@ -169,9 +193,9 @@ def test_an_interrupted_run_tells_how_to_continue() -> None:
     [({}, True), ({"folder": None, "unfinished": "x"}, False), ({"refused": "x", "folder": None}, False)],
 )
 def test_a_dry_run_suggests_publication_only_if_it_would_succeed(
-    change: dict[str, object], promised: bool
+    change: dict[str, Any], promised: bool
 ) -> None:
-    told = replace(DONE, dry_run=True, files=(), **change)  # type: ignore[arg-type]
+    told = changed(DONE, dry_run=True, files=(), **change)
     assert ("Run without --dry-run to publish." in shown(told)) is promised
 
 
@@ -187,22 +211,22 @@ def test_a_dry_run_suggests_publication_only_if_it_would_succeed(
         ),
     ],
 )
-def test_a_failure_is_one_line_and_success_none(change: dict[str, object], words: str) -> None:
-    assert problem(replace(DONE, **change)) == words  # type: ignore[arg-type]
+def test_a_failure_is_one_line_and_success_none(change: dict[str, Any], words: str) -> None:
+    assert problem(changed(DONE, **change)) == words
 
 
 def test_singular_and_plural() -> None:
-    text = shown(replace(balanced({"listed": 1}), files=(FileLine("sitemap.xml.gz", 1, 1),)))
+    text = shown(changed(balanced({"listed": 1}), files=(file("sitemap.xml.gz", 1, 1),)))
     assert "\n1 URL discovered, all accounted for\n" in text
     assert "1 URLs" not in text
 
 
 def test_stdout_is_not_shown_as_a_folder() -> None:
-    assert "folder" not in shown(replace(DONE, files=(), folder="-", robots_line=None))
+    assert "folder" not in shown(changed(DONE, files=(), folder="-", robots_line=None))
 
 
 def test_a_refusal_tells_why() -> None:
-    assert "the published one 1,200" in shown(replace(DONE, refused="20 URLs, the published one 1,200."))
+    assert "the published one 1,200" in shown(changed(DONE, refused="20 URLs, the published one 1,200."))
 
 
 def test_failures_suggest_a_command_to_copy() -> None:
@@ -214,20 +238,20 @@ def test_failures_suggest_a_command_to_copy() -> None:
 @pytest.mark.parametrize(
     ("url", "state", "arguments"),
     [
-        ("https://example.com/$(reboot);`id`'&x", DONE.state, ["https://example.com/$(reboot);`id`'&x"]),
-        ("https://example.com/" + "long/" * 60, DONE.state, ["--state", DONE.state, "URL"]),
-        (HOSTILE, DONE.state, ["--state", DONE.state, "URL"]),
+        ("https://example.com/$(reboot);`id`'&x", STATE, ["https://example.com/$(reboot);`id`'&x"]),
+        ("https://example.com/" + "long/" * 60, STATE, ["--state", STATE, "URL"]),
+        (HOSTILE, STATE, ["--state", STATE, "URL"]),
         ("https://example.com/", "a b.db", ["--state", "a b.db", "https://example.com/"]),
     ],
 )
 def test_urls_are_quoted_in_the_command(url: str, state: str, arguments: list[str]) -> None:
-    text = shown(replace(DONE, examples={"failed:tls": [url]}, state=state))
+    text = shown(changed(DONE, examples={"failed:tls": [url]}, state=state))
     (command,) = (line for line in text.splitlines() if "sitemap-crawler explain" in line)
     assert shlex.split(command) == ["sitemap-crawler", "explain", *arguments]
 
 
 def test_without_a_state_no_explain_command_is_suggested() -> None:
-    assert "explain" not in shown(replace(DONE, state=None))
+    assert "explain" not in shown(changed(DONE, state=None))
 
 
 def test_the_two_most_frequent_failures_get_advice() -> None:
@@ -238,14 +262,12 @@ def test_the_two_most_frequent_failures_get_advice() -> None:
 
 
 def test_missing_dates_are_reported() -> None:
-    assert "Last-Modified" in shown(replace(DONE, dated={}))
+    assert "Last-Modified" in shown(changed(DONE, dated={}))
     assert "No page has a reliable date" not in shown(DONE)
 
 
 def test_dates_are_counted_by_source_and_headers_explained() -> None:
-    lying = replace(
-        DONE, unreliable={"https://example.com": "it sends the time of the request on 9 of 9 pages"}
-    )
+    lying = changed(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
     assert "970 from the Last-Modified header" in shown(lying)
     assert "10 from the date stated in the page" in shown(lying)
     assert "is not trusted: it sends the time of the request on 9 of 9 pages" in " ".join(
@@ -254,28 +276,28 @@ def test_dates_are_counted_by_source_and_headers_explained() -> None:
 
 
 def test_traps_are_shown_with_the_flag_that_crawls_them() -> None:
-    traps = [
-        Trap("query", f"https://example.com/{n}?…", f"https://example.com/{n}?a=\x1b[2J") for n in range(20)
-    ]
-    text = " ".join(shown(replace(DONE, traps=traps)).split())
+    traps = trap_facts(
+        [Trap("query", f"https://example.com/{n}?…", f"https://example.com/{n}?a=\x1b[2J") for n in range(20)]
+    )
+    text = " ".join(shown(changed(DONE, traps=traps)).split())
     assert "endless query combinations: https://example.com/0?…" in text
     assert "(--allow-trap query crawls it)" in text
     assert "and 12 more" in text
     assert "\x1b[2J" not in text
-    assert as_json(replace(DONE, traps=traps[:1]))["traps"][0]["flag"] == "--allow-trap query"
+    assert as_json(changed(DONE, traps=traps))["traps"][0]["flag"] == "--allow-trap query"
 
 
 def test_each_failure_has_three_examples() -> None:
     examples = {"failed:tls": [f"https://example.com/{n}" for n in range(9)]}
-    text = shown(replace(DONE, examples=examples, state=None))
+    text = shown(changed(DONE, examples=examples, state=None))
     assert [n for n in range(9) if f"https://example.com/{n}\n" in text] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_hostile_text_is_escaped(terminal: bool) -> None:
-    told = RunSummary(
-        balance=Balance(3, {"failed:tls": 3}),
-        files=(FileLine(HOSTILE, 1, 1),),
+    told = changed(
+        balanced({"failed:tls": 3}),
+        files=(file(HOSTILE, 1, 1),),
         folder=HOSTILE,
         robots_line=HOSTILE,
         examples={"failed:tls": [HOSTILE]},
@@ -290,7 +312,7 @@ def test_hostile_text_is_escaped(terminal: bool) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_summary_fits_the_terminal(width: int) -> None:
-    told = replace(
+    told = changed(
         DONE, examples={"failed:tls": ["https://example.com/" + "x" * 500]}, robots_line=None, state=None
     )
     assert max(map(len, shown(told, width, terminal=True).splitlines())) <= width
@@ -337,11 +359,11 @@ def test_the_json_form_has_everything_as_plain_values() -> None:
     )
     assert said["files"] == [{"name": "sitemap.xml.gz", "size": 14_213, "urls": 1_024, "unchanged": False}]
     assert (said["elapsed"], said["fetched"], said["dry_run"], said["resume"]) == (251.3, 1_166, False, None)
-    assert said["examples"] == {key: list(value) for key, value in DONE.examples.items()}
+    assert said["examples"] == {key: list(value) for key, value in DONE["examples"].items()}
 
 
 def test_a_limit_is_named_with_the_way_to_continue() -> None:
-    told = replace(balanced({"listed": 6}, 4), unfinished="stopped at --max-pages 10", unpublished=True)
+    told = changed(balanced({"listed": 6}, 4), unfinished="stopped at --max-pages 10", unpublished=True)
     for words in (shown(told), problem(told)):
         text = " ".join(words.split())
         assert "stopped at --max-pages 10." in text
@@ -350,7 +372,7 @@ def test_a_limit_is_named_with_the_way_to_continue() -> None:
 
 def test_orphans_sitemaps_and_unmatched_patterns_are_reported() -> None:
     orphans = {f"https://a.example/{n}.xml": 5 - n for n in range(5)}
-    told = replace(
+    told = changed(
         balanced({"listed": 60, "unlisted:depth": 3}),
         orphans=orphans,
         sitemaps={"read": 4, "failed": 1, "passed": 2_000},

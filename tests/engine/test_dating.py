@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from crawler.cli.crawl import summary_of
 from crawler.cli.demo.site import Site
-from crawler.cli.summary import _dates
+from crawler.cli.run_facts import state_facts
+from crawler.cli.summary import date_words, with_defaults
 from crawler.engine.finish import dating
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts
@@ -279,7 +279,7 @@ def built(site: Site, stated: Mapping[str, str], at: datetime = BUILT, **texts: 
 async def notes(folder: Path) -> str:
     frontier = SqliteFrontier(str(folder / "s.db"), read_only=True)
     try:
-        return _dates(await summary_of(frontier, None, Settings())).plain
+        return date_words(with_defaults(await state_facts(frontier, None, Settings())))
     finally:
         await frontier.close()
 

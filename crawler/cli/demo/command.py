@@ -17,8 +17,8 @@ from crawler.app.state import MEMORY
 from crawler.cli.crawl import crawl_site
 from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled
-from crawler.cli.program import suggested
-from crawler.cli.run_summary import STDOUT
+from crawler.cli.output import suggested
+from crawler.cli.summary import STDOUT
 from crawler.errors import ConfigError, Exit
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Report, Settings

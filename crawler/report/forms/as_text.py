@@ -5,7 +5,7 @@ from typing import Final
 
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
-from crawler.report.external import external_words
+from crawler.report.external import external_json, external_words
 from crawler.report.formatting import counted, minute, shortened
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
@@ -69,8 +69,7 @@ def balance(report: Report) -> list[str]:
 
 def external(report: Report) -> str:
     """What is known of the links to other sites; empty if they were not checked."""
-    known = report.known
-    return external_words(known.check, known.external) if known.check and known.external else ""
+    return external_words(external_json(report.known.check, report.known.external))
 
 
 def difference(report: Report) -> str:

@@ -1,7 +1,7 @@
-"""Reports the end of a run to other programs, in every case: by metrics, and by a message.
+"""Tells other programs how a run ended, in every case: by metrics, and by a message.
 
-A run that cannot start because of another one (exit 9) reports nothing: the other one does. Only what the settings ask for
-is loaded.
+A run that cannot start because of another one (exit 9) tells nothing: the other one does. Only what the settings
+ask for is loaded.
 """
 
 import logging
@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+from crawler.app import report as reports
 from crawler.app.job import Job
 from crawler.app.starts import starts_of
 from crawler.app.state import open_frontier
-from crawler.cli.run_report import RunReport, full_report, report_of
+from crawler.cli.run_facts import RunFindings, findings_of
 from crawler.cli.signals import received
 from crawler.errors import ConfigError, CrawlerError, Exit, OutputError, StateBusy
 from crawler.parse.url import Url
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("crawler")
 
 
-class RunEnd:
-    """Reports how the runs of this process end."""
+class Notifier:
+    """Tells how the runs of this process end."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -37,7 +38,7 @@ class RunEnd:
     async def opened(self) -> AsyncIterator[None]:
         """Checks the settings, and serves the metrics while the block runs, if asked to.
 
-        Raises `ConfigError` for settings with which nothing could be reported, `OutputError` if the port is not available.
+        Raises `ConfigError` for settings with which nothing could be told, `OutputError` if the port is in use.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -74,17 +75,17 @@ class RunEnd:
             await self._exporter.begin(job)
 
     async def end(
-        self, job: Job, code: Exit, found: RunReport | None = None, error: Exception | None = None
+        self, job: Job, code: Exit, found: RunFindings | None = None, error: Exception | None = None
     ) -> None:
-        """The job ended with `code`; its state is still open. Raises `OutputError` if the metrics cannot be written.
+        """The job ended with `code`; its state is still open.
 
-        `found`: None if the run failed with `error`.
+        `found`: None if the run failed with `error`. Raises `OutputError` if the metrics cannot be written.
         """
         with suppress(CrawlerError):  # the first error counts
             await job.end(code)
             if self._exporter or self._hook:
-                found = found or await report_of(job)
-        found = found or RunReport(is_gathered=False)
+                found = found or await findings_of(job)
+        found = found or RunFindings(is_known=False)
         unwritten = await self._export(job, code, found)
         if unwritten and code is Exit.OK:
             code, error = unwritten.exit, unwritten
@@ -95,14 +96,14 @@ class RunEnd:
         if unwritten and error is unwritten:
             raise unwritten
 
-    async def _export(self, job: Job, code: Exit, found: RunReport) -> OutputError | None:
+    async def _export(self, job: Job, code: Exit, found: RunFindings) -> OutputError | None:
         if self._exporter is None:
             return None
-        findings = found.findings if found.is_gathered else None
+        findings = found.findings if found.is_known else None
         submitted = job.submitted.results() if job.submitted else None
         return await self._exporter.end(job.starts[0], job.frontier, code, findings, job.traffic, submitted)
 
-    async def _send(self, job: Job, code: Exit, found: RunReport, error: Exception | None) -> None:
+    async def _send(self, job: Job, code: Exit, found: RunFindings, error: Exception | None) -> None:
         """Sends the message, if the run is worth one."""
         if self._hook is None:
             return
@@ -115,7 +116,9 @@ class RunEnd:
         if not is_due(when, code, found.findings, run.publication if run else None):
             return
         with suppress(CrawlerError):
-            report = report or (None if received.first else await full_report(job))
+            if not (report or received.first):
+                known = await reports.read_known(job.frontier, job.settings)
+                report = await reports.build_report(job.frontier, known)
         why = sentence(error) or (run and run.refused) or ""
         await self._post(body(job.starts[0], code, why, report))
 

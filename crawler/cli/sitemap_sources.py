@@ -26,13 +26,14 @@ from crawler.sitemap.tree import Places, is_web
 _HOST: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?/")
 
 
-def place_named(text: str) -> str:
+def source_named(text: str) -> str:
     """A file or folder unchanged; a URL normalised. Raises `ConfigError` for an invalid URL."""
     if is_web(text.strip()):
         return start_url(text, Normaliser(strip=()))
     if is_object_url(text):
         raise ConfigError(
-            f"{printable(text)} is in an object store: give the URL at which it is served, as in https://www.example.com/sitemap.xml.gz."
+            f"{printable(text)} is in an object store: give the URL at which it is served, as in "
+            "https://www.example.com/sitemap.xml.gz."
         )
     if _HOST.match(text) and not Path(text).parent.exists():
         raise ConfigError(f"{text} is not a file: if it is a URL, write https:// before it.")
@@ -40,7 +41,7 @@ def place_named(text: str) -> str:
 
 
 @asynccontextmanager
-async def reading_places(settings: Settings, web: Sequence[str]) -> AsyncIterator[Places]:
+async def opened_sources(settings: Settings, web: Sequence[str]) -> AsyncIterator[Places]:
     """`web`: the normalised URLs among the arguments; their hosts are exempt from the address guard."""
     starts = [Url(place) for place in web]
     guard = AddressGuard(starts, settings.http.allow_address)

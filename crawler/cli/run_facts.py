@@ -1,0 +1,191 @@
+"""What is known at the end of a run: facts for its summary, from the state and the job, and its findings.
+
+Nothing is printed here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from crawler.app import report as reports
+from crawler.app.images import writes_images
+from crawler.app.job import Job
+from crawler.app.robots_line import compared
+from crawler.app.state import MEMORY, state_path
+from crawler.cli.output import suggested
+from crawler.cli.signals import received
+from crawler.cli.summary import EXAMPLES, STDOUT
+from crawler.engine.crawl import Ending
+from crawler.errors import PublishRefused
+from crawler.model.note import DATE_NOTES, EXTERNAL, PUBLISHED_BY, UNRELIABLE
+from crawler.model.survey import Balance
+from crawler.model.trap import Trap
+from crawler.parse.url import target
+from crawler.ports import Frontier, Record
+from crawler.report.external import external_json
+from crawler.report.formatting import duration
+from crawler.report.forms.as_text import measure
+from crawler.report.report import Finding, Report
+from crawler.rules.doubts import Doubts, without_flag
+from crawler.settings.sections import Settings
+from crawler.settings.values import compile_pattern
+from crawler.sitemap.publish.guard import fetched
+from crawler.sitemap.publish.published import Published
+
+
+async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
+    """What the state and the publication, if there was one, tell."""
+    balance = await frontier.balance()
+    check = await frontier.recall(EXTERNAL)
+    return {
+        "discovered": balance.discovered,
+        "open": balance.open,
+        "balanced": balance.balanced,
+        "outcomes": dict(balance.outcomes),
+        "dated": dict(await frontier.dated()),
+        "lies": await frontier.recall(UNRELIABLE),
+        "date_notes": await frontier.recall(DATE_NOTES),
+        "traps": trap_facts(await frontier.traps()),
+        "external": external_json(check, await frontier.count_answers() if check else None),
+        "examples": await _examples(frontier, balance),
+        "sitemaps": dict(await frontier.sitemaps()),
+        "orphans": dict(await frontier.orphans()),
+        "dry_run": settings.guard.dry_run,
+        "kept": balance.kept,
+        "keeps_many": balance.kept > settings.guard.max_failed * fetched(balance.outcomes),
+        **(await _publication(frontier, published, settings) if published else {}),
+    }
+
+
+async def _publication(frontier: Frontier, published: Published, settings: Settings) -> dict[str, Any]:
+    is_stdout = settings.output.output == STDOUT
+    line = "" if is_stdout else published.robots_line
+    named = await compared(frontier, settings, line)
+    images = {"written": published.images, "left_out": published.site_wide}
+    return {
+        "images": images if writes_images(settings) else None,
+        "files": [
+            {"name": file.name, "size": file.size, "urls": file.urls, "unchanged": file.unchanged}
+            for file in published.files
+        ],
+        "folder": STDOUT if is_stdout else published.folder,
+        "robots_line": line or None,
+        "robots_named": named.is_named,
+        "robots_others": named.others,
+    }
+
+
+async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[str]]:
+    failed = [code for code in balance.outcomes if code.startswith(("failed:", "kept:"))]
+    return {code: (await pages.examples(code))[:EXAMPLES] for code in failed}
+
+
+async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: bool) -> dict[str, Any]:
+    """How the run ended. `is_published`: by this process."""
+    state = state_path(job.settings, job.starts[0])
+    unfinished = _unfinished(job)
+    published_by = await job.frontier.recall(PUBLISHED_BY)
+    return {
+        "fetched": job.stats.exchanges,
+        "state": None if state == MEMORY else state,
+        "unfinished": unfinished,
+        "unpublished": job.ending is Ending.LIMIT and not is_published and not refused,
+        "unmatched": await _unmatched(job.frontier, job.settings),
+        "resume": "run the same command again" if unfinished and state != MEMORY else None,
+        "stalled": job.stalled,
+        "refused": str(refused) if refused else None,
+        "notes": _notes(job.doubts, refused),
+        "published": bool(job.frontier.name) and published_by == job.frontier.name,
+        "published_by": published_by,
+        "member": job.frontier.name,
+        "members": len({member.name for member in await job.frontier.members()}),
+        "findings_command": report_command(job.settings, job.starts[0]),
+    }
+
+
+def trap_facts(traps: Sequence[Trap]) -> list[dict[str, Any]]:
+    """The crawler traps, each with the flag that crawls it."""
+    return [asdict(trap) | {"flag": trap.flag} for trap in traps]
+
+
+def finding_facts(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The findings, the most severe first; `words`: `2 URLs (1 new), 18 links on 15 pages`."""
+    return [
+        {
+            "code": one.code.value,
+            "severity": one.code.severity.value,
+            "urls": one.count,
+            "new": one.new,
+            "words": measure(one),
+        }
+        for one in findings
+    ]
+
+
+def _notes(doubts: Doubts, refused: PublishRefused | None) -> Sequence[str]:
+    """The notes on the site, and what may hide it, unless the refusal says so."""
+    doubt = without_flag(doubts.doubt)
+    is_said = refused is not None and doubt in without_flag(str(refused))
+    return doubts.notes if not doubt or is_said else (*doubts.notes, doubt)
+
+
+def _unfinished(job: Job) -> str | None:
+    """Why the run is unfinished; None if it is complete."""
+    if job.ending in {Ending.COMPLETE, Ending.OVER}:
+        return None
+    why = job.stats.stopping or "stopped"
+    scope = job.settings.scope
+    limits = {"--max-pages": f"{scope.max_pages or 0:,}", "--max-time": duration(scope.max_time or 0)}
+    return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
+
+
+async def _unmatched(pages: Record, settings: Settings) -> list[str]:
+    """The patterns that matched no known URL of the site: most are typing errors."""
+    patterns = {
+        f"--{name.replace('_', '-')} {text}": compile_pattern(text)
+        for name in ("include", "exclude", "no_fetch", "no_list")
+        for text in getattr(settings.scope, name)
+    }
+    patterns |= {f"[[rule]] {rule.match}": compile_pattern(rule.match) for rule in settings.rules.rule}
+    async for chunk in pages.known_urls():
+        if not patterns:
+            break
+        targets = [target(url) for url in chunk]
+        matched = [words for words, pattern in patterns.items() if any(map(pattern.search, targets))]
+        for words in matched:
+            del patterns[words]
+    return list(patterns)
+
+
+def report_command(settings: Settings, start: str) -> str:
+    """The command that shows all findings; empty for a state that was not kept."""
+    where = reports.state_words(settings, start)
+    return suggested(f"report {where}") if where else ""
+
+
+# -- the findings -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunFindings:
+    """What was found in a run."""
+
+    findings: Sequence[Finding] = ()  # the most severe first
+    report: Report | None = None  # None: no file was asked for
+    is_known: bool = True
+
+
+async def findings_of(job: Job) -> RunFindings:
+    """The findings of the run that `job` has just ended, as far as they are needed."""
+    settings = job.settings
+    chosen = settings.report
+    is_reported = bool(chosen.metrics_file or chosen.metrics_port or chosen.webhook_env)
+    is_wanted = chosen.report or chosen.fail_on
+    # After an interruption, the program should exit quickly.
+    if not is_wanted and (received.first or (settings.log.quiet and not is_reported)):
+        return RunFindings(is_known=False)
+    known = await reports.read_known(job.frontier, settings)
+    if not chosen.report:
+        return RunFindings(await reports.count_findings(job.frontier, known))
+    report = await reports.build_report(job.frontier, known)
+    return RunFindings(report.findings, report)
