@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
+from crawler.fetch.address_guard import AddressGuard
+from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.request_headers import Identity
+from crawler.model.facts import Validators
+from crawler.model.reply import Response
+from crawler.parse.url import Url
+from crawler.ports import Request
+from crawler.settings.sections import Http
 from tests.conformance.__main__ import Score, main
 from tests.conformance.cases import TOPICS, read
+from tests.hostile.server import Origin, http, serving
 
 DATA = Path(__file__).parent / "data"
 DOCUMENT = Path(__file__).parent.parent / "docs/dev/conformance.md"
@@ -32,6 +41,25 @@ def test_all_normative_cases_pass(score: Score, topic: str) -> None:
     ]
     assert failures == []
     assert score.total[topic, True] > 0
+
+
+@pytest.mark.parametrize("client", ["own", "httpx"])
+@pytest.mark.anyio
+async def test_conditional_requests_are_on_the_wire_as_the_cases_say(client: str) -> None:
+    """What `conditions` says is what each client sends, in every case of both kinds."""
+    given = [case.given for case in read(DATA) if case.topic == "conditional" and case.normative]
+    for stored in given:
+        wanted = {name.lower(): value for name, value in stored["must_send"]}
+        validators = Validators(wanted.get("if-none-match"), wanted.get("if-modified-since"))
+        site = Origin("a", "127.0.0.1")
+        site.put("/", http("", "304 Not Modified"))
+        with serving(site):
+            chosen = Http(transport=client)
+            guard = AddressGuard([site.url()])
+            async with HttpFetcher(chosen, guard, Identity(chosen, ())) as fetcher:
+                reply = await fetcher.fetch(Request(Url(site.url()), validators))
+        assert isinstance(reply, Response)
+        assert wanted.items() <= site.log[0].headers.items()
 
 
 def test_the_document_has_the_figures_and_every_difference(score: Score) -> None:

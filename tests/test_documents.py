@@ -320,6 +320,16 @@ def test_the_examples_of_transports_run_unchanged(number: int, tmp_path: Path) -
         assert any(f" s 200 {origin}/about" in line for line in lines) == (number == 1)
 
 
+@pytest.mark.slow
+def test_the_example_with_respx_passes_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "test_example.py").write_text(re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[3])
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_example.py"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "missing"), [("export", {"--allow-partial", "--fresh"}), ("demo", {"--state", "--rate"})]
 )

@@ -1,42 +1,51 @@
-"""Adapters for httpx's own transport (HTTP/2, HTTPS and SOCKS proxies) and for transports passed in by the caller.
+"""httpx's own transport (`--transport httpx`, HTTP/2, HTTPS and SOCKS proxies), and transports passed in by the caller.
 
 httpx takes stray bytes after a body for the next response, so over HTTP/1.1 each of its connections serves one request.
-Limits and the decoding of bodies are in `exchange`.
+Ours is in `transport`, the choice in `routes`; limits and the decoding of bodies are in `exchange`.
 """
 
 import ssl
 from collections.abc import Callable
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any, Final, Self, cast
 
 import httpcore
 import httpx
-from httpcore._backends.anyio import AnyIOBackend  # private, but stable throughout httpx 0.28
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import ignore_progress
-from crawler.fetch.pool import PORTS
-from crawler.fetch.transport import PROGRESS
+from crawler.fetch.connection import ResponseTooLarge, ignore_progress
+from crawler.fetch.pool import CONNECTING, PORTS
+from crawler.fetch.transport import MAX_WIRE, PROGRESS, WIRE_LIMIT
 
-MOST_ORIGINS: Final = 10_000  # most origins to remember
+MAX_ORIGINS: Final = 10_000  # origins to remember
+IDLE_HTTP2: Final = 5.0  # seconds that an unused connection is kept, as httpx does
+
+# Called with the bytes received over a connection that the current task opens.
+_meter: ContextVar[Callable[[int], None]] = ContextVar("meter", default=ignore_progress)
 
 
 class ChoseHttp1(Exception):  # noqa: N818 - caught in this module, and not an error
     """The server chose HTTP/1.1. No request was sent yet."""
 
 
-class _OnlyHttp2(httpcore.AsyncNetworkStream):
-    """A stream that stops after the TLS handshake if the server chose HTTP/1.1 (ALPN, RFC 7301)."""
+class _Stream(httpcore.AsyncNetworkStream):
+    """A connection that counts the bytes received. With `http2`, it ends if the server chooses HTTP/1.1 (ALPN, RFC 7301)."""
 
-    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
-        self._stream = stream
+    def __init__(
+        self, stream: httpcore.AsyncNetworkStream, received: Callable[[int], None], *, http2: bool
+    ) -> None:
+        self._stream, self._received, self._http2 = stream, received, http2
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's signature
-        return await self._stream.read(max_bytes, timeout)
+        data = await self._stream.read(max_bytes, timeout)
+        self._received(len(data))
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         await self._stream.write(buffer, timeout)
+        self._received(0)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -49,67 +58,139 @@ class _OnlyHttp2(httpcore.AsyncNetworkStream):
     ) -> httpcore.AsyncNetworkStream:
         stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
         secured = stream.get_extra_info("ssl_object")
-        if secured is not None and secured.selected_alpn_protocol() != "h2":
+        if self._http2 and secured is not None and secured.selected_alpn_protocol() != "h2":
             await stream.aclose()
             raise ChoseHttp1
-        return stream
+        return _Stream(stream, self._received, http2=False)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
-class _Backend(AnyIOBackend):
+class _Backend(httpcore.AnyIOBackend):
     """httpcore's connector: checks addresses with the guard, except those of a proxy, which the user configured."""
 
     def __init__(self, guard: AddressGuard, *, to_proxy: bool, http2: bool) -> None:
-        self._guard, self._to_proxy, self._http2 = guard, to_proxy, http2
+        self._find = guard.look_up if to_proxy else guard.resolve
+        self._http2 = http2
 
     async def connect_tcp(  # type: ignore[override]  # other options are passed on
         self, host: str, port: int, **options: Any
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address of `host` that is allowed and accepts the connection."""
-        find = self._guard.look_up if self._to_proxy else self._guard.resolve
-        *others, last = await find(host, port)
+        *others, last = await self._find(host, port)
         for address in others:
             try:
-                return self._wrapped(await super().connect_tcp(address, port, **options))
+                stream = await super().connect_tcp(address, port, **options | {"timeout": CONNECTING})
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-        return self._wrapped(await super().connect_tcp(last, port, **options))
+            return _Stream(stream, _meter.get(), http2=self._http2)
+        stream = await super().connect_tcp(last, port, **options)
+        return _Stream(stream, _meter.get(), http2=self._http2)
 
-    def _wrapped(self, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
-        return _OnlyHttp2(stream) if self._http2 else stream
+
+class GuardedTransport(httpx.AsyncHTTPTransport):
+    """httpx's own transport, over connections that the guard allows; HTTP/1.1 only, or HTTP/2 only.
+
+    Names are resolved by a proxy if there is one: the guard then checks only ports and literal addresses.
+    """
+
+    def __init__(
+        self,
+        trust: ssl.SSLContext,
+        guard: AddressGuard,
+        connections: int,
+        proxy: str | None = None,
+        *,
+        http2: bool = False,
+    ) -> None:
+        """`connections`: most at a time. Raises `ConfigError`."""
+        self._proxied_guard, self._http2 = guard if proxy else None, http2
+        # In place of super().__init__(), which has no parameter for the network backend of its pool.
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=trust,
+            proxy=_proxy(proxy, trust) if proxy else None,
+            max_connections=connections,
+            max_keepalive_connections=connections if http2 else 0,
+            keepalive_expiry=IDLE_HTTP2,
+            http2=http2,
+            network_backend=_Backend(guard, to_proxy=proxy is not None, http2=http2),
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request. Raises `AddressRefused`, `ResponseTooLarge`, `ChoseHttp1` and httpx's exceptions."""
+        if self._proxied_guard:
+            _check(request, self._proxied_guard)
+        if self._http2:  # others share its connection, so only its body can be counted
+            return _counted(await super().handle_async_request(request), request)
+        request.headers["connection"] = "close"
+        token = _meter.set(_meter_of(request))
+        try:
+            return await super().handle_async_request(request)
+        finally:
+            _meter.reset(token)
+
+
+def _proxy(url: str, trust: ssl.SSLContext) -> httpcore.Proxy:
+    """Raises `ConfigError`."""
+    if url.startswith("socks") and find_spec("socksio") is None:
+        raise ConfigError("--proxy: a SOCKS proxy needs the package socksio.")
+    try:
+        given = httpx.Proxy(url)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise ConfigError("--proxy: is not a usable proxy URL.") from error
+    place = httpcore.URL(
+        scheme=given.url.raw_scheme, host=given.url.raw_host, port=given.url.port, target=given.url.raw_path
+    )
+    secured = trust if given.url.scheme == "https" else None
+    return httpcore.Proxy(place, auth=given.raw_auth, ssl_context=secured)
+
+
+def _meter_of(request: httpx.Request) -> Callable[[int], None]:
+    limit = request.extensions.get(WIRE_LIMIT, MAX_WIRE)
+    progress = request.extensions.get(PROGRESS, ignore_progress)
+    received = 0
+
+    def meter(count: int) -> None:
+        nonlocal received
+        received += count
+        if received > limit:
+            raise ResponseTooLarge(f"more than {limit:,} bytes received")
+        progress(count)
+
+    return meter
 
 
 class Foreign(httpx.AsyncBaseTransport):
-    """Wraps a foreign transport: one request per connection, progress reports, and a check of literal addresses.
+    """A transport of the caller, over HTTP/1.1: one request per connection, and a check of literal addresses.
 
     The guard checks the ports and literal addresses in URLs; names are resolved by the transport itself.
     """
 
-    def __init__(
-        self, transport: httpx.AsyncBaseTransport, guard: AddressGuard | None, *, http2: bool = False
-    ) -> None:
-        """`guard`: None if the transport already uses it. `http2`: the transport speaks only HTTP/2."""
-        self._transport, self._guard, self._http2 = transport, guard, http2
+    def __init__(self, transport: httpx.AsyncBaseTransport, guard: AddressGuard) -> None:
+        self._transport, self._guard = transport, guard
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request. Raises `AddressRefused`, and whatever the transport raises."""
-        url = request.url
-        if self._guard:
-            port = PORTS[url.scheme] if url.port is None else url.port
-            self._guard.check_literal(url.raw_host.decode("ascii"), port)
-        if not self._http2:
-            request.headers["connection"] = "close"
-        response = await self._transport.handle_async_request(request)
-        progress = request.extensions.get(PROGRESS, ignore_progress)
-        progress(0)
-        response.stream = _Counted(cast("httpx.AsyncByteStream", response.stream), progress)
-        return response
+        _check(request, self._guard)
+        request.headers["connection"] = "close"
+        return _counted(await self._transport.handle_async_request(request), request)
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._transport.aclose()
+
+
+def _check(request: httpx.Request, guard: AddressGuard) -> None:
+    url = request.url
+    guard.check_literal(url.raw_host.decode("ascii"), PORTS[url.scheme] if url.port is None else url.port)
+
+
+def _counted(response: httpx.Response, request: httpx.Request) -> httpx.Response:
+    progress = request.extensions.get(PROGRESS, ignore_progress)
+    progress(0)
+    response.stream = _Counted(cast("httpx.AsyncByteStream", response.stream), progress)
+    return response
 
 
 class _Counted(httpx.AsyncByteStream):
@@ -148,7 +229,7 @@ class ByAlpn(httpx.AsyncBaseTransport):
             try:
                 return await self._http2.handle_async_request(request)
             except ChoseHttp1:
-                if len(self._plain) >= MOST_ORIGINS:
+                if len(self._plain) >= MAX_ORIGINS:
                     self._plain.clear()
                 self._plain.add(site)
         return await self._http1.handle_async_request(request)
@@ -160,31 +241,5 @@ class ByAlpn(httpx.AsyncBaseTransport):
 
 
 def speaks_http2(transport: httpx.AsyncBaseTransport) -> bool:
-    """Whether an httpx transport passed in by the caller may use HTTP/2."""
+    """Whether an httpx transport passed in by the caller may use HTTP/2, which no public attribute of it says."""
     return bool(getattr(getattr(transport, "_pool", None), "_http2", False))
-
-
-def stock(
-    trust: ssl.SSLContext, guard: AddressGuard, connections: int, proxy: str | None, *, http2: bool
-) -> Foreign:
-    """Httpx's own transport: for HTTP/2 only, or for HTTP/1.1 through HTTPS and SOCKS proxies."""
-    try:
-        secured = {"ssl_context": trust} if proxy and proxy.startswith("https:") else {}
-        transport = httpx.AsyncHTTPTransport(
-            verify=trust,
-            http2=http2,
-            limits=httpx.Limits(
-                max_connections=connections, max_keepalive_connections=connections if http2 else 0
-            ),
-            proxy=httpx.Proxy(proxy, **secured) if proxy else None,  # type: ignore[arg-type]
-            trust_env=False,
-        )
-    except ImportError as error:
-        need = "--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'."
-        missing = proxy and proxy.startswith("socks") and find_spec("socksio") is None
-        raise ConfigError("--proxy: a SOCKS proxy needs the package socksio." if missing else need) from error
-    except (ValueError, httpx.InvalidURL) as error:
-        raise ConfigError("--proxy: is not a usable proxy URL.") from error
-    # httpx's transport has no parameter for the connector; the attribute is stable throughout httpx 0.28.
-    transport._pool._network_backend = _Backend(guard, to_proxy=proxy is not None, http2=http2)  # noqa: SLF001
-    return Foreign(transport, guard if proxy else None, http2=http2)

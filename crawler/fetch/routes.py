@@ -4,9 +4,9 @@ Reads the settings for proxies and certificates. Limits, timeouts and decoding a
 """
 
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx
@@ -43,29 +43,28 @@ def transport_for(
     named = _named(chosen, guard, connections, public=public)
     if chosen.client_cert:
         identified = _named(chosen, guard, connections, identified=True)
-        named = ByOrigin(identified, named, origins)
+        named = ByOrigin(lambda origin: origin in origins, {True: identified, False: named})
     return given(named) if given else named
 
 
 class ByOrigin(httpx.AsyncBaseTransport):
-    """Uses one transport for some origins, and another for the others: a client certificate is for the site only."""
+    """Uses one transport for some origins and others for others: a client certificate is for the site only."""
 
     def __init__(
-        self, first: httpx.AsyncBaseTransport, other: httpx.AsyncBaseTransport, origins: Collection[str]
+        self, choose: Callable[[str], Hashable], transports: Mapping[Any, httpx.AsyncBaseTransport]
     ) -> None:
-        """`first`: for requests to `origins`."""
-        self._first, self._other, self._origins = first, other, frozenset(origins)
+        """`choose` gives the key in `transports` for an origin."""
+        self._choose, self._transports = choose, transports
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request."""
-        origin = f"{request.url.scheme}://{request.url.netloc.decode('ascii')}"
-        chosen = self._first if origin in self._origins else self._other
-        return await chosen.handle_async_request(request)
+        chosen = self._choose(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
+        return await self._transports[chosen].handle_async_request(request)
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._first.aclose()
-        await self._other.aclose()
+        for transport in self._transports.values():
+            await transport.aclose()
 
 
 def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard) -> httpx.AsyncBaseTransport:
@@ -85,23 +84,29 @@ def _named(
 ) -> httpx.AsyncBaseTransport:
     """The transport that the settings select. `identified`: with the client certificate; `public`: see `Trust`."""
     proxies = Proxies(chosen)
+    uses_ours = chosen.transport == "own" and not proxies.foreign
 
-    def pooled() -> httpx.AsyncBaseTransport:
+    def ours() -> httpx.AsyncBaseTransport:
         trust = Trust(chosen, identified=identified, public=public)
         return PoolTransport(Pool(guard, trust, connections), proxies.destination)
 
-    if not chosen.http2 and not proxies.foreign:
-        return pooled()
-    from crawler.fetch import httpx_transport  # noqa: PLC0415 - as above
+    if uses_ours and not chosen.http2:
+        return ours()
+    from crawler.fetch.httpx_transport import ByAlpn, GuardedTransport  # noqa: PLC0415 - as above
 
-    def stock(*, http2: bool) -> httpx.AsyncBaseTransport:
-        # Each has its own SSL context, since httpx stores its ALPN protocols there.
-        proxy = proxies.foreign or proxies.any
+    def of_httpx(*, http2: bool) -> httpx.AsyncBaseTransport:
+        # HTTP/1.1 and HTTP/2 need an SSL context each, as httpcore stores the ALPN protocols there.
         trust = Trust(chosen, identified=identified, public=public)()
-        return httpx_transport.stock(trust, guard, connections, proxy, http2=http2)
+        return ByOrigin(
+            proxies.url,
+            {
+                url: GuardedTransport(trust, guard, connections, url, http2=http2)
+                for url in (None, *proxies.named)
+            },
+        )
 
-    http1 = stock(http2=False) if proxies.foreign else pooled()
-    return httpx_transport.ByAlpn(stock(http2=True), http1) if chosen.http2 else http1
+    http1 = ours() if uses_ours else of_httpx(http2=False)
+    return ByAlpn(of_httpx(http2=True), http1) if chosen.http2 else http1
 
 
 class Proxies:
@@ -117,26 +122,28 @@ class Proxies:
             self._urls = getproxies()
         else:
             self._urls = {"all": chosen.proxy}
-        named = {url for scheme, url in self._urls.items() if scheme in {"http", "https", "all"}}
-        self.any = next(iter(named), None)
-        self.foreign = next((url for url in named if not url.startswith("http://")), None)
+        self.named = {url for scheme, url in self._urls.items() if scheme in {"http", "https", "all"}}
+        self.foreign = any(not url.startswith("http://") for url in self.named)  # not supported by `pool`
         try:
-            self._proxies = {} if self.foreign else {url: Proxy.of(url) for url in named}
+            self._proxies = {} if self.foreign else {url: Proxy.of(url) for url in self.named}
         except ValueError as error:
             raise ConfigError("--proxy: is not a usable proxy URL.") from error
 
-    def destination(self, site: str) -> Destination:
-        """The destination of requests to an origin."""
-        parts = urlsplit(site)
-        host = parts.hostname or ""
+    def url(self, origin: str) -> str | None:
+        """The URL of the proxy for an origin."""
+        parts = urlsplit(origin)
         url = self._urls.get(parts.scheme) or self._urls.get("all")
         if url and self._from_environment:
             from urllib.request import proxy_bypass  # noqa: PLC0415 - as above
 
-            url = None if proxy_bypass(host) else url
-        return Destination(
-            parts.scheme, host, parts.port or PORTS[parts.scheme], self._proxies[url] if url else None
-        )
+            url = None if proxy_bypass(parts.hostname or "") else url
+        return url
+
+    def destination(self, origin: str) -> Destination:
+        """The destination of requests to an origin."""
+        parts, url = urlsplit(origin), self.url(origin)
+        proxy = self._proxies[url] if url else None
+        return Destination(parts.scheme, parts.hostname or "", parts.port or PORTS[parts.scheme], proxy)
 
 
 class Trust:

@@ -181,6 +181,11 @@ class Http:
     )
     ca_file: str | None = option(None, "file of CA certificates to trust (PEM)", ABSENT(TEXT))
     insecure: bool = option(False, "do not verify certificates; use only on your own site", SWITCH)
+    transport: str = option(
+        "own",
+        "HTTP client that sends the requests: own, or httpx, which a mock of httpx sees and which uses a connection once",
+        CHOICE("own", "httpx"),
+    )
     http2: bool = option(False, "use HTTP/2 if the server supports it (needs the http2 extra)", SWITCH)
     allow_address: tuple[str, ...] = option(
         (), "allow requests to this private network (CIDR, optionally with :port)", LIST(NETWORK, ",")

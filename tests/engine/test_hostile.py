@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import lxml.etree
 import pytest
@@ -34,12 +35,22 @@ class Result:
     refused: CrawlerError | None = None
 
 
+CLIENT: Final = {"name": "own"}
+
+
+@pytest.fixture(params=["own", "httpx"], autouse=True)
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of the crawls of this test: our connections, or httpx's own."""
+    monkeypatch.setitem(CLIENT, "name", request.param)
+
+
 async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
     """One whole crawl, with only its own address allowed."""
     given = settings(
         f"http://{here.address}:{here.port}",
         folder,
         # Most of what some of these sites serve fails on purpose.
+        transport=CLIENT["name"],
         **({"allow_address": (f"{here.address}/32",), "retries": 3, "max_failed": 1.0} | chosen),
     )
     result = Result()

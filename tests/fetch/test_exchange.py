@@ -12,7 +12,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import repeat
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 import anyio
 import anyio.lowlevel
@@ -40,10 +41,29 @@ from crawler.settings.sections import Http
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 URL = Url("http://site.example/page")
+LIBRARY = (Path(__file__).parents[2] / "docs/use/library.md").read_text()
+
+
+CLIENT: Final = {"name": "own"}
+
+
+@pytest.fixture(autouse=True)
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of this test: our connections, or httpx's own."""
+    monkeypatch.setitem(CLIENT, "name", getattr(request, "param", "own"))
+
+
+over_both = pytest.mark.parametrize("client", ["own", "httpx"], indirect=True)
+
+
+def over_ours(differs: str) -> pytest.MarkDecorator:
+    """For a test that does not hold over httpx's client; `differs`: the row in docs/use/library.md that says so."""
+    assert f"\n| {differs} |" in LIBRARY, "the table says nothing of this difference"
+    return pytest.mark.parametrize("client", ["own"], indirect=True)
 
 
 def fetcher_of(transport: httpx.AsyncBaseTransport | None = None, **chosen: Any) -> HttpFetcher:
-    settings = Http(**chosen)
+    settings = Http(transport=CLIENT["name"], **chosen)
     guard = AddressGuard(allowed=["127.0.0.1"])
     return HttpFetcher(settings, guard, Identity(settings, []), transport=transport)
 
@@ -263,6 +283,7 @@ def says(answer: bytes) -> Callable[[socket.socket], None]:
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 
 
+@over_both
 @pytest.mark.parametrize(
     "answer",
     [
@@ -281,6 +302,7 @@ async def test_all_message_framings_are_read(answer: bytes) -> None:
     assert reply.body == b"hello"
 
 
+@over_both
 @pytest.mark.parametrize(
     "answer",
     [
@@ -302,6 +324,7 @@ async def test_malformed_response_is_transient_failure(answer: bytes) -> None:
     assert reply.transient
 
 
+@over_both
 @pytest.mark.slow
 async def test_decompression_bomb_stops_at_limit() -> None:
     body = gzip.compress(bytes(200_000_000), 9, mtime=0)
@@ -312,6 +335,7 @@ async def test_decompression_bomb_stops_at_limit() -> None:
     assert reply.cause is Cause.TOO_LARGE
 
 
+@over_both
 @pytest.mark.parametrize("chosen", [{"timeout": 0.1}, {"total_timeout": 0.1}])
 async def test_silent_server_times_out(chosen: dict[str, Any]) -> None:
     gone = threading.Event()
@@ -328,6 +352,7 @@ async def test_silent_server_times_out(chosen: dict[str, Any]) -> None:
     assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
 
 
+@over_both
 async def test_dripping_response_times_out_before_total_timeout() -> None:
     gone = threading.Event()
 
@@ -345,6 +370,7 @@ async def test_dripping_response_times_out_before_total_timeout() -> None:
     assert "bytes in" in reply.detail
 
 
+@over_both
 async def test_body_with_too_large_content_length_is_not_read() -> None:
     with wire(says(OK + b"Content-Length: 9223372036854775807\r\n\r\n")) as url:
         reply = await ask(url)
@@ -352,6 +378,7 @@ async def test_body_with_too_large_content_length_is_not_read() -> None:
     assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
 
 
+@over_both
 @pytest.mark.parametrize("coded", [False, True])
 async def test_too_large_body_is_truncated_if_requested(coded: bool) -> None:
     body = b"User-agent: *\n" + bytes(20_000_000)
@@ -364,6 +391,7 @@ async def test_too_large_body_is_truncated_if_requested(coded: bool) -> None:
     assert 900_000 < len(reply.body) <= 1_000_000
 
 
+@over_both
 async def test_decompression_bomb_is_refused_even_if_cut_is_requested() -> None:
     sent = gzip.compress(b"", mtime=0) * 5_000
     with wire(says(whole(sent, b"Content-Encoding: gzip\r\n"))) as url:
@@ -372,6 +400,7 @@ async def test_decompression_bomb_is_refused_even_if_cut_is_requested() -> None:
     assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
 
 
+@over_both
 async def test_decoding_yields_to_event_loop_and_obeys_total_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -398,6 +427,7 @@ async def test_decoding_yields_to_event_loop_and_obeys_total_timeout(
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
 
+@over_ours("bounds of framing")
 @pytest.mark.parametrize(
     "rest",
     [
@@ -417,11 +447,13 @@ async def test_chunk_extensions_and_trailers_are_bounded(rest: bytes) -> None:
     assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
 
 
+@over_both
 async def test_trailer_of_60_kilobytes_is_skipped() -> None:
     with wire(says(CHUNKED + b"0\r\n" + b"X: yyyyyy\r\n" * 4_500 + b"\r\n")) as url:
         assert cast("Response", await ask(url)).body == b"hello"
 
 
+@over_both
 async def test_refused_connection_is_reported_as_broken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
@@ -430,6 +462,7 @@ async def test_refused_connection_is_reported_as_broken() -> None:
     assert (reply.cause, reply.transient) == (Cause.CONNECT, True)
 
 
+@over_both
 async def test_request_target_is_sent_as_serialised_by_url_standard() -> None:
     seen: list[bytes] = []
 
@@ -442,6 +475,7 @@ async def test_request_target_is_sent_as_serialised_by_url_standard() -> None:
     assert seen == [b"GET /a'b(c)[d]?e=%zz&f='g' HTTP/1.1"]
 
 
+@over_both
 @pytest.mark.parametrize("host", ["127.0.0.2", "[::ffff:127.0.0.2]", "[::1]", "169.254.169.254", "10.0.0.1"])
 async def test_private_address_is_refused_before_connecting(host: str) -> None:
     reply = await ask(f"http://{host}:9/")
@@ -449,6 +483,7 @@ async def test_private_address_is_refused_before_connecting(host: str) -> None:
     assert (reply.cause, reply.transient) == (Cause.ADDRESS, False)
 
 
+@over_both
 async def test_certificate_verification_with_ca_file_and_insecure() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -463,6 +498,7 @@ async def test_certificate_verification_with_ca_file_and_insecure() -> None:
                 assert (reply.cause, reply.transient) == (Cause.TLS, False)
 
 
+@over_both
 async def test_certificate_for_another_name_is_refused() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -516,6 +552,7 @@ async def bodies(url: str, count: int, pause: float = 0.0, **chosen: Any) -> lis
     return found
 
 
+@over_ours("connections")
 async def test_connection_is_reused() -> None:
     serve, seen = talks(whole(b"a"), whole(b"b"), whole(b"c"))
     with wire(serve) as url:
@@ -523,6 +560,7 @@ async def test_connection_is_reused() -> None:
     assert [len(lines) for lines in seen] == [3]
 
 
+@over_both
 @pytest.mark.parametrize(
     "surplus",
     [
@@ -544,6 +582,7 @@ async def test_surplus_bytes_after_body_are_discarded_with_connection(surplus: b
     assert len(seen) == 2
 
 
+@over_ours("connections")
 async def test_surplus_bytes_on_reused_connection_are_protocol_failure() -> None:
     """A forged response may have followed the first one, and would now be read before the genuine one."""
     serve, seen = talks(whole(b"a"), whole(b"forged") + whole(b"b"))
@@ -555,6 +594,7 @@ async def test_surplus_bytes_on_reused_connection_are_protocol_failure() -> None
     assert len(seen) == 1
 
 
+@over_both
 async def test_bytes_received_on_idle_connection_are_discarded_with_it() -> None:
     asked, sent = threading.Event(), threading.Event()
     seen: list[bytes] = []
@@ -577,6 +617,7 @@ async def test_bytes_received_on_idle_connection_are_discarded_with_it() -> None
     assert [reply.body for reply in (first, second) if isinstance(reply, Response)] == [b"a", b"b"]
 
 
+@over_ours("connections")
 async def test_connection_closed_while_idle_costs_no_retry() -> None:
     serve, seen = talks(whole(b"a"), None, whole(b"b"))
     with wire(serve) as url:
@@ -622,6 +663,7 @@ def closes_tls(connection: socket.socket) -> None:
     connection.close()
 
 
+@over_ours("connections")
 @pytest.mark.parametrize(
     "end", [closes, reset, sends(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")]
 )
@@ -635,6 +677,7 @@ async def test_connection_closed_on_reuse_costs_no_retry(
     assert taken == [2, 1]
 
 
+@over_ours("connections")
 @pytest.mark.parametrize("end", [closes, reset, closes_tls])
 async def test_tls_connection_closed_on_reuse_costs_no_retry(
     end: Callable[[socket.socket], None],
@@ -686,6 +729,7 @@ async def test_reset_counts_as_closed_early_only_before_first_byte(
     assert isinstance(caught.value, ClosedEarly) is early
 
 
+@over_both
 async def test_reset_of_fresh_connection_is_a_failure() -> None:
     serve, taken = in_turn(reset)
     with wire(serve) as url:
@@ -695,6 +739,7 @@ async def test_reset_of_fresh_connection_is_a_failure() -> None:
     assert taken == [1]
 
 
+@over_both
 @pytest.mark.parametrize(
     "more", [b"Connection: close\r\n", b"Keep-Alive: timeout=5\r\nconnection: Close\r\n"]
 )
@@ -705,6 +750,7 @@ async def test_connection_close_header_is_obeyed(more: bytes) -> None:
     assert len(seen) == 2
 
 
+@over_both
 @pytest.mark.parametrize(
     "answer",
     [
@@ -729,6 +775,7 @@ async def test_response_to_head_ends_with_its_head(answer: bytes) -> None:
     assert [line.split(b" ")[0] for lines in seen for line in lines] == [b"HEAD", b"GET"]
 
 
+@over_ours("connections")
 async def test_connection_is_kept_after_short_unwanted_body() -> None:
     serve, seen = talks(whole(b"x" * 40_000), whole(b"b"))
     with wire(serve) as url:
@@ -738,6 +785,7 @@ async def test_connection_is_kept_after_short_unwanted_body() -> None:
     assert len(seen) == 1
 
 
+@over_ours("bounds of framing")
 @pytest.mark.parametrize(
     "head",
     [
@@ -754,6 +802,7 @@ async def test_endless_response_head_is_a_protocol_failure(head: bytes) -> None:
     assert (reply.cause, reply.transient) == (Cause.PROTOCOL, False)
 
 
+@over_both
 async def test_bytes_on_the_wire_are_limited() -> None:
     empty = gzip.compress(b"", mtime=0)
     body = empty * (2_000_000 // len(empty))
@@ -781,6 +830,7 @@ async def test_number_of_idle_connections_is_limited() -> None:
         pool.close()
 
 
+@over_both
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_requests_go_through_http_proxy(scheme: str) -> None:
     authority = trustme.CA()
@@ -816,6 +866,7 @@ async def test_requests_go_through_http_proxy(scheme: str) -> None:
     assert len(asked) == (1 if scheme == "http" else 2)
 
 
+@over_ours("details of failures")
 async def test_unreachable_proxy_is_named_in_detail() -> None:
     with wire(says(b"")) as url:
         pass
@@ -824,6 +875,7 @@ async def test_unreachable_proxy_is_named_in_detail() -> None:
     assert (reply.cause, reply.detail) == (Cause.CONNECT, "the proxy: Connection refused")
 
 
+@over_both
 async def test_tls_to_plain_http_server_is_reported() -> None:
     with wire(says(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as url:
         reply = await ask(url.replace("http://", "https://"))
@@ -834,6 +886,7 @@ async def test_tls_to_plain_http_server_is_reported() -> None:
     )
 
 
+@over_both
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", b"nonsense\r\n\r\n", b""]
 )
