@@ -297,10 +297,9 @@ def test_the_example_runs_unchanged(source: str, tmp_path: Path) -> None:
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
-@pytest.mark.parametrize("number", [1, 2], ids=["around ours", "in its place"])
 @pytest.mark.slow
-def test_the_examples_of_transports_run_unchanged(number: int, tmp_path: Path) -> None:
-    code = re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[number]
+def test_the_example_of_a_transport_runs_unchanged(tmp_path: Path) -> None:
+    code = re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[1]
     site = Site()
     site.page("/", links=["/about"])
     site.page("/about")
@@ -317,12 +316,12 @@ def test_the_examples_of_transports_run_unchanged(number: int, tmp_path: Path) -
         assert done.returncode == 0, done.stderr
         *lines, last = done.stdout.splitlines()
         assert last == "2 pages"
-        assert any(f" s 200 {origin}/about" in line for line in lines) == (number == 1)
+        assert any(f" s 200 {origin}/about" in line for line in lines)
 
 
 @pytest.mark.slow
 def test_the_example_with_respx_passes_unchanged(tmp_path: Path) -> None:
-    (tmp_path / "test_example.py").write_text(re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[3])
+    (tmp_path / "test_example.py").write_text(re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[2])
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_example.py"]
     done = subprocess.run(
         words, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
