@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from crawler.app.starts import normaliser, product_token, starts_of
+from crawler.engine.robots import Access, Robots
 from crawler.engine.visitor import LocalVisitor, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
@@ -26,7 +27,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Pacer, Turn, Visitor
+from crawler.ports import Fetcher, Frontier, Pacer, Politeness, Turn, Visitor
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import TYPES, Judge, Rules
 from crawler.rules.lastmod import DATE_SOURCES
@@ -63,6 +64,20 @@ def check_extras(settings: Settings) -> None:
         from crawler.fetch.render import renderer  # noqa: PLC0415 - loaded only when asked for
 
         renderer.check(settings)
+
+
+def access_of(
+    settings: Settings,
+    frontier: Frontier,
+    fetcher: Fetcher,
+    politeness: Politeness,
+    paced: Callable[[float], None] = lambda _: None,
+) -> Access:
+    """How origins are contacted. `paced`: called with the delay between requests to the slowest one, in seconds."""
+    pace, agent = settings.pace, product_token(settings.http.user_agent)
+    robots = Robots(agent, fetcher, frontier, now=frontier.clock, turn=politeness, ignore=pace.ignore_robots)
+    delay = 1 / pace.rate if pace.rate else 0.0
+    return Access(frontier, fetcher, robots, politeness, delay, pace.max_wait, paced)
 
 
 def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:

@@ -16,7 +16,7 @@ from typing import Final
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler.app.compose import check_extras, open_fetcher, open_visitor, traffic_of
+from crawler.app.compose import access_of, check_extras, open_fetcher, open_visitor, traffic_of
 from crawler.app.delivery import deliver
 from crawler.app.external import check as check_external
 from crawler.app.external import check_links
@@ -26,20 +26,22 @@ from crawler.app.rendering import permission
 from crawler.app.resume import avoids_logout, fingerprint, reading, terms
 from crawler.app.robots_line import ask_published
 from crawler.app.seeding import Lines, Seeding, started_by_input
-from crawler.app.starts import normaliser, product_token, publish_base, sitemap_of, starts_of
+from crawler.app.starts import normaliser, publish_base, sitemap_of, starts_of
 from crawler.app.state import AWAY, far_of, is_database, is_file, opened, state_path
 from crawler.app.submission import Submitted, submit
-from crawler.engine.crawl import Crawl, Ending, Limits
+from crawler.engine.course import Limits
+from crawler.engine.crawl import Crawl, Ending
 from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
-from crawler.engine.robots import Robots
+from crawler.engine.site import CrawledSite
 from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, first_of
 from crawler.fetch import politeness
 from crawler.fetch.request_headers import fitting_cookies
 from crawler.fetch.routes import Transport
 from crawler.model.external import ExternalCheck
 from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, PUBLISHED_BY, ROBOTS_LINE, SETTINGS, WRITER
+from crawler.model.phases import Phase
 from crawler.model.rows import PublicationRow
-from crawler.model.run import Run, SessionEnd
+from crawler.model.run import Run, SessionEnd, StopReason
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
@@ -168,6 +170,12 @@ class Job:
             await self.crawl()
 
     @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the crawl ended unfinished."""
+        interruption = self._crawl.course.interruption if self._crawl else None
+        return interruption.reason if interruption else None
+
+    @property
     def stalled(self) -> bool:
         """Whether the crawl ended unfinished again, and no more pages responded than the last time."""
         return self._crawl is not None and self._crawl.stalled
@@ -184,7 +192,7 @@ class Job:
         A complete run is closed once it is published, or refused by the guard: the next crawl begins a new one. If writing
         failed, the next call publishes the run without crawling again.
         """
-        self.stats.phase = "publishing"
+        self.stats.phase = Phase.PUBLISHING
         balance = await self.frontier.balance()
         if not balance.balanced:
             raise FrontierError(
@@ -267,7 +275,7 @@ class Job:
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
         scope = self.settings.scope
-        is_limited = self.ending is Ending.LIMIT and self.stats.stopping == "--max-pages"
+        is_limited = self.stop_reason is StopReason.MAX_PAGES
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
         left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
@@ -296,45 +304,32 @@ class Job:
 
     def _assemble(self) -> Crawl:
         settings = self.settings
-        pace, agent = settings.pace, product_token(settings.http.user_agent)
-        robots = Robots(
-            agent,
-            self.fetcher,
+        access = access_of(settings, self.frontier, self.fetcher, self.turn, self.stats.pace)
+        scope = Scope.of(
+            self.starts, settings.scope, PageRules(settings.rules.rule), logged_in=avoids_logout(settings)
+        )
+        site = CrawledSite(
             self.frontier,
-            now=self.frontier.clock,
-            turn=self.turn,
-            ignore=pace.ignore_robots,
+            access,
+            Candidates(scope, self.traps),
+            self.judge,
+            self.base,
+            checks_starts=self.checks_starts,
         )
         return Crawl(
-            frontier=self.frontier,
-            fetcher=self.fetcher,
-            permits=robots,
-            judge=self.judge,
-            candidates=Candidates(
-                Scope.of(
-                    self.starts,
-                    settings.scope,
-                    PageRules(settings.rules.rule),
-                    logged_in=avoids_logout(settings),
-                ),
-                self.traps,
+            self.frontier,
+            site,
+            self.visitor,
+            self.stats,
+            Limits(
+                settings.pace.concurrency,
+                settings.guard.keep_failing,
+                settings.scope.max_pages,
+                settings.scope.max_time,
             ),
-            stats=self.stats,
-            turn=self.turn,
-            visitor=self.visitor,
-            limits=Limits(
-                concurrency=pace.concurrency,
-                delay=1 / pace.rate if pace.rate else 0.0,
-                max_wait=pace.max_wait,
-                keep_failing=settings.guard.keep_failing,
-                max_pages=settings.scope.max_pages,
-                max_time=settings.scope.max_time,
-            ),
-            sinks=[self.stats, *self.sinks],
-            checks_starts=self.checks_starts,
-            seeding=Seeding(settings, self.fetcher, robots, self.turn, self.base, self.inputs),
-            base=self.base,
-            clock=self.frontier.clock,
+            Seeding(settings, self.frontier, site, self.inputs),
+            [self.stats, *self.sinks],
+            self.frontier.clock,
         )
 
 
@@ -435,7 +430,7 @@ async def open_job(
                 reading=log_of_reading.reading,
                 clock=frontier.clock,
                 suspect=frontier.suspect,
-                permits=partial(permission, settings, frontier, turn),
+                permits=lambda fetcher: permission(settings, access_of(settings, frontier, fetcher, turn)),
             )
         )
         visitor = here.visitor

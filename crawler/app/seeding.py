@@ -20,8 +20,8 @@ import anyio
 import anyio.to_thread
 
 from crawler.app.starts import normaliser, sitemap_of
-from crawler.engine.crawl import Crawl
-from crawler.engine.robots import Robots
+from crawler.engine.robots import Access
+from crawler.engine.site import CrawledSite
 from crawler.errors import ConfigError
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import SeedKind, SeedOutcome, Why
@@ -30,9 +30,8 @@ from crawler.model.robots import Permit
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
-from crawler.parse.publish_base import PublishBase
-from crawler.parse.url import Url, netloc, origin
-from crawler.ports import Fetcher, Queue, Request, Turn
+from crawler.parse.url import Url, netloc
+from crawler.ports import Queue, Request
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
 from crawler.sitemap.tree import CHUNK, NESTED, ROOM, is_web, read_file, sibling, slices
@@ -195,19 +194,15 @@ class Entries:
 
 @dataclass
 class Seeds:
-    """Reads the seeds of a run that are not settled yet.
-
-    `permit` checks robots.txt, `on_site` returns those URLs that are on the site, `turn` waits for a slot, and
-    `after_pages` waits until pages had their share of the slots.
-    """
+    """Reads the seeds of a run that are not settled yet. `on_site` returns those URLs that are on the site."""
 
     queue: Queue
-    fetcher: Fetcher
-    normalise: Normaliser
-    base: Url  # for relative URLs in a file on disk
-    permit: Callable[[Url], Awaitable[Permit]]
+    access: Access
     on_site: Callable[[Sequence[Url]], Awaitable[Sequence[Url]]]
-    turn: Turn
+    normalise: Normaliser
+    # For relative URLs in a file on disk.
+    base: Url
+    # Waits until pages had their share of the slots.
     after_pages: Callable[[], Awaitable[None]]
     inputs: Sequence[Lines] = ()
     _lines: dict[str, Lines] = field(init=False)
@@ -300,12 +295,11 @@ class Seeds:
 
     async def _ask(self, url: Url) -> Reply | Permit:
         """The reply, or the permit if it forbids the request."""
-        permit = await self.permit(url)
+        permit = await self.access.permit(url)
         if not permit.allowed:
             return permit
         await self.after_pages()
-        await self.turn(origin(url), await self.queue.slot(origin(url)))
-        return await self.fetcher.fetch(Request(url, limit=MAX_BYTES))
+        return await self.access.fetch(Request(url, limit=MAX_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,43 +307,36 @@ class Seeding:
     """Reads the seeds in the settings: `--input` files first, then sitemaps."""
 
     settings: Settings
-    fetcher: Fetcher
-    robots: Robots
-    turn: Turn
-    base: PublishBase | None
+    queue: Queue
+    site: CrawledSite
     inputs: Sequence[Lines]
 
-    async def __call__(self, crawl: Crawl) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
-        seeds = Seeds(
-            crawl.frontier,
-            self.fetcher,
-            normaliser(self.settings, base=self.base),
-            crawl.starts[0],
-            permit=crawl.first_contact.permit,
-            on_site=crawl.on_site,
-            turn=self.turn,
-            after_pages=crawl.after_pages,
-            inputs=self.inputs,
-        )
-        async with aclosing(seeds.read(await self._sitemaps(crawl))) as groups:
+    async def __call__(
+        self, after_pages: Callable[[], Awaitable[None]]
+    ) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
+        site, normalise = self.site, normaliser(self.settings, base=self.site.base)
+        start = site.starts.urls[0]
+        seeds = Seeds(self.queue, site.access, site.on_site, normalise, start, after_pages, self.inputs)
+        async with aclosing(seeds.read(await self._sitemaps())) as groups:
             async for found in groups:
                 yield found
 
-    async def _sitemaps(self, crawl: Crawl) -> Sequence[str]:
-        chosen = sitemap_of(self.settings)
+    async def _sitemaps(self) -> Sequence[str]:
+        chosen, base = sitemap_of(self.settings), self.site.base
         if chosen == "off":
             return []
         if chosen == "auto":
-            found = await self._named_by_robots(crawl)
+            found = await self._named_by_robots()
         elif is_web(chosen):
             found = [Url(chosen)]
         else:
             return [chosen]
-        return [self.base.crawled(url) for url in found] if self.base else found
+        return [base.crawled(url) for url in found] if base else found
 
-    async def _named_by_robots(self, crawl: Crawl) -> list[Url]:
+    async def _named_by_robots(self) -> list[Url]:
         found: list[Url] = []
-        for site in dict.fromkeys(urls.origin(url) for url in crawl.starts):
-            await crawl.first_contact.permit(Url(site + "/"))  # loads its robots.txt
-            found += self.robots.sitemaps(site)
+        access = self.site.access
+        for site in dict.fromkeys(urls.origin(url) for url in self.site.starts.urls):
+            await access.permit(Url(site + "/"))  # loads its robots.txt
+            found += access.permits.sitemaps(site)
         return found

@@ -148,7 +148,7 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
                         case ["slot", number]:
                             parent.grant(number)
                         case ["site", site] if base:
-                            base.site = site
+                            base.move(site)
                         case ["slow", site, until]:
                             parent.politeness.slow(site, until)
                         case ["ping"]:

@@ -18,6 +18,7 @@ from crawler.cli.summary import EXAMPLES, STDOUT
 from crawler.engine.crawl import Ending
 from crawler.errors import PublishRefused
 from crawler.model.note import DATE_NOTES, EXTERNAL, PUBLISHED_BY, UNRELIABLE
+from crawler.model.run import StopReason
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.url import target
@@ -135,8 +136,12 @@ def _unfinished(job: Job) -> str | None:
         return None
     why = job.stats.stopping or "stopped"
     scope = job.settings.scope
-    limits = {"--max-pages": f"{scope.max_pages or 0:,}", "--max-time": duration(scope.max_time or 0)}
-    return f"stopped at {why} {limits.get(why, '')}".rstrip() if job.ending is Ending.LIMIT else why
+    limits = {
+        StopReason.MAX_PAGES: f"{scope.max_pages or 0:,}",
+        StopReason.MAX_TIME: duration(scope.max_time or 0),
+    }
+    limit = limits.get(job.stop_reason) if job.stop_reason else None
+    return f"stopped at {why} {limit}" if limit else why
 
 
 async def _unmatched(pages: Record, settings: Settings) -> list[str]:

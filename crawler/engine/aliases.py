@@ -1,25 +1,25 @@
 """Host aliases: `www.` and bare, http and https, are one site if the alias redirects to it.
 
-An alias found in a link or a seed is checked once per run, before URLs on it are checked against the scope, so that the
-scope does not depend on the order of discovery. If it redirects each page to the same page of the site, links to it are
-rewritten to the site (`Scope.ours`) without fetching them; an alias that does not redirect to the site is another site.
+An alias found in a link or a seed is checked once per run, before URLs on it are checked against the scope, so that
+the scope does not depend on the order of discovery. If it redirects each page to the same page of the site, links to
+it are rewritten to the site (`Scope.ours`) without fetching them; otherwise it is another site.
 """
 
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
 import anyio
 
+from crawler.engine.robots import Access
 from crawler.model.note import ALIASES
 from crawler.model.reasons import Why
 from crawler.model.reply import Broken
-from crawler.model.robots import Permit
 from crawler.parse.url import Url, origin, target
-from crawler.ports import Fetcher, Pacer, Politeness, Request, Runs
+from crawler.ports import Request, Runs
 from crawler.rules.candidates import Candidates
 from crawler.rules.redirects import target_of
 
@@ -34,16 +34,14 @@ class Aliases:
     """The aliases of the site that this crawl has checked."""
 
     runs: Runs
-    pacer: Pacer
-    fetcher: Fetcher
-    permit: Callable[[Url], Awaitable[Permit]]
-    turn: Politeness
+    access: Access
     candidates: Candidates
-    _checked: dict[str, str] = field(init=False, default_factory=dict)  # as in `model.note.ALIASES`
-    _possible: frozenset[str] = field(init=False, default=frozenset())  # origins that may be aliases
-    _open: tuple[str, ...] = field(
-        init=False, default=()
-    )  # URL prefixes of the aliases that are not checked yet
+    # As in `model.note.ALIASES`.
+    _checked: dict[str, str] = field(init=False, default_factory=dict)
+    # Origins that may be aliases.
+    _possible: frozenset[str] = field(init=False, default=frozenset())
+    # URL prefixes of the aliases that are not checked yet.
+    _open: tuple[str, ...] = field(init=False, default=())
     _checking: defaultdict[str, anyio.Lock] = field(
         init=False, default_factory=lambda: defaultdict(anyio.Lock)
     )
@@ -65,7 +63,7 @@ class Aliases:
             if end not in self._possible and end != NOWHERE and scope.on_site(Url(end + "/"))
         }
         self._open = tuple(site + "/" for site, (end, _) in ends.items() if end in self._possible)
-        self.candidates.scope = scope.with_aliases(here)  # one assignment, as threads may read it
+        self.candidates.map_aliases(here)
 
     async def check(self, urls: Iterable[Url]) -> None:
         """Checks those origins of `urls` that may be aliases of the site and have not been checked yet."""
@@ -81,7 +79,7 @@ class Aliases:
                         await self._ask(site)
 
     def _end(self, site: str) -> tuple[str, str]:
-        """The origin where an alias redirects, possibly through others: an unchecked alias, the site, or another site.
+        """The origin where an alias redirects, possibly through others: an unchecked alias, the site, or another one.
 
         The second value is the same origin if every redirect keeps the path, else "".
         """
@@ -120,11 +118,10 @@ class Aliases:
 
     async def _target(self, url: Url) -> Url | None:
         """The redirect target of a page, or `NOWHERE`; None after a temporary failure."""
-        permit = await self.permit(url)
+        permit = await self.access.permit(url)
         if not permit.allowed:
             return None if permit.why is Why.ROBOTS_DOWN else Url(NOWHERE)
-        await self.turn(origin(url), await self.pacer.slot(origin(url)))
-        reply = await self.fetcher.fetch(Request(url, wants_body=lambda *_: False))
+        reply = await self.access.fetch(Request(url, wants_body=lambda *_: False))
         if isinstance(reply, Broken) or reply.status >= MAY_PASS or reply.status == 429:
             return None
         return target_of(url, reply) or Url(NOWHERE)

@@ -1,27 +1,47 @@
 """The pool: tasks that visit leased pages at the same time, and the results that come back in groups.
 
-It knows which leases are in flight, and how long results may wait for each other so that few transactions are needed. It
-does not decide what is leased, nor when the crawl ends: the main loop in `crawl` does.
+It knows which leases are in flight, and how long a result may wait for others, so that few transactions are needed: a
+host that has slots booked for seconds ahead gets no request earlier because a result was settled or a URL leased at
+once; a host without them does. What is leased, and when the crawl ends, is decided by the main loop in `crawl`.
 """
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
 
 import anyio
+import anyio.abc
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler.engine.bookings import Bookings
 from crawler.model.lease import Lease
 from crawler.model.settlement import Settlement, Unvisited
+from crawler.parse.url import origin
 
 GROUP: Final = 128  # settlements in one transaction
 HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
 NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
 LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
+AHEAD: Final = 1.0  # seconds of booked slots that a host must have left when the next ones are leased
 
 Returned: TypeAlias = Settlement | Unvisited
+
+
+class Bookings:
+    """The last booked slot of each host."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, float] = {}
+
+    def note(self, leases: Iterable[Lease], now: float) -> None:
+        """Records the slots of new leases, in the order of their slots. `now`: seconds since the epoch."""
+        for lease in leases:
+            if lease.at > now:
+                self._last[origin(lease.visit.url)] = lease.at
+
+    def spare(self, lease: Lease, now: float) -> float:
+        """Seconds that the result of a lease may wait, not above 0 if it may not."""
+        return self._last.get(origin(lease.visit.url), now) - AHEAD - now
 
 
 class Pool:
@@ -34,7 +54,7 @@ class Pool:
         prefetch: int = 1,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`concurrency`: requests in flight. `prefetch`: tasks for each of them, if visits wait for a worker process."""
+        """`concurrency`: requests in flight. `prefetch`: tasks for each, if visits wait for a worker process."""
         self._visit, self._concurrency, self._clock = visit, concurrency, clock
         self._tasks = concurrency * prefetch
         self._size = (NEXT + prefetch) * concurrency  # leases, at most
@@ -42,6 +62,7 @@ class Pool:
         self._leases: dict[int, Lease] = {}
         self._give: MemoryObjectSendStream[Lease]
         self._done: MemoryObjectReceiveStream[Returned]
+        self._group: anyio.abc.TaskGroup | None = None
         self._sleep: anyio.CancelScope | None = None
         self._is_woken = False
 
@@ -51,11 +72,17 @@ class Pool:
         self._give, todo = anyio.create_memory_object_stream[Lease](self._size)
         back, self._done = anyio.create_memory_object_stream[Returned](self._size)
         async with anyio.create_task_group() as tasks, self._give, self._done:
+            self._group = tasks
             with todo, back:
                 for _ in range(self._tasks):
                     tasks.start_soon(self._work, todo.clone(), back.clone())
             yield
             tasks.cancel_scope.cancel()
+
+    def start(self, call: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Runs a task beside the visits, until `running` ends at the latest."""
+        if self._group is not None:
+            self._group.start_soon(call)
 
     async def _work(
         self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
@@ -85,7 +112,7 @@ class Pool:
         return (self._size if visits is None else min(self._size, visits)) - len(self._leases)
 
     def add(self, leases: Sequence[Lease]) -> None:
-        """Hands out leases, the earliest slot first, so that no task waits for a slot while an earlier one passes."""
+        """Hands out leases, the earliest slot first: no task waits for a slot while an earlier one passes."""
         leases = sorted(leases, key=_slot)
         self._bookings.note(leases, self._clock())
         for lease in leases:
@@ -137,8 +164,8 @@ class Pool:
         if self._sleep:
             self._sleep.cancel()
 
-    def rest(self) -> None:
-        """From here on `gather` waits until the next call of `wake`. Called before the frontier is asked for leases."""
+    def clear_wake(self) -> None:
+        """From here on `gather` waits until the next call of `wake`. Call it before the frontier is asked."""
         self._is_woken = False
 
 

@@ -31,25 +31,26 @@ log = logging.getLogger("crawler.crawl")
 
 
 @dataclass
-class FirstContact:
-    """Prepares an origin for its first request. Times in seconds."""
+class Access:
+    """Contacts origins: robots.txt first, then requests outside the queue. Times in seconds."""
 
     hosts: Hosts
+    fetcher: Fetcher
     permits: Permits
-    turn: Politeness
-    paced: Callable[[float], None]  # called with the delay between requests to the slowest origin
-    delay: float  # between slots, at least
-    max_wait: float  # the longest Crawl-delay that is obeyed
+    politeness: Politeness
+    delay: float = 0.0  # between slots, at least
+    max_wait: float = 600.0  # the longest Crawl-delay that is obeyed
+    paced: Callable[[float], None] = lambda _: None  # called with the delay of the slowest origin
     slowest: float = field(init=False, default=0.0)
 
     async def read_robots(self, lease: Lease) -> bool:
-        """Reads the origin's robots.txt if needed. Returns whether that used the slot of the page, which then needs a new one."""
+        """Reads the origin's robots.txt if needed. Whether that used the slot of the page, which needs a new one."""
         site = origin(lease.visit.url)
         if not lease.robots_first and self.permits.knows(site):
             return False
         if await self._recalled(site):
             return False
-        await self.turn(site, lease.at)
+        await self.politeness(site, lease.at)
         await self._ask(site)
         return True
 
@@ -57,9 +58,15 @@ class FirstContact:
         """Whether robots.txt allows a URL outside the queue, such as a sitemap."""
         site = origin(url)
         if not self.permits.knows(site) and not await self._recalled(site):
-            await self.turn(site, await self.hosts.slot(site))
+            await self.politeness(site, await self.hosts.slot(site))
             await self._ask(site)
         return self.permits.permit(url)
+
+    async def fetch(self, request: Request) -> Reply:
+        """The reply to a request outside the queue, at a slot of its own. `permit` must have allowed it."""
+        site = origin(request.url)
+        await self.politeness(site, await self.hosts.slot(site))
+        return await self.fetcher.fetch(request)
 
     async def _recalled(self, site: str) -> bool:
         file = await self.hosts.robots(site)
@@ -89,7 +96,7 @@ class FirstContact:
             )
             delay = min(CUT_DELAY, self.max_wait)
         delay = max(self.delay, delay)
-        self.turn.pace(site, delay)
+        self.politeness.pace(site, delay)
         self.slowest = max(self.slowest, delay)
         self.paced(self.slowest)
         return delay

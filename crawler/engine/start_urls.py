@@ -1,28 +1,42 @@
-"""The start URLs of a crawl and their redirects, which extend the scope and may change the origin of the site.
+"""The start URLs of a crawl: their redirects, which extend the scope, and whether any of them led to a page.
 
-`start_check` checks that they led to a page; `rules.scope` decides which URLs belong to the site.
+A redirect of the first one may change the origin of the site. `rules.scope` decides which URLs belong to the site.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from crawler.engine.aliases import Aliases
+from crawler.errors import StartForbidden, StartUnreachable
 from crawler.model.note import MOVED
+from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
+from crawler.model.reasons import Cause, Why
+from crawler.model.url_record import UrlRecord
 from crawler.parse.publish_base import PublishBase
-from crawler.parse.url import Url, origin
-from crawler.ports import Runs
+from crawler.parse.url import Url, netloc, origin
+from crawler.ports import Frontier, Hosts, Record
 from crawler.rules.candidates import Candidates
+
+LOGIN: Final = (
+    " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/recipes.md shows how."
+)
+NO_PAGE: Final = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
 @dataclass
 class StartUrls:
     """The start URLs of one crawl. The site of `base` is updated when the first of them redirects."""
 
-    runs: Runs
+    frontier: Frontier
     candidates: Candidates
     aliases: Aliases
     base: PublishBase | None
-    urls: list[Url] = field(init=False)  # with the targets of their redirects
-    _home: Url = field(init=False)  # the first start URL, after redirects
+    # With the targets of their redirects.
+    urls: list[Url] = field(init=False)
+    # The first start URL, after redirects.
+    _home: Url = field(init=False)
+    _is_recalled: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Starts from the URLs in the settings, without redirects."""
@@ -35,22 +49,76 @@ class StartUrls:
         return len(self.urls) > len(self.candidates.scope.starts)
 
     async def recall(self) -> None:
-        """Restores the redirects and aliases that this run had found before it was interrupted."""
-        for start, to in await self.runs.recall(MOVED):
-            self._admit(start, to)
-        await self.aliases.recall()
+        """Restores, once, the redirects and aliases that this run had found before this member visits its first page."""
+        if not self._is_recalled:
+            self._is_recalled = True
+            for start, to in await self.frontier.recall(MOVED):
+                self._admit(start, to)
+            await self.aliases.recall()
 
     async def moved(self, start: Url, to: Url) -> None:
         """Stores that `start`, a start URL or the target of its redirect, redirects to `to`."""
         self._admit(start, to)
         move = start, to
-        await self.runs.amend(MOVED, lambda moves: moves if move in moves else [*moves, move])
+        await self.frontier.amend(MOVED, lambda moves: moves if move in moves else [*moves, move])
 
     def _admit(self, start: Url, to: Url) -> None:
         if start == self._home:
             self._home = to
             if self.base:
-                self.base.site = origin(to)
+                self.base.move(origin(to))
         self.urls.append(to)
-        self.candidates.scope = self.candidates.scope.admitting(start, to)
+        self.candidates.admit(start, to)
         self.aliases.renew()
+
+    async def check(self) -> None:
+        """Raises `StartUnreachable` or `StartForbidden` if none led to a page; the next crawl then begins a new run."""
+        try:
+            await _check(self.frontier, self.frontier, self.candidates.scope.starts)
+        except (StartUnreachable, StartForbidden):
+            await self.frontier.conclude()
+            raise
+
+
+async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
+    """Explains the failure of the first start URL if none led to a page."""
+    ends = [await _end_of(pages, url) for url in starts]
+    if any(_is_page(record) for _, record in ends):
+        return
+    url, record = ends[0]
+    end = record.outcome if record else None
+    if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
+        file = await hosts.robots(origin(url))
+        if file and file.status == "unreachable":
+            raise StartUnreachable(f"{url}: {file.detail}.")
+    if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
+        line = f" ({end.detail})" if end.detail else ""
+        raise StartForbidden(f"{url}: {end.why.says}{line}. See the robots command, or --ignore-robots.")
+    if isinstance(end, Unlisted) and end.why is Why.OFFSITE:
+        raise StartUnreachable(
+            f"{starts[0]} redirects to {url}, another site: "
+            f"start the crawl there, or add --allow-host {netloc(url)}."
+        )
+    reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page was received"
+    advice = LOGIN if isinstance(end, Failed) and end.cause is Cause.FORBIDDEN else ""
+    raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.{advice}")
+
+
+async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
+    """Where the redirects of a start URL end."""
+    for _ in range(100):
+        record = await pages.record(url)
+        if record is None or not isinstance(record.outcome, Moved):
+            return url, record
+        url = record.outcome.to
+    return url, None
+
+
+def _is_page(record: UrlRecord | None) -> bool:
+    """Whether the site responded with a page, listed or not: its links can be followed."""
+    if record is None or isinstance(record.outcome, Listed):
+        return record is not None
+    end = record.outcome
+    if not isinstance(end, Unlisted) or record.facts is None:
+        return False
+    return end.why not in NO_PAGE or (end.why is Why.TYPE and end.detail in HTML)

@@ -6,7 +6,7 @@
 module writes to the frontier is the redirect of a start URL, which must be stored before its links are checked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,94 +14,128 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from crawler.engine.aliases import Aliases
-from crawler.engine.counters import Counters
-from crawler.engine.robots import FirstContact
-from crawler.engine.start_urls import StartUrls
-from crawler.engine.stored_links import StoredLinks
+from crawler.engine.course import Counters, Limits
+from crawler.engine.site import CrawledSite
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
-from crawler.model.visit import Links
+from crawler.model.visit import Link, Links
 from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
 from crawler.parse.url import origin
-from crawler.ports import Permits, Politeness, Visitor
-from crawler.rules.candidates import Candidates
+from crawler.ports import Frontier, Record, Visitor
 from crawler.rules.record import keep_for
 
-MANY_LINKS: Final = 2_000  # of one page, above which they are checked in a thread: each takes microseconds
+# Links of one page, above which they are checked in a thread: each takes microseconds.
+MANY_LINKS: Final = 2_000
+
+
+@dataclass
+class _Group:
+    """Pages whose links are read in one call."""
+
+    leases: list[Lease] = field(default_factory=list)
+    # By lease, once they are read.
+    links: dict[int, Sequence[Link]] | None = None
+
+
+@dataclass
+class StoredLinks:
+    """Reads the stored links of unchanged pages, for several pages at a time: `await stored_links(lease)`.
+
+    Requests that arrive during one call are combined in the next: a call takes as long for thirty pages as for one.
+    """
+
+    record: Record
+    _next: _Group = field(init=False, default_factory=_Group)
+    _reading: anyio.Lock = field(init=False, default_factory=anyio.Lock)
+
+    async def __call__(self, lease: Lease) -> Sequence[Link]:
+        """The links of a page, as in `Record.links`."""
+        group = self._next
+        group.leases.append(lease)
+        async with self._reading:
+            if group.links is None:
+                if group is self._next:
+                    self._next = _Group()
+                links = await self.record.links(group.leases)
+                group.links = {lease.id: found for lease, found in zip(group.leases, links, strict=True)}
+        return group.links[lease.id]
 
 
 @dataclass
 class Visits:
-    """The visits of one crawl. `keep_failing`: seconds that a failing page is kept with its links."""
+    """The visits of one crawl."""
 
-    stored_links: StoredLinks
-    permits: Permits
-    first_contact: FirstContact
-    candidates: Candidates
-    aliases: Aliases
-    start_urls: StartUrls
-    turn: Politeness
+    frontier: Frontier
+    site: CrawledSite
     visitor: Visitor
     stats: Counters
-    concurrency: int
-    keep_failing: float
-    has_ended: Callable[[], bool]
-    holds: Callable[[Lease], bool]
-    requested: int = field(init=False, default=0)  # pages requested
+    limits: Limits
+    is_stopping: Callable[[], bool]
+    # Pages.
+    requested: int = field(init=False, default=0)
+    _stored_links: StoredLinks = field(init=False)
     _in_flight: anyio.CapacityLimiter = field(init=False)
 
     def __post_init__(self) -> None:
         """Creates the limiter of requests in flight."""
-        self._in_flight = anyio.CapacityLimiter(self.concurrency)
+        self._stored_links = StoredLinks(self.frontier)
+        self._in_flight = anyio.CapacityLimiter(self.limits.concurrency)
 
     async def __call__(self, lease: Lease) -> Settlement | Unvisited:
         """Makes the visit. Returns its settlement, or `Unvisited` if the lease is to be returned."""
-        url = lease.visit.url
-        if self.has_ended():
-            return Unvisited(lease, WhyUnvisited.ENDING)
-        if not self.holds(lease):
-            return Unvisited(lease, WhyUnvisited.VOID)
-        if await self.first_contact.read_robots(lease):
-            return Unvisited(lease, WhyUnvisited.ROBOTS_FIRST)
-        permit = self.permits.permit(url)
+        url, site = lease.visit.url, self.site
+        why = self._obstacle(lease)
+        if why is None and await site.access.read_robots(lease):
+            why = WhyUnvisited.ROBOTS_FIRST
+        if why is not None:
+            return Unvisited(lease, why)
+        permit = site.access.permits.permit(url)
         if not permit.allowed:
             return await self._settlement(lease, Verdict(Unlisted(permit.why or Why.ROBOTS, permit.line)))
-        if self.candidates.scope.unfetched(url):
-            return Settlement(lease, Verdict(self.candidates.listable(url, Listed())))
+        if site.candidates.scope.unfetched(url):
+            return Settlement(lease, Verdict(site.candidates.listable(url, Listed())))
         async with self._limiter():
             verdict = await self._wait(lease) or await self._fetch(lease)
-        if isinstance(verdict, Unvisited):
-            return verdict
-        if isinstance(verdict.outcome, Moved) and url in self.start_urls.urls:
-            await self.start_urls.moved(url, verdict.outcome.to)
+        return verdict if isinstance(verdict, Unvisited) else await self._judged(lease, verdict)
+
+    def _obstacle(self, lease: Lease) -> WhyUnvisited | None:
+        if self.is_stopping():
+            return WhyUnvisited.ENDING
+        return None if self.frontier.holds(lease) else WhyUnvisited.VOID
+
+    async def _judged(self, lease: Lease, verdict: Verdict) -> Settlement:
+        if isinstance(verdict.outcome, Moved) and lease.visit.url in self.site.starts.urls:
+            await self.site.starts.moved(lease.visit.url, verdict.outcome.to)
         return await self._settlement(lease, verdict)
 
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
-        replayed = verdict.unchanged or keep_for(verdict.outcome, self.keep_failing) > 0
-        links = Links.of(await self.stored_links(lease)) if replayed else verdict.links
-        await self.aliases.check(links.urls)
+        keeps_links = verdict.unchanged or keep_for(verdict.outcome, self.limits.keep_failing) > 0
+        links = Links.of(await self._stored_links(lease)) if keeps_links else verdict.links
+        await self.site.aliases.check(links.urls)
         if links.total > MANY_LINKS:
-            return await anyio.to_thread.run_sync(self.candidates.settlement, lease, verdict, links)
-        return self.candidates.settlement(lease, verdict, links)
+            return await anyio.to_thread.run_sync(self.site.candidates.settlement, lease, verdict, links)
+        return self.site.candidates.settlement(lease, verdict, links)
 
     async def _wait(self, lease: Lease) -> Unvisited | None:
         """Waits for the slot, which is void if the host was paused or the crawl ends meanwhile."""
-        site = origin(lease.visit.url)
-        if not self.turn.is_stale(site, lease.at):
-            await self.turn(site, lease.at)
-        if self.has_ended():
-            return Unvisited(lease, WhyUnvisited.ENDING)
-        if not self.holds(lease):  # looked at after the wait, too: this process may have been frozen
-            return Unvisited(lease, WhyUnvisited.VOID)
-        return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if self.turn.is_stale(site, lease.at) else None
+        host, politeness = origin(lease.visit.url), self.site.access.politeness
+        if not politeness.is_stale(host, lease.at):
+            await politeness(host, lease.at)
+        # Looked at after the wait, too: this process may have been frozen.
+        if why := self._obstacle(lease):
+            return Unvisited(lease, why)
+        return Unvisited(lease, WhyUnvisited.HOST_PAUSED) if politeness.is_stale(host, lease.at) else None
 
     def _limiter(self) -> AbstractAsyncContextManager[object]:
-        """Limits visits in flight if there is a crawl delay: a prefetching visitor would request pages after their slot."""
-        return self._in_flight if self.first_contact.slowest and self.visitor.prefetch > 1 else nullcontext()
+        """Limits visits in flight if there is a crawl delay.
+
+        Otherwise a visitor that prefetches would request pages after their slot.
+        """
+        is_limited = self.site.access.slowest and self.visitor.prefetch > 1
+        return self._in_flight if is_limited else nullcontext()
 
     async def _fetch(self, lease: Lease) -> Verdict | Unvisited:
         """The result of the visit, unless the crawl ended before the request."""
@@ -117,5 +151,5 @@ class Visits:
         self.requested += 1
         if result.truncated:
             limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"
-            self.candidates.traps.report("links", limit, lease.visit.url)
+            self.site.candidates.traps.report("links", limit, lease.visit.url)
         return result.verdict

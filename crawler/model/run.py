@@ -1,8 +1,10 @@
 """A run of a crawl, the members that work on it, and the end of a session of one of them."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import StrEnum
+from typing import NamedTuple, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,41 @@ class Terms(NamedTuple):
     max_time: float | None = None  # seconds
 
 
-class Interruption(NamedTuple):
-    """Why all members stop working on a run that is not finished."""
+class StopReason(StrEnum):
+    """Why a crawl stops before everything is settled."""
 
-    why: str
-    is_limit: bool = True  # False: every request to the host fails
+    MAX_PAGES = "--max-pages"
+    MAX_TIME = "--max-time"
+    FAILING = "failing"  # every request to a host of the site fails
+    ASKED = "asked"  # by a signal, or by the caller
+    OVER = "over"  # another member ended the run
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the user set this limit."""
+        return self in {StopReason.MAX_PAGES, StopReason.MAX_TIME}
+
+
+class Interruption(NamedTuple):
+    """A crawl stops; in a run of several members, that of all of them."""
+
+    reason: StopReason
+    details: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason in the words of a log."""
+        return self.details or self.reason.value
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The interruption that `written` wrote."""
+        reason, details = json.loads(text)
+        return cls(StopReason(reason), details)
+
+    def written(self) -> str:
+        """As JSON."""
+        return json.dumps(self)
 
 
 class SessionEnd(NamedTuple):

@@ -23,6 +23,10 @@ class PublishBase:
         self.base, self.site = base, site
         self._variants = (base, *_variants(base))
 
+    def move(self, site: str) -> None:
+        """Changes the crawled origin: the start URL redirects to this one."""
+        self.site = site
+
     @property
     def maps(self) -> bool:
         """Whether the two differ at all."""

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code
+from crawler.model.phases import Phase
 from crawler.model.settlement import Settlement
 from crawler.parse.credentials import masked
 from crawler.report.formatting import duration
@@ -183,7 +184,7 @@ def progress_line(stats: Stats) -> str:
     ]
     if stats.stopping:
         parts.append(f"stopping ({printable(stats.stopping)})")
-    elif stats.phase != "crawling":
+    elif stats.phase is not Phase.CRAWLING:
         parts.append(stats.phase)
     elif left := remaining_words(stats):
         parts.append(left)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from crawler.model.outcome import Failed, Later, Listed, code
+from crawler.model.phases import Phase
 from crawler.model.settlement import Settlement
 
 WINDOW: Final = 10.0  # seconds over which the rate is measured
@@ -47,7 +48,7 @@ class Stats:
         self.bytes = 0  # of the pages that were read, decoded
         self.in_hand = 0
         self.delay = 0.0  # between requests to the slowest active host; 0: unpaced
-        self.phase = "robots.txt"
+        self.phase = Phase.OPENING
         self.stopping: str | None = None
         self.outcomes: Counter[str] = Counter()  # settled in this session, by `model.code`
         self._max_pages, self._max_time, self._concurrency = max_pages, max_time, concurrency

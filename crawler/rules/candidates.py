@@ -5,7 +5,7 @@ from the cache of known URLs.
 """
 
 from array import array
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from crawler.model.facts import Facts
 from crawler.model.lease import Lease
@@ -21,11 +21,24 @@ from crawler.rules.traps import Traps
 
 
 class Candidates:
-    """`scope` may be widened during a crawl, when a start URL redirects to another host."""
+    """Checks URLs against the scope, which grows when a start URL redirects to another host."""
 
     def __init__(self, scope: Scope, traps: Traps) -> None:
-        self.scope, self.traps = scope, traps
+        self._scope, self.traps = scope, traps
         self.known = KnownUrls()
+
+    @property
+    def scope(self) -> Scope:
+        """Which URLs belong to the site. Replaced as a whole, as threads may read it."""
+        return self._scope
+
+    def admit(self, start: Url, to: Url) -> None:
+        """Adds the target of a redirect of `start`, a start URL or the target of its redirect, to the scope."""
+        self._scope = self._scope.admitting(start, to)
+
+    def map_aliases(self, aliases: Mapping[str, str]) -> None:
+        """Sets the aliases of the site in the scope: see `Scope.with_aliases`."""
+        self._scope = self._scope.with_aliases(aliases)
 
     def settlement(self, lease: Lease, verdict: Verdict, links: Links) -> Settlement:
         """The settlement of a lease, with the visits that its page leads to."""

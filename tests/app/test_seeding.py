@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from crawler.app.seeding import GROUP, Entries, Lines, Seeds
+from crawler.engine.robots import Access
 from crawler.errors import ConfigError
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
@@ -79,10 +80,13 @@ class World:
         answer = self.answers.get(request.url.removeprefix(SITE), Response(404))
         return Response(200, body=answer) if isinstance(answer, bytes) else answer
 
-    async def permit(self, url: Url) -> Permit:
+    def knows(self, _: str) -> bool:
+        return True
+
+    def permit(self, url: Url) -> Permit:
         return Permit(not self.forbidden or self.forbidden not in url)
 
-    async def turn(self, *_: object) -> None:
+    async def __call__(self, *_: object) -> None:
         self.slots += 1
 
     async def after_pages(self) -> None:
@@ -92,10 +96,8 @@ class World:
         return [url for url in urls if url.startswith(SITE)]
 
     def seeds(self) -> Seeds:
-        return Seeds(
-            self.frontier, self, Normaliser(), ROOT, permit=self.permit,
-            on_site=self.on_site, turn=self.turn, after_pages=self.after_pages,
-        )  # fmt: skip
+        access = Access(self.frontier, self, self, self)  # type: ignore[arg-type]
+        return Seeds(self.frontier, access, self.on_site, Normaliser(), ROOT, self.after_pages)
 
     async def read(self, *sitemaps: str) -> list[str]:
         """What the sitemaps name, added to the frontier group by group."""

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from crawler.cli import progress
+from crawler.model.phases import Phase
 from crawler.report.log import LineHandler, TextLines
 from crawler.report.stats import Stats
 
@@ -27,7 +28,7 @@ def clock() -> Clock:
 @pytest.fixture
 def stats(clock: Clock) -> Stats:
     stats = Stats(clock)
-    stats.phase = "crawling"
+    stats.phase = Phase.CRAWLING
     return stats
 
 
@@ -82,7 +83,7 @@ async def test_backing_off_and_stopping_are_shown(stats: Stats, clock: Clock) ->
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 300])
 async def test_no_line_is_wider_than_the_terminal(stats: Stats, clock: Clock, width: int) -> None:
-    stats.phase = "robots.txt"
+    stats.phase = Phase.OPENING
     await run_for(stats, clock)
     stats.known = stats.done + 98_765_432
     stats.failed = 1_234_567

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawler.engine.bookings import AHEAD, Bookings
+from crawler.engine.pool import AHEAD, Bookings
 from crawler.model.lease import Lease
 from crawler.model.visit import Visit
 from crawler.parse.url import Url

@@ -289,7 +289,7 @@ async def test_after_max_time_crawl_awaits_requests_without_polling(
     gather = Crawl._gather
 
     async def counted(self: Crawl, *args: Any) -> Any:
-        if self._ending and next(looks) == 0:
+        if self.course.is_stopping and next(looks) == 0:
             threading.Timer(0.2, gate.set).start()
         return await gather(self, *args)
 

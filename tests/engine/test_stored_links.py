@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from crawler.engine.stored_links import StoredLinks
+from crawler.engine.visit import StoredLinks
 from crawler.model.lease import Lease
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url

@@ -14,7 +14,7 @@ from crawler.model.outcome import Listed, Unlisted
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import PublicationRow
-from crawler.model.run import Interruption, SessionEnd, Terms
+from crawler.model.run import Interruption, SessionEnd, StopReason, Terms
 from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
@@ -225,7 +225,7 @@ async def test_killed_run_is_resumed_by_name_interrupted_by_another(crew: Crew) 
     await first.close()
     again = await crew.join(Terms("monday", max_pages=1))
     assert (await again.run(), (await again.lease(9)).interruption) != (None, None)
-    await again.interrupt(Interruption("--max-pages"))
+    await again.interrupt(Interruption(StopReason.MAX_PAGES))
     await again.end_session(SessionEnd(7))
     await again.close()
     late = crew.open()
@@ -263,15 +263,15 @@ async def test_all_members_together_request_no_more_than_max_pages(crew: Crew) -
         for lease in held:
             await settle(member, lease)
     for member in (one, two, three):
-        assert (await member.lease(9)).interruption == Interruption("--max-pages")
+        assert (await member.lease(9)).interruption == Interruption(StopReason.MAX_PAGES)
 
 
 async def test_what_one_member_finds_ends_the_crawl_for_all(crew: Crew) -> None:
     one, two = await crew.join(), await crew.join()
-    await two.interrupt(Interruption("every request to the host fails", is_limit=False))
-    await one.interrupt(Interruption("--max-time"))
+    await two.interrupt(Interruption(StopReason.FAILING, "every request to the host fails"))
+    await one.interrupt(Interruption(StopReason.MAX_TIME))
     assert (await one.lease(1)).interruption == Interruption(
-        "every request to the host fails", is_limit=False
+        StopReason.FAILING, "every request to the host fails"
     )
 
 
@@ -282,7 +282,9 @@ async def test_the_time_of_a_sitting_ends_for_all_at_once(crew: Crew) -> None:
     assert (await two.lease(1)).interruption is None
     crew.clock.now += 6
     assert (
-        (await two.lease(1)).interruption == Interruption("--max-time") == (await one.lease(1)).interruption
+        (await two.lease(1)).interruption
+        == Interruption(StopReason.MAX_TIME)
+        == (await one.lease(1)).interruption
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from crawler.model.facts import Facts, Lastmod
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
+from crawler.model.phases import Phase
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
@@ -213,7 +214,7 @@ class Told(Stats):
 def stats() -> Told:
     moments = iter([0.0] + [12.0] * 100)
     told = Told(lambda: next(moments))
-    told.phase, told.known, told.done, told.failed, told.in_hand = "crawling", 1_170, 340, 2, 16
+    told.phase, told.known, told.done, told.failed, told.in_hand = Phase.CRAWLING, 1_170, 340, 2, 16
     return told
 
 
@@ -243,7 +244,7 @@ def test_the_progress_line_has_all_numbers(stats: Told) -> None:
 
 
 def test_progress_line_has_phase_and_reason_for_stopping(stats: Told) -> None:
-    stats.phase = "publishing"
+    stats.phase = Phase.PUBLISHING
     assert lines.progress_line(stats).endswith(", 2 failed, publishing")
     stats.stopping = "interrupted\x1b"
     assert lines.progress_line(stats).endswith(r", stopping (interrupted\x1b)")

@@ -51,7 +51,7 @@ def test_canonical_is_visited_though_it_is_known() -> None:
 
 def test_language_versions_on_an_alias_are_those_of_the_site() -> None:
     made = candidates()
-    made.scope = made.scope.with_aliases({"https://a.example": "http://a.example"})
+    made.map_aliases({"https://a.example": "http://a.example"})
     facts = Facts(200, alternates=f"de https://a.example/de\nen {NEW}\nit https://b.example/")
     settlement = made.settlement(Lease(1, 1, Visit(PAGE)), Verdict(Listed(), facts), Links())
     assert settlement.verdict.facts == facts._replace(

@@ -4,7 +4,6 @@ Results are handled by `settlements`; a lease that is not settled in time expire
 for dead (`members`). A member locks the row of a paced host and skips locked ones, so two members lease from two hosts.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -16,7 +15,7 @@ from crawler.frontier.postgres.rows import DueRow, fp, given, table
 from crawler.frontier.records import QUEUED, WAITING
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.model.lease import Lease
-from crawler.model.run import Interruption
+from crawler.model.run import Interruption, StopReason
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
@@ -148,9 +147,9 @@ class Leases:
         if self._db.is_retry:
             self._return_budget(self._db.do(UNTAKE, {"token": token}))
         if interruption is None and deadline is not None and self._db.now() >= deadline:
-            interruption = self.interrupt(Interruption("--max-time"))
+            interruption = self.interrupt(Interruption(StopReason.MAX_TIME))
         if interruption is not None:
-            return Batch(leads=leads, interruption=Interruption(*json.loads(interruption)))
+            return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
             self._open(depth, max_depth)
         elif leader is not None or max_depth is not None:
@@ -173,12 +172,12 @@ class Leases:
         if self._db.one(ANY_LEASED)[0]:
             return Batch(wait=PATIENCE)
         if self._is_any_out(depth, QUEUED):
-            return Batch(interruption=Interruption(*json.loads(self.interrupt(Interruption("--max-pages")))))
+            return Batch(interruption=Interruption.read(self.interrupt(Interruption(StopReason.MAX_PAGES))))
         return Batch(finished=True, is_idle=True)
 
     def interrupt(self, interruption: Interruption) -> str:
         """See `ports.Runs.interrupt`. The first one counts; returns it as JSON."""
-        words = {"run": self._db.run, "words": json.dumps(interruption)}
+        words = {"run": self._db.run, "words": interruption.written()}
         return str(self._db.one(INTERRUPT, words)[0])
 
     def _paced(self, batch: Batch) -> Batch:

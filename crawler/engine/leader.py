@@ -1,0 +1,152 @@
+"""What the leader of a run does besides visiting pages: it walks the site level by level, and ends the run.
+
+It is asked when a phase begins, and when nothing is due or leased in it any more. Leasing, visiting and settling are
+the same for every member, and stand in `crawl`. A method may raise `LeadershipLost`.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from crawler.engine.course import Counters
+from crawler.engine.finish import dating, duplicates, trap_listing
+from crawler.engine.seed_reader import SeedReader
+from crawler.engine.site import CrawledSite
+from crawler.model.note import ANSWERED
+from crawler.model.phases import Event, Phase
+from crawler.model.reasons import SeedKind
+from crawler.model.seed import Seed
+from crawler.model.trap import Trap
+from crawler.model.visit import Visit
+from crawler.ports import Frontier
+from crawler.rules import trap_patterns
+
+log = logging.getLogger("crawler.crawl")
+
+
+@dataclass
+class Leader:
+    """The leader of one crawl.
+
+    Start URLs come first, then seeds, then everything; with a depth limit, one level after the other. URLs in patterns
+    that may be crawler traps are released in rounds, each after the previous one is settled.
+    """
+
+    frontier: Frontier
+    site: CrawledSite
+    stats: Counters
+    seeds: SeedReader
+    # Visits are leased down to this depth; None: all.
+    depth: int | None = field(init=False, default=0)
+
+    @property
+    def deepest(self) -> int | None:
+        """The depth limit."""
+        return self.site.candidates.scope.max_depth
+
+    async def enter(self, phase: Phase) -> None:
+        """Begins a phase."""
+        if phase is Phase.ARRIVING:
+            self.depth = 0
+            await self.site.starts.recall()
+            starts = [Visit(url) for url in self.site.candidates.scope.starts]
+            self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
+        elif phase is Phase.SEEDING:
+            self.depth = None if self.deepest is None else 0
+            self.seeds.start()
+        elif phase is Phase.CRAWLING:
+            self.depth = None if self.deepest is None else 0
+
+    async def settled(self, phase: Phase) -> Event | None:
+        """Nothing is due or leased: the phase is over, or something was released, and it goes on."""
+        if phase is Phase.SEEDING:
+            # All seeds are read, so that later decisions do not depend on their order.
+            self.seeds.check()
+            return Event.SETTLED
+        if await self._release():
+            return None
+        if phase is Phase.ARRIVING:
+            await self._leave_starts()
+            return Event.SETTLED
+        return None if await self._descend() else Event.SETTLED
+
+    async def _release(self) -> int:
+        """Releases the next held URLs, if there are any."""
+        answer = await self.frontier.advance(self.depth)
+        report(answer.closed)
+        self.stats.found(answer.released)
+        return answer.released
+
+    async def _leave_starts(self) -> None:
+        if self.site.checks_starts:
+            await self.site.starts.check()
+        if self.site.starts.have_moved:
+            await self._check_filtered_again()
+
+    async def _descend(self) -> bool:
+        """Begins the next level, or the URLs that turned out to be less deep than was assumed. False if there are none.
+
+        A level is finished before the next begins: which URLs are within the limit must not depend on timing.
+        """
+        if self.depth != self.deepest and (await self.frontier.balance()).open:
+            self.depth = (self.depth or 0) + 1
+            return True
+        self.depth = self.deepest
+        if not await self.frontier.shorten(trap_patterns.DEEPEST):
+            return False
+        await self._check_filtered_again()
+        return True
+
+    async def _check_filtered_again(self) -> None:
+        """After a start URL redirected to another host, or a shorter path was found."""
+        after = ""
+        while filtered := await self.frontier.list_filtered(after):
+            after = filtered[-1].url
+            visits = await self.site.checked_again(filtered)
+            self.stats.found(await self.frontier.add([visit for visit in visits if visit.filtered is None]))
+            self.stats.found(await self.frontier.requeue(visits))
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    async def is_complete(self) -> bool:
+        """Whether everything is settled and the rules were applied, by a leader before this one."""
+        run = await self.frontier.run()
+        return run is not None and run.complete
+
+    async def finish(self) -> None:
+        """Applies the rules over all pages, and completes the run."""
+        if await self.is_complete():
+            return
+        judge, traps = self.site.judge, self.site.candidates.traps
+        await duplicates.soft_404s(self.frontier, judge, traps, self.site.starts.urls, self.site.fetch)
+        await duplicates.duplicates(self.frontier, judge)
+        await trap_listing.unlist_repeats(self.frontier)
+        await dating.date(self.frontier, judge.date_sources)
+        await self.keep_failing_pages()
+        await self.frontier.finish()
+
+    async def keep_failing_pages(self) -> None:
+        """Keeps pages that fail, and the traps that were found while the rules were applied."""
+        await self.frontier.keep_failing()
+        await self.keep_traps()
+
+    async def keep_traps(self) -> None:
+        """Stores and logs new traps, such as those recognised by the text of a URL."""
+        traps = self.site.candidates.traps.unreported()
+        await self.frontier.store_traps(traps)
+        report(traps)
+
+    async def has_progressed(self) -> bool:
+        """Whether more pages have responded than when this run last ended unfinished."""
+        outcomes = (await self.frontier.balance()).outcomes
+        answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
+        before = await self.frontier.recall(ANSWERED)
+        await self.frontier.remember(ANSWERED, answered)
+        return answered > before
+
+
+def report(traps: Sequence[Trap]) -> None:
+    """Logs traps."""
+    for trap in traps:
+        fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
+        log.warning("crawler trap found; its URLs are skipped", extra={"fields": fields})

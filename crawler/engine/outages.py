@@ -1,0 +1,84 @@
+"""Notices that a host of the site is down, so that the crawl ends instead of sending it requests.
+
+`rules.circuit_breaker` says when to suspect it. Then a page that responded earlier is fetched, so that one broken
+section does not end the run. Pages that failed meanwhile are fetched again when the run is resumed.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+
+from crawler.engine.course import Course
+from crawler.engine.site import CrawledSite
+from crawler.model.reply import Response
+from crawler.model.settlement import Settlement
+from crawler.parse.url import Url, origin
+from crawler.ports import Record
+from crawler.rules.circuit_breaker import CircuitBreaker
+
+# Seconds in which a page must respond before the site counts as down, plus the crawl delay.
+PROBE: Final = 60.0
+
+log = logging.getLogger("crawler.crawl")
+
+
+@dataclass
+class Outages:
+    """The outages of one crawl."""
+
+    record: Record
+    site: CrawledSite
+    course: Course
+    _breaker: CircuitBreaker = field(init=False, default_factory=CircuitBreaker)
+    # Pages that failed while their host was down.
+    _failed: dict[Url, None] = field(init=False, default_factory=dict)
+    # Origins that responded though many pages failed.
+    _responsive: set[str] = field(init=False, default_factory=set)
+    _probe: anyio.CancelScope | None = field(init=False, default=None)
+
+    @property
+    def failed(self) -> Sequence[Url]:
+        """The pages that are to be fetched again."""
+        return list(self._failed)
+
+    async def watch(self, settlements: Sequence[Settlement]) -> Sequence[str]:
+        """Looks at the outcomes of pages. Returns the origins that are down."""
+        down, origins = dict[str, None](), self.site.origins
+        for settlement in settlements:
+            url = settlement.lease.visit.url
+            site = origin(url)
+            failed = self._breaker.note(url, settlement.verdict) if site in origins else None
+            if failed and not down and not self.course.is_stopping and await self._still_responds(site):
+                self._breaker.clear(site)
+            elif failed:
+                self._failed.update(dict.fromkeys(failed))
+                down[site] = None
+        return list(down)
+
+    def note_down(self) -> None:
+        """Another member found a host down: pages that failed here are fetched again, too."""
+        for site in self.site.origins:
+            self._failed.update(dict.fromkeys(self._breaker.recent(site)))
+
+    async def _still_responds(self, site: str) -> bool:
+        """Whether a page that responded earlier in this run still does."""
+        page = self._breaker.last_good(site) or await self.record.last_answered(site)
+        reply = None
+        left = min(PROBE + 2 * self.site.access.slowest, max(0.0, self.course.time_left))
+        with anyio.move_on_after(left) as self._probe:
+            reply = await self.site.fetch(page) if page else None
+        self._probe = None
+        responds = isinstance(reply, Response) and reply.status < 400
+        if responds and site not in self._responsive:
+            self._responsive.add(site)
+            fields = {"origin": site, "requested": page}
+            log.warning("many pages in a row fail, but the site still responds", extra={"fields": fields})
+        return responds
+
+    def stop(self) -> None:
+        """Does not wait for a page that is being fetched to find out."""
+        if self._probe:
+            self._probe.cancel()

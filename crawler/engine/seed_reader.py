@@ -1,0 +1,114 @@
+"""Adds the URLs of seeds (sitemaps and --input) to the queue while pages are visited.
+
+`app.seeding` fetches and parses the seeds. This task shares the slots of a slow host with the pages, and ends with the
+crawl: the open sitemap is read to its end, so that each session makes progress.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+import anyio
+
+from crawler.engine.course import Counters
+from crawler.engine.pool import Pool
+from crawler.engine.site import CrawledSite
+from crawler.errors import LeadershipLost
+from crawler.model.seed import Seed
+from crawler.parse.url import Url
+from crawler.ports import Batch, Queue
+
+Seeding: TypeAlias = Callable[
+    [Callable[[], Awaitable[None]]], AsyncGenerator[tuple[Seed, Sequence[Url]], None]
+]
+"""Yields the URLs of all seeds. It is given `SeedReader.after_pages`, to be awaited before each request."""
+
+
+@dataclass
+class SeedReader:
+    """Reads the seeds of one crawl in a task of the pool."""
+
+    queue: Queue
+    site: CrawledSite
+    stats: Counters
+    pool: Pool
+    seeding: Seeding | None
+    is_reading: bool = field(init=False, default=False)
+    _is_stopping: bool = field(init=False, default=False)
+    _scope: anyio.CancelScope = field(init=False, default_factory=anyio.CancelScope)
+    # Set when all seeds are read, or no further one will be.
+    _read: anyio.Event = field(init=False, default_factory=anyio.Event)
+    # Set when pages were leased.
+    _leased: anyio.Event | None = field(init=False, default=None)
+    _lost: LeadershipLost | None = field(init=False, default=None)
+
+    def start(self) -> None:
+        """Begins to read, if there are seeds."""
+        if self.seeding is not None:
+            self.is_reading, self._lost = True, None
+            self._scope, self._read = anyio.CancelScope(), anyio.Event()
+            self.pool.start(partial(self._read_all, self._scope))
+
+    async def _read_all(self, scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                await self._add_all()
+            except LeadershipLost as error:
+                self._lost = error
+            self._ended()
+
+    async def _add_all(self) -> None:
+        if self.seeding is None:
+            return
+        async with aclosing(self.seeding(self.after_pages)) as groups:
+            async for seed, urls in groups:
+                self.stats.found(await self.queue.add(await self.site.seeded(urls), seed))
+                self.pool.wake()
+
+    def _ended(self) -> None:
+        self.is_reading = False
+        self._read.set()
+        self.pool.wake()
+
+    def check(self) -> None:
+        """Raises `LeadershipLost` if reading did."""
+        if self._lost:
+            raise self._lost
+
+    async def after_pages(self) -> None:
+        """Waits until pages were leased or none are due; otherwise sitemaps would use all slots of a slow host.
+
+        Does not return once the crawl ends, so that no further sitemap is fetched.
+        """
+        if not self._is_stopping:
+            self._leased = anyio.Event()
+            self.pool.wake()
+            await self._leased.wait()
+        if self._is_stopping:
+            self._read.set()
+            await anyio.sleep_forever()
+
+    def note_leased(self, batch: Batch | None) -> None:
+        """Records what was leased. None: there was no room for further leases."""
+        if self._leased and (batch is None or batch.leases or batch.is_idle):
+            self._leased.set()
+
+    def stop(self) -> None:
+        """From now on no further sitemap is fetched."""
+        self._is_stopping = True
+        if self._leased:
+            self._leased.set()
+
+    async def end(self, grace: float) -> None:
+        """Waits, `grace` seconds at most, until the open sitemap is read, and ends the task."""
+        if self.is_reading:
+            with anyio.move_on_after(grace):
+                await self._read.wait()
+        self.cancel()
+
+    def cancel(self) -> None:
+        """Ends the task now."""
+        self.is_reading = False
+        self._scope.cancel()

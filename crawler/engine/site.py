@@ -1,0 +1,66 @@
+"""The site of a crawl: which URLs belong to it, and how its pages are requested outside the queue, and judged.
+
+It leases and settles nothing: see `crawl` and `visit`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from crawler.engine.aliases import Aliases
+from crawler.engine.robots import Access
+from crawler.engine.start_urls import StartUrls
+from crawler.model.reply import Reply
+from crawler.model.visit import Visit
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url, origin
+from crawler.ports import Frontier, Request
+from crawler.rules.candidates import Candidates
+from crawler.rules.judge import Judge
+
+
+@dataclass
+class CrawledSite:
+    """The site of one crawl. `base` is updated when the first start URL redirects to another origin."""
+
+    frontier: Frontier
+    access: Access
+    candidates: Candidates
+    judge: Judge
+    base: PublishBase | None = None
+    # At least one start URL must lead to a page.
+    checks_starts: bool = True
+    aliases: Aliases = field(init=False)
+    starts: StartUrls = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Creates its parts."""
+        self.aliases = Aliases(self.frontier, self.access, self.candidates)
+        self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
+
+    @property
+    def origins(self) -> set[str]:
+        """The origins of the start URLs and of the targets of their redirects."""
+        return {origin(url) for url in self.starts.urls}
+
+    async def fetch(self, url: Url) -> Reply | None:
+        """A page outside the queue; None if robots.txt forbids it."""
+        if not (await self.access.permit(url)).allowed:
+            return None
+        return await self.access.fetch(Request(url, wants_body=self.judge.wants_body))
+
+    async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
+        """The URLs that are on a host of the site, in any folder."""
+        await self.aliases.check(urls)
+        return [url for url in urls if self.candidates.scope.on_site(url)]
+
+    async def seeded(self, urls: Sequence[Url]) -> Sequence[Visit]:
+        """The visits of URLs that a seed contains."""
+        await self.aliases.check(urls)
+        scope = self.candidates.scope
+        return [self.candidates.visit(scope.ours(url), 0, None) for url in urls]
+
+    async def checked_again(self, filtered: Sequence[Visit]) -> Sequence[Visit]:
+        """The visits of URLs that were filtered, in the scope of now."""
+        await self.aliases.check(visit.url for visit in filtered)
+        ours = [visit._replace(url=self.candidates.scope.ours(visit.url)) for visit in filtered]
+        return [self.candidates.visit(visit.url, visit.depth, visit.via, visit.hops) for visit in ours]
