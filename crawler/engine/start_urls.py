@@ -19,7 +19,7 @@ from crawler.ports import Frontier, Hosts, Record
 from crawler.rules.candidates import Candidates
 
 LOGIN: Final = (
-    " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/recipes.md shows how."
+    " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/how-to.md shows how."
 )
 NO_PAGE: Final = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
