@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.server import free_port
+
 TUNING = "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=90"
 _POOLER = """
 [databases]
@@ -52,12 +54,6 @@ def _user() -> int | None:
         return pwd.getpwnam("nobody").pw_uid
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Server:
     """A server of its own. Skips or fails the test if PostgreSQL or its driver is not installed."""
 
@@ -68,7 +64,7 @@ class Server:
             _missing("PostgreSQL", "postgresql")
         pytest.importorskip("psycopg")
         assert programs
-        self._programs, self._user, self.port = programs, _user(), _free_port()
+        self._programs, self._user, self.port = programs, _user(), free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="crawler-pg-"))
         if self._user is not None:
             os.chown(self.folder, self._user, -1)
@@ -136,7 +132,7 @@ class Server:
         if program is None:
             _missing("PgBouncer", "pgbouncer")
         assert program
-        port, config = _free_port(), self.folder / "pooler.ini"
+        port, config = free_port(), self.folder / "pooler.ini"
         config.write_text(_POOLER.format(server=self.port, port=port, folder=self.folder))
         pooler = subprocess.Popen(
             [program, str(config)], user=self._user, cwd=self.folder, stderr=subprocess.DEVNULL

@@ -18,7 +18,7 @@ from crawler.ports import Request
 from crawler.settings.sections import Http
 from tests.conformance.__main__ import Score, main
 from tests.conformance.cases import TOPICS, read
-from tests.hostile.server import Origin, http, serving
+from tests.server import Origin, http, serving
 
 DATA = Path(__file__).parent / "data"
 DOCUMENT = Path(__file__).parent.parent / "docs/dev/conformance.md"

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.frontier.sqlite.state_file import Lock
 from tests.cli.conftest import Run
+from tests.server import free_port, taken_port
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parents[1] / "data/sitemap/sitemap.xsd"))
 
@@ -356,9 +356,7 @@ def test_a_bad_file_is_exit_2_and_names_the_key(run: Run, tmp_path: Path) -> Non
 
 
 def test_an_unreachable_host_is_exit_4(run: Run) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    code, _, err = run("crawl", f"http://127.0.0.1:{port}/", *QUICK)
+    code, _, err = run("crawl", f"http://127.0.0.1:{free_port()}/", *QUICK)
     assert code == 4
     assert "could not connect" in sentence(err)
 
@@ -405,8 +403,7 @@ def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body:
 
 
 def test_unreachable_robots_txt_is_exit_4_and_not_forbidden(run: Run) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/a"
+    url = f"http://127.0.0.1:{free_port()}/a"
     code, out, _ = run("robots", url)
     assert (code, out.splitlines()[0]) == (4, f"unreachable  {url}")
     assert "could not be reached" in out
@@ -914,8 +911,8 @@ def test_the_demo_leaves_only_the_files_it_reports(
 
 @pytest.mark.slow
 def test_the_demo_can_serve_its_website_for_other_commands(run: Run) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with taken_port() as taken:
+        port = str(taken)
         code, _, err = run("demo", "--serve", port)
         assert (code, f"Port {port} cannot be used" in err) == (2, True)
     command = [sys.executable, "-m", "crawler", "demo", "--serve", port]

@@ -9,13 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lxml import etree
@@ -25,6 +22,7 @@ from crawler.sitemap.publish import publish_command
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
 from tests.frontier.test_nothing_lost import process
+from tests.server import Origin, http, serving
 
 ROOT = Path(__file__).parents[2]
 # Writes down its environment, one line for each call.
@@ -333,57 +331,33 @@ def delivered(run: Run, tmp_path: Path, script: str, *words: str) -> Callable[[S
 
 
 @contextmanager
-def noting_server() -> Iterator[tuple[str, list[tuple[str, str, Any]]]]:
-    """A server that accepts everything: its address, and the requests."""
-    asked: list[tuple[str, str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            asked.append((self.command, self.path, dict(self.headers.items())))
-            assert body or self.command != "PUT"
-            self.send_response(200)
-            self.send_header("ETag", '"0123456789abcdef0123456789abcdef"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        do_PUT = do_DELETE = do_PURGE = answer  # noqa: N815 - the names are the base class's
-
-        def log_message(self, *_: object) -> None:
-            """Silent."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def noting_server() -> Iterator[Origin]:
+    """A server that accepts everything."""
+    accepted = http("", ETag='"0123456789abcdef0123456789abcdef"')
+    origin = Origin("store", "127.0.0.1", others=lambda _: accepted)
+    with serving(origin):
+        yield origin
+    assert all(asked.body for asked in origin.log if asked.method == "PUT")
 
 
 @pytest.mark.slow
 def test_the_recipe_for_s3(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool("aws")
-    with noting_server() as (address, asked):
+    with noting_server() as store:
         for name, value in {
-            "AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
+            "AWS_ENDPOINT_URL": store.url()[:-1], "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
             "AWS_DEFAULT_REGION": "eu-central-1", "AWS_EC2_METADATA_DISABLED": "true",
         }.items():  # fmt: skip
             monkeypatch.setenv(name, value)
         publish = delivered(run, tmp_path, RECIPES["S3"])
         site = little_site()
         names = publish(site)
-        put = [path.rpartition("/")[2] for method, path, _ in asked if method == "PUT"]
+        put = [asked.path.rpartition("/")[2] for asked in store.log if asked.method == "PUT"]
         assert sorted(put) == names
         assert put[-2:] == ["sitemap.xml.gz", "manifest.json"]
         site.page("/a", noindex=True)
         publish(site)
-        assert any(method == "DELETE" for method, _, _ in asked)
+        assert any(asked.method == "DELETE" for asked in store.log)
 
 
 # Copies like rsync does with the arguments of the recipe, where that is not installed.
@@ -414,11 +388,11 @@ def test_the_recipe_for_rsync(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_recipe_for_a_cdn(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool("curl")
     monkeypatch.setenv("CDN_TOKEN", "token")
-    with noting_server() as (address, asked):
-        script = RECIPES["Purge of a CDN"].replace("https://www.example.com", address)
+    with noting_server() as store:
+        script = RECIPES["Purge of a CDN"].replace("https://www.example.com", store.url()[:-1])
         names = delivered(run, tmp_path, script)(little_site())
-    assert sorted(path[1:] for _, path, _ in asked) == names
-    assert {(method, headers["Fastly-Key"]) for method, _, headers in asked} == {("PURGE", "token")}
+    assert sorted(asked.path[1:] for asked in store.log) == names
+    assert {(asked.method, asked.headers["fastly-key"]) for asked in store.log} == {("PURGE", "token")}
 
 
 def test_the_recipe_for_git(run: Run, tmp_path: Path) -> None:

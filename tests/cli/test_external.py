@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ import trustme
 
 from crawler.app import external
 from tests.cli.conftest import Run
-from tests.hostile.server import Origin, Talk, http, moved, page, serving
 from tests.postgres import new_state
+from tests.server import Origin, Talk, free_port, http, moved, page, serving
 
 # Hosts by name, each at an address of its own; all at one port.
 HOSTS = {
@@ -280,9 +280,7 @@ def test_our_own_private_site_is_not_asked_after_redirect(web: Web) -> None:
 
 
 def test_unresolved_names_and_dead_hosts_are_broken_asked_once(web: Web) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.70.9", 0))
-        port = closed.getsockname()[1]
+    port = free_port("127.0.70.9")
     dead = [f"http://127.0.70.9:{port}/{number}" for number in range(4)]
     lost = [f"http://nowhere.example/{number}" for number in range(4)]
     web.links("good:/ok", *dead, *lost)
@@ -404,25 +402,9 @@ def secure(address: str, authority: trustme.CA, name: str) -> Iterator[int]:
     """A host that answers 404 over TLS, with a certificate of this authority for `name`; its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(name).configure_cert(context)
-    listener = socket.create_server((address, 0))
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-                with suppress(OSError), context.wrap_socket(connection, server_side=True) as wrapped:
-                    while wrapped.recv(65536):
-                        wrapped.sendall(http("", "404 Not Found", Connection="close"))
-                        break
-            except OSError:
-                return
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield int(listener.getsockname()[1])
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
+    origin = Origin(name, address, context=context)
+    with serving(origin):
+        yield origin.port
 
 
 def test_certificates_are_verified_whatever_holds_for_our_site(web: Web, tmp_path: Path) -> None:

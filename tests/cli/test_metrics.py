@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from crawler.report.catalogue import NEEDS_COMPLETE, Code
 from crawler.report.metric_values import OUTCOMES
 from crawler.report.metrics import CATALOGUE, PREFIX
 from tests.cli.conftest import Run
+from tests.server import free_port, taken_port
 
 QUICK = ("--rate", "0", "--retries", "0", "-q", "--state", "crawl.db")
 FILE = ("--metrics-file", "site.prom")
@@ -55,9 +55,7 @@ def one(samples: Mapping[str, Samples], name: str) -> float:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 def shop(pages: int = 10) -> Site:
@@ -413,8 +411,7 @@ def test_the_port_serves_the_running_crawl(run: Run, port: int) -> None:
 
 def test_a_port_that_is_taken_ends_the_run_before_it_begins(run: Run) -> None:
     site = shop(1)
-    with site.serve() as origin, socket.create_server(("127.0.0.1", 0)) as other:
-        taken = other.getsockname()[1]
+    with site.serve() as origin, taken_port() as taken:
         code, _, err = run("crawl", origin + "/", *QUICK, "--metrics-port", str(taken))
     assert (code, site.log) == (3, [])
     assert f"127.0.0.1:{taken} cannot be used: another program listens there" in err

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -16,6 +15,7 @@ from crawler.cli.demo.site import Site
 from crawler.cli.schedule import JITTER, next_start, repeat
 from crawler.errors import ConfigError, Exit, StartUnreachable, StateBusy
 from tests.cli.conftest import Run
+from tests.server import free_port
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 DAY = 86_400.0
@@ -120,9 +120,7 @@ def test_waiting_process_leaves_at_once_and_serves_metrics(tmp_path: Path) -> No
     site = Site()
     site.page("/", links=["/a"])
     site.page("/a")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with site.serve() as origin:
         words = [sys.executable, "-m", "crawler", "crawl", origin + "/", "--every", "24h", "--rate", "0"]
         words += ["--metrics-port", str(port), "--log-format", "json"]

@@ -4,12 +4,10 @@ import json
 import re
 import signal
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from crawler.cli.demo.site import Site
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK
 from tests.frontier.test_nothing_lost import process
+from tests.server import Origin, Talk, http, serving
 
 KEY = "0123abcd-0123abcd"
 # At the second of the chosen moments, the process is killed.
@@ -44,62 +43,41 @@ class Engine:
     """A search engine on loopback: what it was sent, and what it answers, the last answer again and again."""
 
     answers: list[tuple[int, dict[str, str], bytes]] = field(default_factory=lambda: [(200, {}, b"")])
-    posts: list[dict[str, Any]] = field(default_factory=list)
-    types: set[str] = field(default_factory=set)
-    fields: list[dict[str, str]] = field(default_factory=list)
-    url: str = ""
+    origin: Origin = field(default_factory=lambda: Origin("engine", "127.0.0.1"))
+
+    def __post_init__(self) -> None:
+        self.origin.put("/indexnow", self._reply)
+
+    @property
+    def url(self) -> str:
+        return self.origin.url("/indexnow")
+
+    @property
+    def posts(self) -> list[dict[str, Any]]:
+        assert {asked.method for asked in self.origin.log} <= {"POST"}
+        return [json.loads(asked.body) for asked in self.origin.log]
+
+    @property
+    def fields(self) -> list[dict[str, str]]:
+        return [asked.headers for asked in self.origin.log]
 
     @property
     def sent(self) -> list[str]:
         return [url for post in self.posts for url in post["urlList"]]
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
-        self.answers = [(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)]
+        self.answers = [(status, headers, body)]
+
+    def _reply(self, talk: Talk) -> None:
+        status, headers, said = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        talk.say(http(said, f"{status} x", **headers))
 
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    with serving() as engine:
-        yield engine
-
-
-@contextmanager
-def serving() -> Iterator[Engine]:
     engine = Engine()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            engine.posts.append(json.loads(body))
-            engine.types.add(self.headers["Content-Type"])
-            engine.fields.append(dict(self.headers.items()))
-            status, headers, said = engine.answers.pop(0) if len(engine.answers) > 1 else engine.answers[0]
-            self.send_response_only(status)
-            for name, value in ({"Content-Length": str(len(said))} | headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(OSError):  # a long answer is not read to its end
-                self.wfile.write(said)
-
-        def do_GET(self) -> None:
-            raise AssertionError("an engine is only sent POSTs")
-
-        def log_message(self, *_: object) -> None:
-            """Silent."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    engine.url = f"http://127.0.0.1:{server.server_address[1]}/indexnow"
-    try:
+    with serving(engine.origin):
         yield engine
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def site_with_key(**changed: str) -> Site:
@@ -198,7 +176,7 @@ def test_added_changed_and_gone_pages_are_sent_once(
         assert paths(origin, post["urlList"]) == expected
         assert post["urlList"] == sorted(post["urlList"])
         assert (post["host"], post["key"], post["keyLocation"]) == (host, KEY, f"{origin}/{KEY}.txt")
-        assert engine.types == {"application/json; charset=utf-8"}
+        assert {fields["content-type"] for fields in engine.fields} == {"application/json; charset=utf-8"}
         code, out, _ = run("submit", origin, *submitting(engine))
         assert (code, out) == (0, "Nothing changed since the last submission.\n")
         crawl(origin)
@@ -533,7 +511,7 @@ def test_a_failure_that_may_pass_is_retried(
     crawl: Callable[..., str],
     engine: Engine,
 ) -> None:
-    engine.answers = [(500, {}, b""), (429, {"Retry-After": "6"}, b""), (200, {}, b"")]
+    engine.answers = [(500, {}, b""), (429, {"Retry_After": "6"}, b""), (200, {}, b"")]
     with site_with_key().serve() as origin:
         crawl(origin)
         words = (*submitting(engine), "--retries", "2", "--all", "--max-wait", "5")
@@ -584,7 +562,7 @@ def test_no_credentials_are_sent_with_a_submission(
         assert len(asked) == 1
         assert not any({"Authorization", "X-Key"} & set(one.headers) for one in asked)
     assert len(engine.fields) == 1
-    assert not {"Authorization", "X-Key", "Cookie"} & set(engine.fields[0])
+    assert not {"authorization", "x-key", "cookie"} & set(engine.fields[0])
 
 
 # -- crawl --submit -----------------------------------------------------------------------------------------

@@ -1,11 +1,9 @@
 """`--webhook-env` and `--webhook-when`: real crawls, a receiver on loopback that answers in every bad way, and a secret."""
 
 import json
-import socket
 import ssl
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from crawler.report.message import ENDS, is_due, text
 from crawler.report.report import Finding
 from crawler.settings.sections import Settings, State
 from tests.cli.conftest import Run
+from tests.server import Answer, LoggedRequest, Origin, Talk, serving, taken_port
 
 SECRET = "s3cr3t-T0KEN-5f2a"
 QUICK = ("--rate", "0", "--retries", "0", "--state", "crawl.db", "--webhook-env", "HOOK")
@@ -30,58 +29,28 @@ GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Receiver:
-    """Takes posts, one at a time, and answers each with `answer`."""
+    """Takes posts and answers each with `answer`."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        self.answer: bytes | Callable[[socket.socket], None] = GOOD
-        self.posts: list[tuple[str, dict[str, str], Any]] = []
-        self._context = context
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.gone = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
+        self.answer: Answer = GOOD
+        self._origin = Origin("hook", "127.0.0.1", others=lambda _: self.answer, context=context)
+        self._serving = ExitStack()
+        self._serving.enter_context(serving(self._origin))
 
     @property
     def url(self) -> str:
-        scheme, port = "https" if self._context else "http", self._listener.getsockname()[1]
-        return f"{scheme}://127.0.0.1:{port}/hooks/{SECRET}?token={SECRET}"
+        return self._origin.url(f"/hooks/{SECRET}?token={SECRET}")
+
+    @property
+    def posts(self) -> list[LoggedRequest]:
+        return self._origin.log
 
     @property
     def bodies(self) -> list[Any]:
-        return [body for _, _, body in self.posts]
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                with suppress(OSError), client:
-                    self._talk(
-                        self._context.wrap_socket(client, server_side=True) if self._context else client
-                    )
-
-    def _talk(self, client: socket.socket) -> None:
-        with client:
-            client.settimeout(10)
-            said = b""
-            while b"\r\n\r\n" not in said:
-                said += client.recv(65_536)
-            head, _, body = said.partition(b"\r\n\r\n")
-            line, *fields = head.decode().split("\r\n")
-            headers = {name.lower(): value for name, _, value in (field.partition(": ") for field in fields)}
-            while len(body) < int(headers["content-length"]):
-                body += client.recv(65_536)
-            self.posts.append((line, headers, json.loads(body)))
-            if callable(self.answer):
-                self.answer(client)
-            else:
-                client.sendall(self.answer)
+        return [json.loads(post.body) for post in self.posts]
 
     def close(self) -> None:
-        self.gone.set()
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join()
+        self._serving.close()
 
 
 @pytest.fixture
@@ -115,9 +84,9 @@ def test_a_successful_run_sends_no_message_unless_asked_to(run: Run, hook: Recei
         assert run("crawl", origin + "/", *QUICK, "--webhook-when", "change")[0] == 0
         assert hook.posts == [], "nothing changed"
         assert run("crawl", origin + "/", *QUICK, "--webhook-when", "always")[0] == 0
-    [(line, headers, body)] = hook.posts
-    assert line == f"POST /hooks/{SECRET}?token={SECRET} HTTP/1.1"
-    assert headers["content-type"].startswith("application/json")
+    [post], [body] = hook.posts, hook.bodies
+    assert (post.method, post.path) == ("POST", f"/hooks/{SECRET}?token={SECRET}")
+    assert post.headers["content-type"].startswith("application/json")
     assert body["text"].splitlines()[0] == f"sitemap-crawler: run 3 of `{origin}/` is complete (exit 0)"
     assert "4 listed" in body["text"]
     assert body["report"]["run"]["exit"] == 0
@@ -182,9 +151,8 @@ def test_a_bad_end_is_reported(
 
 
 def test_a_metrics_port_in_use_is_reported(run: Run, hook: Receiver) -> None:
-    with shop().serve() as origin, socket.create_server(("127.0.0.1", 0)) as other:
-        port = str(other.getsockname()[1])
-        words = ("crawl", origin + "/", *QUICK, "--metrics-port", port, "--metrics-file", "m.prom")
+    with shop().serve() as origin, taken_port() as port:
+        words = ("crawl", origin + "/", *QUICK, "--metrics-port", str(port), "--metrics-file", "m.prom")
         assert run(*words)[0] == 3
     [body] = hook.bodies
     assert "another program listens there" in body["text"]
@@ -237,18 +205,13 @@ def test_every_exit_code_has_words() -> None:
 # -- a receiver that is ill ---------------------------------------------------------------------------------
 
 
-def reset(client: socket.socket) -> None:
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+def endless(talk: Talk) -> None:
+    talk.say(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")
+    while not talk.gone.is_set():
+        talk.say(b"x" * 65_536)
 
 
-def endless(client: socket.socket) -> None:
-    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")
-    with suppress(OSError):
-        while True:
-            client.sendall(b"x" * 65_536)
-
-
-BAD: dict[str, tuple[bytes | Callable[[socket.socket], None], int, str]] = {
+BAD: dict[str, tuple[Answer, int, str]] = {
     "500": (b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", 3, "it answered 500"),
     "429": (b"HTTP/1.1 429 Oh\r\nContent-Length: 0\r\n\r\n", 3, "it answered 429"),
     "404": (b"HTTP/1.1 404 Oh\r\nContent-Length: 0\r\n\r\n", 1, "it answered 404"),
@@ -257,8 +220,8 @@ BAD: dict[str, tuple[bytes | Callable[[socket.socket], None], int, str]] = {
         1,
         "it answered 302",
     ),
-    "reset": (reset, 3, "closed in the middle"),
-    "closed": (lambda _: None, 3, "closed in the middle"),
+    "reset": (Talk.reset, 3, "closed in the middle"),
+    "closed": (Talk.close, 3, "closed in the middle"),
     "garbage": (b"SSH-2.0-OpenSSH\r\n", 3, "invalid HTTP response"),
     "huge": (endless, 1, ""),
 }
@@ -279,11 +242,7 @@ def test_a_failing_receiver_is_a_warning_and_no_exit_code(run: Run, hook: Receiv
 
 def test_a_receiver_that_hangs(run: Run, hook: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook, "SECONDS", 0.3)
-
-    def hang(_: socket.socket) -> None:
-        hook.gone.wait(1)
-
-    hook.answer = hang
+    hook.answer = Talk.hold
     with shop().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--webhook-when", "always")
     assert code == 0
@@ -375,9 +334,9 @@ def test_the_secret_itself_instead_of_its_variable(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", [GOOD, reset], ids=["delivered", "failed"])
+@pytest.mark.parametrize("answer", [GOOD, Talk.reset], ids=["delivered", "failed"])
 def test_the_url_appears_nowhere(
-    run: Run, hook: Receiver, answer: bytes | Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
+    run: Run, hook: Receiver, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hook.answer = answer
     monkeypatch.setenv("LOGIN", f"user:{SECRET}")
@@ -405,7 +364,7 @@ def test_the_url_appears_nowhere(
             run(*words)[1:] for words in (("config",), ("report", "--state", "crawl.db", "--format", "json"))
         ]
     assert len(hook.posts) >= 4
-    assert not any("authorization" in headers or "cookie" in headers for _, headers, _ in hook.posts)
+    assert not any({"authorization", "cookie"} & set(post.headers) for post in hook.posts)
     assert SECRET not in json.dumps(hook.bodies)
     assert SECRET not in repr(outs)
     found = [path for path in Path().rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]

@@ -20,7 +20,7 @@ from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from tests.engine.test_crawl import closest, settings
 from tests.hostile import sites
-from tests.hostile.server import Origin, Talk, http, page, serving
+from tests.server import Origin, Talk, http, page, serving
 
 OFFSITE, SECRET = Origin("offsite", "127.0.99.1"), Origin("secret", "127.0.99.2")
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"

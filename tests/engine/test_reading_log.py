@@ -5,10 +5,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 
@@ -16,6 +15,7 @@ from crawler.cli.demo.site import Site
 from crawler.engine.reading_log import SLOT, ReadingLog, counted
 from crawler.parse.url import Url
 from tests.frontier.test_nothing_lost import ROOT, process, words
+from tests.server import Origin, Talk, http, page, serving
 
 pytestmark = pytest.mark.slow
 
@@ -58,48 +58,31 @@ def test_page_that_kills_three_processes_is_given_up(tmp_path: Path) -> None:
     assert not (tmp_path / "s.db.reading").exists(), "a run that ends normally removes the log"
 
 
-class Held(BaseHTTPRequestHandler):
-    """A server that holds back the response to /held until `released` is set."""
-
-    requested, released = Event(), Event()
-
-    def do_GET(self) -> None:
-        if self.path == "/held":
-            self.requested.set()
-            self.released.wait(60)
-        body = (
-            b""
-            if self.path == "/robots.txt"
-            else b"<p>text of %s<a href=/held><a href=/a>" % self.path.encode()
-        )
-        with suppress(OSError):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
 def test_page_in_flight_during_kills_is_still_listed(tmp_path: Path) -> None:
     """The crawl is killed while the server holds back the response."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Held)
-    Thread(target=server.serve_forever, daemon=True).start()
-    command = words(f"http://127.0.0.1:{server.server_port}", tmp_path)
-    for _ in range(4):
-        Held.requested.clear()
-        running = subprocess.Popen(
-            [sys.executable, "-m", "crawler", *command], cwd=ROOT, stderr=subprocess.DEVNULL
-        )
-        assert Held.requested.wait(60)
-        running.kill()
-        running.wait()
-    Held.released.set()
-    last = process("import sys; from crawler.__main__ import main; main(sys.argv[1:])", *command)
-    server.shutdown()
-    server.server_close()
+    requested, released = Event(), Event()
+
+    def held(talk: Talk) -> None:
+        requested.set()
+        released.wait(60)
+        talk.say(http(page("/a", text="held")))
+
+    origin = Origin("site", "127.0.0.1")
+    origin.put("/", http(page("/held", "/a")))
+    origin.put("/a", http(page("/held")))
+    origin.put("/held", held)
+    with serving(origin):
+        command = words(origin.url()[:-1], tmp_path)
+        for _ in range(4):
+            requested.clear()
+            running = subprocess.Popen(
+                [sys.executable, "-m", "crawler", *command], cwd=ROOT, stderr=subprocess.DEVNULL
+            )
+            assert requested.wait(60)
+            running.kill()
+            running.wait()
+        released.set()
+        last = process("import sys; from crawler.__main__ import main; main(sys.argv[1:])", *command)
     assert last.returncode == 0, last.stderr
     assert set(outcomes(tmp_path, "").values()) == {"listed"}
 

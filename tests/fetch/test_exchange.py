@@ -9,8 +9,8 @@ import ssl
 import struct
 import threading
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, cast
@@ -37,6 +37,7 @@ from crawler.parse import content_coding
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.settings.sections import Http
+from tests.server import free_port, wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
@@ -241,37 +242,6 @@ async def test_unusable_http_settings_raise_config_error(chosen: dict[str, Any],
 # -- the wire --------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def wire(serve: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """A server of raw bytes; `serve` handles each connection."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def loop() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            try:
-                if context:
-                    connection = context.wrap_socket(connection, server_side=True)
-                serve(connection)
-            except OSError:
-                pass
-            finally:
-                connection.close()
-
-    thread = threading.Thread(target=loop, daemon=True)
-    thread.start()
-    scheme = "https" if context else "http"
-    try:
-        yield f"{scheme}://localhost:{listener.getsockname()[1]}/"
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        thread.join(120)
-
-
 def says(answer: bytes) -> Callable[[socket.socket], None]:
     def serve(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -455,9 +425,7 @@ async def test_trailer_of_60_kilobytes_is_skipped() -> None:
 
 @over_both
 async def test_refused_connection_is_reported_as_broken() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    reply = await ask(f"http://127.0.0.1:{port}/")
+    reply = await ask(f"http://127.0.0.1:{free_port()}/")
     assert isinstance(reply, Broken)
     assert (reply.cause, reply.transient) == (Cause.CONNECT, True)
 

@@ -19,7 +19,8 @@ from crawler.model.reply import Broken, Response
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.settings.sections import Http
-from tests.fetch.test_exchange import talks, whole, wire
+from tests.fetch.test_exchange import talks, whole
+from tests.server import wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 

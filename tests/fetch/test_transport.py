@@ -25,8 +25,8 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.settings.sections import Http
-from tests.fetch.test_exchange import OK, says, talks, whole, wire
-from tests.hostile.server import Origin, Talk, http, serving
+from tests.fetch.test_exchange import OK, says, talks, whole
+from tests.server import Origin, Talk, http, serving, wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 

@@ -18,8 +18,8 @@ from crawler.model.settlement import Settled, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from tests.frontier.test_frontier import ROOT, SITE, Clock
-from tests.hostile.server import Origin, http, page, serving
 from tests.postgres import new_state
+from tests.server import Origin, http, page, serving
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier

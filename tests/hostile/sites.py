@@ -11,7 +11,7 @@ from itertools import product
 
 import brotli
 
-from tests.hostile.server import Answer, Origin, Talk, http, moved, page
+from tests.server import Answer, Origin, Talk, http, moved, page
 
 MANY = 100_000
 

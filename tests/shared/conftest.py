@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.server import Origin, http, page, serving
+from tests.server import Origin, http, page, serving
 from tests.shared.members import Crew, crew
 from tests.shared.sites import files, put, words
 

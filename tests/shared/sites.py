@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.hostile.server import Origin, http, moved, page
+from tests.server import Origin, http, moved, page
 from tests.shared.members import Member
 
 PAGES = 40

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.server import Origin, http, page, serving
 from tests.postgres import Server, named, new_state
+from tests.server import Origin, http, page, serving
 from tests.shared.members import LIFE, Crew, crew
 from tests.shared.sites import PAGES, asked, files, words
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.server import Origin
 from tests.postgres import new_state
 from tests.s3 import KEY, S3, SECRET, package, serving
+from tests.server import Origin
 from tests.shared.members import Crew, crew
 from tests.shared.sites import words
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.server import Origin
 from tests.postgres import Server, named, new_state
+from tests.server import Origin
 from tests.shared.members import LIFE, Crew, crew
 from tests.shared.sites import asked, files, words
 

@@ -7,12 +7,11 @@ import gzip
 import hashlib
 import itertools
 import json
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from email.utils import formatdate
+from typing import Any
 from urllib.parse import unquote
 
 import anyio
@@ -33,6 +32,7 @@ from crawler.sitemap.publish.publish import check_output, publish
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.store_errors import code_of, reason
 from tests.s3 import package
+from tests.server import Origin, Talk, http, serving
 from tests.sitemap.test_publish import EVEN, NUMBERS, PAIRS, SITE, Death, urls_of
 
 obstore = package("obstore.store") and package("obstore")
@@ -556,81 +556,69 @@ async def test_a_lost_answer_is_no_other_writer(bucket: Bucket, monkeypatch: pyt
     assert bucket.locs() == urls_of(range(40))
 
 
-class Google(BaseHTTPRequestHandler):
+class Google:
     """As much of Google's XML API as is used: its conditions are generations, and not ETags."""
 
-    protocol_version = "HTTP/1.1"
-    objects: ClassVar[dict[str, tuple[int, bytes]]] = {}
-    generations: ClassVar[Iterator[int]] = itertools.count(1_700_000_000_000_000)
+    def __init__(self) -> None:
+        self.objects: dict[str, tuple[int, bytes]] = {}
+        self.generations = itertools.count(1_700_000_000_000_000)
+        self.origin = Origin("google", "127.0.0.1", others=lambda _: self._reply)
 
-    def answer(self, status: int, body: bytes = b"") -> None:
-        generation, content = self.objects.get(self.path, (0, b""))
-        self.send_response(status)
-        self.send_header("x-goog-generation", str(generation))
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.send_header("Last-Modified", self.date_time_string())
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        if self.path in self.objects:
-            self.answer(200, self.objects[self.path][1])
+    def _reply(self, talk: Talk) -> None:
+        asked, there = talk.asked, self.objects.get(talk.asked.path)
+        if asked.method == "PUT":
+            expected = asked.headers.get("x-goog-if-generation-match")
+            if expected is not None and int(expected) != (there or (0,))[0]:
+                self._say(talk, "412 Precondition Failed", b"<Error><Code>PreconditionFailed</Code></Error>")
+                return
+            self.objects[asked.path] = (next(self.generations), asked.body)
+            self._say(talk, "200 OK")
+        elif asked.method == "DELETE":
+            self._say(talk, "204 No Content" if self.objects.pop(asked.path, None) else "404 Not Found")
+        elif there:
+            self._say(talk, "200 OK", there[1])
         else:
-            self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+            self._say(talk, "404 Not Found", b"<Error><Code>NoSuchKey</Code></Error>")
 
-    do_HEAD = do_GET  # noqa: N815 - the name is the base class's
-
-    def do_PUT(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        expected, there = self.headers["x-goog-if-generation-match"], self.objects.get(self.path, (0,))[0]
-        if expected is not None and int(expected) != there:
-            self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
-            return
-        self.objects[self.path] = (next(self.generations), body)
-        self.answer(200)
-
-    def do_DELETE(self) -> None:
-        self.answer(204 if self.objects.pop(self.path, None) else 404)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
+    def _say(self, talk: Talk, status: str, body: bytes = b"") -> None:
+        generation, content = self.objects.get(talk.asked.path, (0, b""))
+        answer = http(
+            body,
+            status,
+            x_goog_generation=str(generation),
+            ETag=f'"{hashlib.sha256(content).hexdigest()}"',
+            Last_Modified=formatdate(usegmt=True),
+        )
+        talk.say(answer.removesuffix(body) if talk.asked.method == "HEAD" else answer)
 
 
 async def test_conditions_of_google_are_generations(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Google)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    key = {
-        "gcs_base_url": f"http://127.0.0.1:{server.server_port}",
-        "disable_oauth": True,
-        "client_email": "",
-        "private_key": "",
-    }
-    monkeypatch.setenv("GOOGLE_BASE_URL", str(key["gcs_base_url"]))
-    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", json.dumps(key | {"private_key_id": ""}))
-    place = "gs://bucket/prefix"
-    try:
+    google = Google()
+    with serving(google.origin):
+        key = {
+            "gcs_base_url": google.origin.url()[:-1],
+            "disable_oauth": True,
+            "client_email": "",
+            "private_key": "",
+        }
+        monkeypatch.setenv("GOOGLE_BASE_URL", str(key["gcs_base_url"]))
+        monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", json.dumps(key | {"private_key_id": ""}))
+        place = "gs://bucket/prefix"
         await check_output(Output(output=place))
-        assert Google.objects == {}
+        assert google.objects == {}
         await put(EVEN, output=place)
         assert all(file.unchanged for file in (await put(EVEN, output=place)).files)
         await die(monkeypatch, "put of sitemap.xml.gz", range(20), output=place)
         with pytest.raises(OutputBusy):
             await put(range(20), output=place, writer="other")
         await put(range(20), output=place)
-        names = [unquote(path).rpartition("/")[2] for path in sorted(Google.objects)]
+        names = [unquote(path).rpartition("/")[2] for path in sorted(google.objects)]
         assert names == ["manifest.json", "sitemap-00004.xml.gz", "sitemap-00005.xml.gz", "sitemap.xml.gz"]
         url = parsed(place)
         assert url
         for version in (None, object_store.Version(version="5")):
             with pytest.raises(object_store.Changed):
                 object_store.connect(url).put_if("manifest.json", b"{}", version)
-    finally:
-        Google.objects.clear()
-        server.shutdown()
-        server.server_close()
 
 
 # -- stores that cannot be used --------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ from crawler.workers.worker import shares
 from tests.engine.test_crawl import closest, settings
 from tests.engine.test_hostile import check, crawl, judge
 from tests.hostile import sites
-from tests.hostile.server import Origin, Talk, http, page, serving
 from tests.rules.test_scope import scope
+from tests.server import Origin, Talk, http, page, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
 

@@ -1,9 +1,11 @@
-"""Servers on raw sockets that send any bytes, one loopback address for each origin, with a log of requests.
+"""The HTTP server of the tests: on raw sockets, it sends any bytes, at one loopback address for each origin, and logs requests.
 
+Whatever a test needs of a server is an answer, or a function that talks on the connection; no test listens by itself.
 Standard library only, and deterministic. Nothing here knows a crawler.
 """
 
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
@@ -21,6 +23,7 @@ class LoggedRequest:
     headers: dict[str, str]
     method: str
     in_flight: int
+    body: bytes = b""
 
 
 @dataclass
@@ -69,6 +72,10 @@ class Talk:
         self.raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         self.raw.close()
 
+    def close(self) -> None:
+        """End it."""
+        self.raw.shutdown(socket.SHUT_RDWR)
+
 
 @dataclass
 class Origin:
@@ -84,6 +91,10 @@ class Origin:
     waiting: int = 0  # requests that nothing was answered to yet
     lock: threading.Lock = field(default_factory=threading.Lock)
     port: int = 0
+    context: ssl.SSLContext | None = None  # it serves https
+    connected: Callable[[socket.socket], None] | None = (
+        None  # in place of all answers, one connection at a time
+    )
 
     def put(self, path: str, answer: Answer, **right: object) -> None:
         """Serve `answer` at `path`; the rest says what is right."""
@@ -100,7 +111,7 @@ class Origin:
 
     def url(self, path: str = "/") -> str:
         """Of a path."""
-        return f"http://{self.address}:{self.port}{path}"
+        return f"{'https' if self.context else 'http'}://{self.address}:{self.port}{path}"
 
 
 def http(body: bytes | str = b"", status: str = "200 OK", **fields: str) -> bytes:
@@ -134,9 +145,11 @@ def serving(*origins: Origin) -> Iterator[None]:
     with socket.create_server((origins[0].address, 0)) as first:
         port = first.getsockname()[1]
         listeners = [first, *(socket.create_server((origin.address, port)) for origin in origins[1:])]
+        threads = []
         for origin, listener in zip(origins, listeners, strict=True):
             origin.port = port
-            threading.Thread(target=_accept, args=(origin, listener, gone), daemon=True).start()
+            threads.append(threading.Thread(target=_accept, args=(origin, listener, gone), daemon=True))
+            threads[-1].start()
         try:
             yield
         finally:
@@ -145,6 +158,30 @@ def serving(*origins: Origin) -> Iterator[None]:
                 with suppress(OSError):
                     listener.shutdown(socket.SHUT_RDWR)
                 listener.close()
+            for thread in threads:
+                thread.join(120)
+
+
+@contextmanager
+def wire(connected: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> Iterator[str]:
+    """A server of raw bytes at localhost: its URL. `connected` handles each connection, one after the other."""
+    origin = Origin("wire", "127.0.0.1", connected=connected, context=context)
+    with serving(origin):
+        yield origin.url().replace("127.0.0.1", "localhost")
+
+
+@contextmanager
+def taken_port() -> Iterator[int]:
+    """A port of 127.0.0.1 at which another program listens, and is silent."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield int(listener.getsockname()[1])
+
+
+def free_port(address: str = "127.0.0.1") -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return int(probe.getsockname()[1])
 
 
 def _accept(origin: Origin, listener: socket.socket, gone: threading.Event) -> None:
@@ -153,12 +190,25 @@ def _accept(origin: Origin, listener: socket.socket, gone: threading.Event) -> N
             connection, _ = listener.accept()
         except OSError:
             return
-        connection.settimeout(60)
-        threading.Thread(target=_serve, args=(origin, connection, gone), daemon=True).start()
+        if origin.connected:
+            with suppress(OSError), _secured(origin, connection) as secured:
+                origin.connected(secured)
+        else:
+            connection.settimeout(60)
+            threading.Thread(target=_serve, args=(origin, connection, gone), daemon=True).start()
 
 
-def _serve(origin: Origin, connection: socket.socket, gone: threading.Event) -> None:
-    with suppress(OSError, ValueError), connection:
+def _secured(origin: Origin, connection: socket.socket) -> socket.socket:
+    """The connection after the handshake of TLS, if the origin serves https."""
+    try:
+        return origin.context.wrap_socket(connection, server_side=True) if origin.context else connection
+    except OSError:
+        connection.close()
+        raise
+
+
+def _serve(origin: Origin, accepted: socket.socket, gone: threading.Event) -> None:
+    with suppress(OSError, ValueError), _secured(origin, accepted) as connection:
         buffer = b""
         while not gone.is_set():
             while b"\r\n\r\n" not in buffer:
@@ -167,21 +217,28 @@ def _serve(origin: Origin, connection: socket.socket, gone: threading.Event) -> 
                     return
                 buffer += data
             head, _, buffer = buffer.partition(b"\r\n\r\n")
-            _answer(origin, connection, head, gone)
+            first, *rest = head.decode("latin-1").split("\r\n")
+            fields = (line.partition(":") for line in rest)
+            headers = {name.lower(): value.strip() for name, _, value in fields}
+            if headers.get("expect") == "100-continue":
+                connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            length = int(headers.get("content-length", 0))
+            while len(buffer) < length and (data := connection.recv(65536)):
+                buffer += data
+            body, buffer = buffer[:length], buffer[length:]
+            method, path, _ = first.split(" ", 2)
+            with origin.lock:
+                origin.waiting += 1
+                asked = LoggedRequest(path, time.monotonic(), headers, method, origin.waiting, body)
+                origin.log.append(asked)
+            _answer(origin, connection, asked, gone)
 
 
-def _answer(origin: Origin, connection: socket.socket, head: bytes, gone: threading.Event) -> None:
-    first, *rest = head.decode("latin-1").split("\r\n")
-    method, path, _ = first.split(" ", 2)
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
-    with origin.lock:
-        origin.waiting += 1
-        asked = LoggedRequest(path, time.monotonic(), headers, method, origin.waiting)
-        origin.log.append(asked)
+def _answer(origin: Origin, connection: socket.socket, asked: LoggedRequest, gone: threading.Event) -> None:
     answering = once(origin)
     try:
-        answer = origin.answers.get(path) or origin.others(path) or http("gone", "404 Not Found")
-        talk = Talk(asked, connection, origin.counts()[path], gone, answering)
+        answer = origin.answers.get(asked.path) or origin.others(asked.path) or http("gone", "404 Not Found")
+        talk = Talk(asked, connection, origin.counts()[asked.path], gone, answering)
         if callable(answer):
             answer(talk)
         else:
