@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,10 +18,10 @@ from crawler.app.event_loop import run
 from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
 from crawler.model.settlement import Unvisited, VisitResult, WhyUnvisited
-from crawler.parse.url import origin
+from crawler.parse.url import Url, origin
 from crawler.ports import Visitor
 from crawler.report.traffic import Traffic
-from crawler.settings.sections import Pace, Settings, settings_of
+from crawler.settings.sections import Pace, Settings
 from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
 from crawler.workers.forked import forks
@@ -48,7 +47,7 @@ class _MainProcess:
         number, granted = next(self._numbers), anyio.Event()
         self._slots[number] = granted
         try:
-            await self._channel.post("slot", number, origin)
+            await self._channel.post(codec.SlotWanted(number, Url(origin)))
             await granted.wait()
         finally:
             del self._slots[number]
@@ -65,21 +64,21 @@ class _MainProcess:
     async def slow(self, origin: str, until: float) -> None:
         """Pauses a throttled host, here and in the main process."""
         self.politeness.slow(origin, until)
-        await self._channel.post("slow", origin, until)
+        await self._channel.post(codec.PauseHost(Url(origin), until))
 
     def throttled(self, wait: float) -> None:
         """Reports a pause to the main process, for the progress display."""
-        self._tasks.start_soon(self._channel.post, "throttled", wait)
+        self._tasks.start_soon(self._channel.post, codec.Throttled(wait))
 
     def session(self, name: str, example: str) -> None:
         """Reports a session parameter to the main process, once per name: a page may have thousands."""
         if name not in self._reported:
             self._reported.add(name)
-            self._tasks.start_soon(self._channel.post, "session", name, example)
+            self._tasks.start_soon(self._channel.post, codec.SessionFound(name, Url(example)))
 
 
 async def _visit_all(
-    todo: MemoryObjectReceiveStream[Any],
+    todo: MemoryObjectReceiveStream[codec.VisitPage],
     visitor: Visitor,
     channel: Channel,
     politeness: Politeness,
@@ -88,33 +87,34 @@ async def _visit_all(
 ) -> None:
     while True:
         try:
-            number, written = todo.receive_nowait()
+            message = todo.receive_nowait()
         except anyio.WouldBlock:
-            number, written = await todo.receive()  # takes several times as long
-        lease = codec.read_lease(written)
+            message = await todo.receive()  # takes several times as long
+        lease = message.lease
         await politeness(origin(lease.visit.url), 0.0)
         is_ending = politeness.ended.is_set()
         result = Unvisited(lease, WhyUnvisited.ENDING) if is_ending else await visitor.visit(lease)
         if isinstance(result, VisitResult):
-            await channel.post("visited", number, codec.written(result, sent))
+            await channel.post(codec.PageVisited(message.number, codec.written(result, sent)))
         else:
-            await channel.post("unvisited", number)
+            await channel.post(codec.LeaseReturned(message.number))
         if traffic and traffic.requests:
-            await channel.post("traffic", traffic.take())
+            await channel.post(codec.TrafficCounted(*traffic.take()))
 
 
-async def _hand_back(todo: MemoryObjectReceiveStream[Any], channel: Channel) -> None:
+async def _hand_back(todo: MemoryObjectReceiveStream[codec.VisitPage], channel: Channel) -> None:
     """Returns the leases that no task has taken yet."""
     with suppress(anyio.WouldBlock):
         while True:
-            number, _ = todo.receive_nowait()
-            await channel.post("unvisited", number)
+            await channel.post(codec.LeaseReturned(todo.receive_nowait().number))
 
 
-async def work(channel: Channel, settings: Settings, clock: Callable[[], float], messages: list[Any]) -> None:
+async def work(
+    channel: Channel, settings: Settings, clock: Callable[[], float], messages: list[codec.ToWorker]
+) -> None:
     """Visits pages until the main process is gone. `clock`: of the crawl; `messages`: those received so far."""
     # Unbounded, as the main process limits how many leases it sends.
-    give, todo = anyio.create_memory_object_stream[Any](float("inf"))
+    give, todo = anyio.create_memory_object_stream[codec.VisitPage](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
         parent, base = _MainProcess(channel, tasks, clock), publish_base(settings, starts_of(settings))
         traffic = traffic_of(settings)
@@ -138,36 +138,37 @@ async def work(channel: Channel, settings: Settings, clock: Callable[[], float],
                 tasks.start_soon(
                     _visit_all, todo, visiting.visitor, channel, parent.politeness, traffic, sent
                 )
-            await channel.post("ready")
-            messages = messages or await channel.receive_batches()
+            await channel.post(codec.Ready())
+            messages = messages or await channel.receive_batches(codec.TO_WORKER)
             while messages:
                 for message in messages:
                     match message:
-                        case ["visit", number, written]:
-                            give.send_nowait((number, written))
-                        case ["slot", number]:
+                        case codec.VisitPage():
+                            give.send_nowait(message)
+                        case codec.GrantSlot(number):
                             parent.grant(number)
-                        case ["site", site] if base:
+                        case codec.SetSite(site) if base:
                             base.move(site)
-                        case ["slow", site, until]:
-                            parent.politeness.slow(site, until)
-                        case ["ping"]:
-                            await channel.post("pong")
-                        case ["end"]:
+                        case codec.PauseHost(origin, until):
+                            parent.politeness.slow(origin, until)
+                        case codec.Ping():
+                            await channel.post(codec.Pong())
+                        case codec.EndVisits():
                             parent.politeness.end()
                 if parent.politeness.ended.is_set():
                     await _hand_back(todo, channel)
-                messages = await channel.receive_batches()
+                messages = await channel.receive_batches(codec.TO_WORKER)
             tasks.cancel_scope.cancel()
 
 
 async def _run(end: socket.socket) -> None:
     channel = Channel(end)
-    (written, ahead), *messages = await channel.receive_batches()
-    try:
-        await work(channel, settings_of(written), lambda: time.time() + ahead, messages)
-    except* OSError:
-        pass  # the main process is gone
+    match await channel.receive_batches(codec.TO_WORKER):
+        case [codec.StartWork(settings, ahead), *messages]:
+            try:
+                await work(channel, settings, lambda: time.time() + ahead, messages)
+            except* OSError:
+                pass  # the main process is gone
 
 
 @contextmanager

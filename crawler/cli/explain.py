@@ -19,12 +19,12 @@ from crawler.cli.output import LONGEST_LINE, show_lines, wants_json
 from crawler.cli.saved_state import opened_state, why_unknown, with_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
-from crawler.model import external, rendering
+from crawler.model import external
 from crawler.model.external import ExternalRow
 from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Moved, Outcome, code, says
 from crawler.model.protocol import MAX_IMAGES
-from crawler.model.rendering import Rendering
+from crawler.model.rendering import PageSummary, Rendering
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
 from crawler.parse import url as urls
@@ -349,6 +349,22 @@ def _as_json(story: UrlStory) -> dict[str, Any]:
     return facts | {"file": file, "position": position}
 
 
+def _rendering_json(seen: Rendering) -> dict[str, Any]:
+    before, after = seen.before, seen.after or PageSummary()
+    return {
+        "needs": seen.needs.value,
+        "rendered": seen.after is not None,
+        "skipped": seen.skipped.value if seen.skipped else None,
+        "links": [before.links, after.links],
+        "robots": [before.robots, after.robots],
+        "canonical": [before.canonical, after.canonical],
+        "requests": seen.requests,
+        "refused": seen.refused,
+        "bytes": seen.bytes,
+        "hash_routes": seen.hash_routes,
+    }
+
+
 def _record_json(story: UrlStory, record: UrlRecord) -> dict[str, Any]:
     settled = story.outcome
     facts = record.facts
@@ -370,5 +386,5 @@ def _record_json(story: UrlStory, record: UrlRecord) -> dict[str, Any]:
         "status": facts.status if facts else None,
         "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
         "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,
-        "rendering": json.loads(rendering.written(facts.rendering)) if facts and facts.rendering else None,
+        "rendering": _rendering_json(facts.rendering) if facts and facts.rendering else None,
     }

@@ -4,7 +4,7 @@ Such a URL is never visited and never listed: its outcome stays "on another site
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from crawler.model.reasons import Cause, Reason
 from crawler.parse.url import Url
@@ -99,16 +99,6 @@ class ExternalCheck(NamedTuple):
     finished: bool = False  # it was not interrupted
     left: int = 0  # URLs that were not checked
     because: str = ""  # why; a setting
-
-    @classmethod
-    def read(cls, values: Any) -> Self | None:
-        """From JSON. Raises `ValueError`."""
-        match values:
-            case None:
-                return None
-            case [int(number), (int() | float()) as began, bool(finished), int(left), str(because)]:
-                return cls(number, float(began), finished, left, because)
-        raise ValueError(f"a check of external links is stored as {values!r:.50}")
 
 
 class ExternalCounts(NamedTuple):

@@ -1,12 +1,29 @@
-"""The facts that are stored about a page, and its entry in the sitemap."""
+"""The facts that are stored about a page, and its entry in the sitemap.
 
-from dataclasses import dataclass
+The types of the fields bound what a worker process may send: it has read hostile markup.
+"""
+
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta
 
 from crawler.model.reasons import Reason, Source
-from crawler.model.rendering import Rendering
-from crawler.parse.url import Url
+from crawler.model.rendering import Count, Rendering
+from crawler.parse.url import HTTP_URL, ReceivedUrl, Url
+
+LONGEST_HEADER: Final = 1_024  # characters that are kept of a header field, such as an ETag
+LONGEST_LANGUAGE_CODE: Final = 40  # characters that are kept of the code of a language version
+LONGEST_ALTERNATES: Final = 65_536  # characters that are kept of all language versions of a page
+LAST_SECOND: Final = 253_402_300_799  # of the year 9999
+
+Moment = Annotated[float, Meta(ge=0, le=LAST_SECOND)]  # seconds since the epoch
+Date = Annotated[datetime, Meta(tz=True)]
+HeaderText = Annotated[
+    str, Meta(max_length=LONGEST_HEADER, pattern=r"\A[^\x00-\x08\x0a-\x1f\x7f]*\Z")
+]  # safe in a header field
+_VERSION: Final = f"[!-~]{{1,{LONGEST_LANGUAGE_CODE}}} {HTTP_URL}"
+Alternates = Annotated[str, Meta(max_length=LONGEST_ALTERNATES, pattern=rf"\A{_VERSION}(?:\n{_VERSION})*\Z")]
 
 
 class Obstacle(Reason):
@@ -17,20 +34,18 @@ class Obstacle(Reason):
     NOFOLLOW = "nofollow", "forbids following its links (nofollow)"
 
 
-@dataclass(frozen=True, slots=True)
-class Lastmod:
+class Lastmod(NamedTuple):
     """When the content last changed, in UTC, and the source of that date."""
 
-    at: datetime
+    at: Date
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Validators:
+class Validators(NamedTuple):
     """The validators for conditional requests, exactly as the server sent them (RFC 9110 8.8)."""
 
-    etag: str | None = None
-    modified: str | None = None
+    etag: HeaderText | None = None
+    modified: HeaderText | None = None
 
     def __bool__(self) -> bool:
         """Whether there is any validator."""
@@ -40,24 +55,23 @@ class Validators:
 class Facts(NamedTuple):
     """The facts that are stored about a page. Its links are stored separately in the frontier."""
 
-    status: int
+    status: Annotated[int, Meta(ge=100, le=999)]
     validators: Validators = Validators()
     lastmod: Lastmod | None = None
-    header: datetime | None = None  # the credible date of Last-Modified
+    header: Date | None = None  # the credible date of Last-Modified
     fresh: bool = False  # that date is the time of the request
-    stated: datetime | None = None  # the credible date that the page states
-    content: str | None = (
-        None  # fingerprint of the visible content; or a digest of the bytes, with the prefix =
-    )
-    unordered: str | None = None  # fingerprint of content and links, independent of their order
-    variant: Url | None = None  # another URL of the page, from Content-Location
+    stated: Date | None = None  # the credible date that the page states
+    # Fingerprint of the visible content; or a digest of the bytes, with the prefix =.
+    content: HeaderText | None = None
+    unordered: HeaderText | None = None  # fingerprint of content and links, independent of their order
+    variant: ReceivedUrl | None = None  # another URL of the page, from Content-Location
     obstacle: Obstacle | None = None
-    title: str | None = None  # white space folded, cut to `html.LONGEST_TITLE`
-    type: str | None = None  # essence of the media type
-    bytes: int | None = None  # of the decoded body; None if it was not read
-    took: int | None = None  # milliseconds from the request to the last byte
-    canonical: Url | None = None  # another URL that the page names as its canonical one
-    alternates: str | None = None  # its language versions: lines of code and URL (`rules.hreflang`)
+    title: HeaderText | None = None  # white space folded, cut to `html.LONGEST_TITLE`
+    type: HeaderText | None = None  # essence of the media type
+    bytes: Count | None = None  # of the decoded body; None if it was not read
+    took: Count | None = None  # milliseconds from the request to the last byte
+    canonical: ReceivedUrl | None = None  # another URL that the page names as its canonical one
+    alternates: Alternates | None = None  # its language versions: lines of code and URL (`rules.hreflang`)
     rendering: Rendering | None = None  # if it needs scripts, and `--render` is on
 
 

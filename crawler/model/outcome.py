@@ -1,17 +1,19 @@
 """The outcome of a URL: listed, unlisted, moved, failed, kept, or to be tried later.
 
-Each has a stable code, used in state, logs and reports, and a sentence for people. Values made for every page or link
-are named tuples: a frozen dataclass takes four times as long to create.
+Each has a stable code, used in state, logs and reports, and a sentence for people. The types of the fields bound what a
+worker process may send as the outcome of a visit.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Annotated, NamedTuple, TypeAlias, assert_never
 
-from crawler.model.facts import Lastmod
+from msgspec import Meta, Struct
+
+from crawler.model.facts import Lastmod, Moment
 from crawler.model.reasons import Cause, Why
-from crawler.parse.url import Url
+from crawler.parse.url import ReceivedUrl
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
+Detail = Annotated[str, Meta(max_length=1_000_000)]  # of a Location header, after percent-encoding
 
 
 class Pattern(NamedTuple):
@@ -23,55 +25,55 @@ class Pattern(NamedTuple):
     named: bool = False  # canonicals and redirect targets, which are judged separately
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Ended(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=True):
+    """The base of all outcomes: immutable, and in a message the name of the class with the values of its fields."""
+
+
+class Listed(Ended, frozen=True):
     """In the sitemap."""
 
     lastmod: Lastmod | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unlisted:
+class Unlisted(Ended, frozen=True):
     """Deliberately left out of the sitemap."""
 
     why: Why
-    detail: str = ""  # the canonical URL, the robots.txt line, the content type…
+    detail: Detail = ""  # the canonical URL, the robots.txt line, the content type…
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Ended, frozen=True):
     """A redirect; its target is a visit of its own."""
 
-    to: Url
+    to: ReceivedUrl
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Ended, frozen=True):
     """To be visited again later: the server asked to wait."""
 
-    until: float  # seconds since the epoch
+    until: Moment  # seconds since the epoch
     cause: Cause
-    detail: str = ""
+    detail: Detail = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Ended, frozen=True):
     """Requested, but no page was received."""
 
     cause: Cause
-    detail: str = ""
+    detail: Detail = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Ended, frozen=True):
     """Failed for now, but listed: a published page stays in the sitemap for a while."""
 
     cause: Cause
-    detail: str = ""
+    detail: Detail = ""
     lastmod: Lastmod | None = None  # the date it was published with
 
 
-Outcome: TypeAlias = Listed | Unlisted | Moved | Later | Failed | Kept
+VisitOutcome: TypeAlias = Listed | Unlisted | Moved | Later | Failed
+"""What a visit may end with; `Kept` is decided later."""
+Outcome: TypeAlias = VisitOutcome | Kept
 
 
 def code(outcome: Outcome) -> str:

@@ -1,16 +1,18 @@
 """What is stored about a page whose scripts a browser ran, or would have run: why, what changed, and what it cost.
 
-The stored form is one JSON object (`written`, `read`). Pure.
+The types of the fields bound what a worker process may send. Pure.
 """
 
-import json
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from crawler.model.reasons import Reason
-from crawler.parse.url import Url
+from crawler.parse.url import ReceivedUrl
 
 LONGEST_ROBOTS: Final = 200  # characters that are kept of robots directives
-LONGEST: Final = 40_000  # characters of the stored form: two canonicals of 8,192 characters, escaped
+Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
 
 
 class Needs(Reason):
@@ -34,9 +36,11 @@ class Skipped(Reason):
 class PageSummary(NamedTuple):
     """A page before or after its scripts ran."""
 
-    links: int = 0
-    robots: str = ""  # directives of its robots meta elements and X-Robots-Tag
-    canonical: Url | None = None  # another URL that it names as canonical
+    links: Count = 0
+    robots: Annotated[str, Meta(max_length=LONGEST_ROBOTS)] = (
+        ""  # directives of its robots meta elements and X-Robots-Tag
+    )
+    canonical: ReceivedUrl | None = None  # another URL that it names as canonical
 
 
 class Rendering(NamedTuple):
@@ -46,10 +50,10 @@ class Rendering(NamedTuple):
     before: PageSummary = PageSummary()
     after: PageSummary | None = None  # None: not rendered
     skipped: Skipped | None = None
-    requests: int = 0  # that its scripts made and that were answered, also from the cache
-    refused: int = 0  # requests that were refused, or failed
-    bytes: int = 0  # of the answers, decoded
-    hash_routes: int = 0  # links to #/… or #!…, which no search engine follows
+    requests: Count = 0  # that its scripts made and that were answered, also from the cache
+    refused: Count = 0  # requests that were refused, or failed
+    bytes: Count = 0  # of the answers, decoded
+    hash_routes: Count = 0  # links to #/… or #!…, which no search engine follows
 
     @property
     def words(self) -> str:
@@ -65,48 +69,10 @@ class Rendering(NamedTuple):
 
 
 def written(rendering: Rendering) -> str:
-    """The stored form."""
-    before, after = rendering.before, rendering.after or PageSummary()
-    return json.dumps(
-        {
-            "needs": rendering.needs.value,
-            "rendered": rendering.after is not None,
-            "skipped": rendering.skipped.value if rendering.skipped else None,
-            "links": [before.links, after.links],
-            "robots": [before.robots, after.robots],
-            "canonical": [before.canonical, after.canonical],
-            "requests": rendering.requests,
-            "refused": rendering.refused,
-            "bytes": rendering.bytes,
-            "hash_routes": rendering.hash_routes,
-        },
-        separators=(",", ":"),
-    )
+    """The stored form: a JSON list of the fields."""
+    return msgspec.json.encode(rendering).decode()
 
 
 def read(text: str) -> Rendering:
-    """The inverse of `written`. Raises `ValueError`, `LookupError` or `TypeError` for other text."""
-    said: dict[str, Any] = json.loads(text)
-    before, after = (
-        PageSummary(_count(links), _text(robots), Url(_text(canonical)) if canonical else None)
-        for links, robots, canonical in zip(said["links"], said["robots"], said["canonical"], strict=True)
-    )
-    return Rendering(
-        Needs.of(said["needs"]),
-        before,
-        after if said["rendered"] else None,
-        Skipped.of(said["skipped"]) if said["skipped"] else None,
-        *(_count(said[name]) for name in ("requests", "refused", "bytes", "hash_routes")),
-    )
-
-
-def _count(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError("no count")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
+    """The inverse of `written`. Raises `ValueError` for other text."""
+    return msgspec.json.decode(text, type=Rendering)

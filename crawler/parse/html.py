@@ -7,8 +7,9 @@ Not from comments, scripts, templates or forms. Images are read in `images`. Wha
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+from msgspec import Meta
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from crawler.parse import date_modified, encoding, needs_scripts
@@ -64,29 +65,34 @@ _COMPARED: Final = re.compile(
 _HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 
+Fingerprint = Annotated[str, Meta(max_length=200)]
+
 
 class Page(NamedTuple):
-    """What a page contains, as written. Hrefs have no surrounding whitespace and no fragment."""
+    """What a page contains, as written. Hrefs have no surrounding whitespace and no fragment.
+
+    The types of the fields bound what the process that parses risky pages may send.
+    """
 
     base: str  # document base URL
-    followed: tuple[str, ...] = ()
-    avoided: tuple[str, ...] = ()  # linked only with nofollow
-    canonicals: tuple[str, ...] = ()
+    followed: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()
+    avoided: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()  # linked only with nofollow
+    canonicals: Annotated[tuple[str, ...], Meta(max_length=MAX_CANONICALS)] = ()
     robots: tuple[tuple[str, str], ...] = ()  # name in lower case, and content, of meta elements
     refresh: tuple[float, str] | None = None  # seconds, and the URL
     encoding: str = "utf-8"
     truncated: bool = False  # there were more links or tags than are read
     dates: tuple[str, ...] = ()  # modification dates that the page states
-    content: str | None = None  # fingerprint, if requested
-    unordered: str | None = None  # fingerprint that ignores the order of the pieces of text
+    content: Fingerprint | None = None  # if requested
+    unordered: Fingerprint | None = None  # ignores the order of the pieces of text
     scripted: bool = False  # it runs scripts
     password: bool = False  # it has a password field
-    length: int | None = (
-        None  # characters of text, if it may be a login form, or show nothing without scripts
-    )
+    # Characters of text, if it may be a login form, or show nothing without scripts.
+    length: int | None = None
     title: str | None = None  # white space folded, and cut
-    alternates: tuple[tuple[str, str], ...] = ()  # hreflang and href of language versions, if requested
-    images: tuple[str, ...] = ()  # if requested
+    # hreflang and href of language versions, if requested
+    alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
+    images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST)] = ()  # if requested
     mount: bool = False  # an element that scripts fill is empty, if requested
     noscript: bool = False  # it asks for JavaScript, and shows little, if requested
 

@@ -6,9 +6,10 @@ A `Url` is an absolute http or https URL as serialised by the WHATWG URL Standar
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NewType
+from typing import TYPE_CHECKING, Annotated, Final, NewType
 
 import ada_url
+from msgspec import Meta
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 Url = NewType("Url", str)
 """A normalised absolute http(s) URL: ASCII, no fragment, no credentials, never an empty query."""
+# What all packages rely on in a URL: a host, and no character that could end a line, header or attribute.
+HTTP_ORIGIN: Final = r"https?://(?:\[[0-9a-f:.]++\]|[!\"$-.0-9;<=>A-Z^-~]++)(?::[0-9]{1,5}+)?+"
+HTTP_URL: Final = HTTP_ORIGIN + "(?:[/?][!-~]*)?"
+ReceivedUrl = Annotated[Url, Meta(pattern=rf"\A{HTTP_URL}\Z")]
+"""A `Url` as another process may send it: msgspec refuses what the other packages could not rely on."""
 SHORT: Final = 500  # characters of a link, and of its URL, that is cached: long ones would take gigabytes
 
 

@@ -7,14 +7,12 @@ versions). Nothing is guessed: a cluster is not completed, and a wrong code is n
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from crawler.model.facts import Version
+from crawler.model.facts import LONGEST_ALTERNATES, LONGEST_LANGUAGE_CODE, Version
 from crawler.model.outcome import says
 from crawler.parse import languages
 from crawler.parse.url import Url
 
 MOST: Final = 500  # versions of one page that are kept
-LONGEST: Final = 65_536  # characters of all of them
-LONGEST_CODE: Final = 40
 OFFSITE: Final = "unlisted:offsite"
 
 # Codes of findings, in `report.catalogue`.
@@ -32,7 +30,7 @@ def written(stated: Iterable[tuple[str, Url]]) -> str | None:
     for code, url in stated:
         line = f"{languages.canonical(code) or _plain(code)} {url}"
         size += len(line) + 1
-        if len(lines) >= MOST or size > LONGEST:
+        if len(lines) >= MOST or size > LONGEST_ALTERNATES:
             break
         lines[line] = None
     return "\n".join(lines) or None
@@ -46,7 +44,7 @@ def read(text: str | None) -> list[tuple[str, Url]]:
 
 def _plain(code: str) -> str:
     """An invalid code as visible ASCII."""
-    return "".join(char if "!" <= char <= "~" else "?" for char in code[:LONGEST_CODE]) or "?"
+    return "".join(char if "!" <= char <= "~" else "?" for char in code[:LONGEST_LANGUAGE_CODE]) or "?"
 
 
 class Member(NamedTuple):

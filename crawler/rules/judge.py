@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
+from crawler.model.facts import LONGEST_HEADER, Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
@@ -39,7 +39,6 @@ SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs 
 LOGIN_TEXT: Final = 1_000  # characters; a page with more text is more than a login form
 LONGEST: Final = 8_192  # characters of a canonical or a refresh: longer URLs are not fetched
 LONGEST_TYPE: Final = 100  # characters that are kept of a media type
-LONGEST_VALIDATOR: Final = 1_024  # characters of an ETag or a Last-Modified
 
 PDF: Final = b"%PDF-"
 _HTML_STARTS: Final = tuple(
@@ -387,7 +386,7 @@ def _other(url: Url, canonical: Url | None) -> Url | None:
 
 def _short(value: str | None) -> str | None:
     """A validator, unless it is too long to be stored for each page."""
-    return value if value and len(value) <= LONGEST_VALIDATOR else None
+    return value if value and len(value) <= LONGEST_HEADER else None
 
 
 def _is_blank(body: bytes) -> bool:

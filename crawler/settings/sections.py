@@ -469,22 +469,6 @@ class Key:
 DEFAULTS: Final = Settings()
 
 
-def settings_of(values: dict[str, dict[str, Any]]) -> Settings:
-    """The settings from their `dataclasses.asdict`, after a round trip through JSON. Raises `TypeError`."""
-    kinds = {key.field: key.option.kind for key in keys()}
-    return Settings(
-        **{
-            name: type(getattr(DEFAULTS, name))(
-                **{
-                    key: kinds[key].read(value) if isinstance(value, list) else value
-                    for key, value in section.items()
-                }
-            )
-            for name, section in values.items()
-        }
-    )
-
-
 def keys() -> Iterator[Key]:
     """All settings, in the order of the reference."""
     for section in dataclasses.fields(Settings):

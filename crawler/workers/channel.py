@@ -4,22 +4,22 @@ Messages are JSON, never pickles: the other process may have parsed hostile mark
 `messages` and `sandbox` define what the messages mean.
 """
 
-import json
 import socket
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import anyio
 import anyio.lowlevel
+import msgspec
 
 from crawler.fetch.readiness import readiness
-from crawler.parse import strict_json
 from crawler.workers.framing import Frames, length_of
 
 READ: Final = 262_144  # bytes read at once
 LONGEST: Final = 8_000_000  # bytes of one message: twice the limit for the links of a page
 MOST_TOGETHER: Final = 1_000_000  # bytes of a batch of several messages
 LARGE: Final = 65_536  # bytes of a message that is sent by itself: copying it costs more than a system call
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_ENCODER: Final = msgspec.json.Encoder()
+T = TypeVar("T")
 
 
 class Channel:
@@ -35,7 +35,7 @@ class Channel:
         self._waiting = list[bytes]()  # to be sent, after `_begun`
         self._begun = memoryview(b"")
         self._is_sending = False
-        self._batch = list[tuple[Any, ...]]()  # to be sent by `post`
+        self._batch = list[object]()  # to be sent by `post`
         self._is_posting = False
 
     async def send(self, message: bytes) -> None:
@@ -50,11 +50,7 @@ class Channel:
         finally:
             self._is_sending = False
 
-    async def send_json(self, message: Any) -> None:
-        """As `send`."""
-        await self.send(_ENCODER.encode(message).encode())
-
-    async def post(self, *message: Any) -> None:
+    async def post(self, message: object) -> None:
         """Sends a message as JSON, in one batch with those of other tasks: encoding and reading many takes little longer.
 
         Raises `OSError`, in one of these tasks at least, when the other end is gone.
@@ -67,12 +63,12 @@ class Channel:
             await anyio.lowlevel.checkpoint()  # tasks that are ready add theirs
             while self._batch:
                 batch, self._batch = self._batch, []
-                data = _ENCODER.encode(batch).encode()
+                data = _ENCODER.encode(batch)
                 if len(data) <= MOST_TOGETHER:
                     await self.send(data)
                 else:
                     for each in batch:
-                        await self.send_json([each])
+                        await self.send(_ENCODER.encode([each]))
         finally:
             self._is_posting = False
 
@@ -91,16 +87,13 @@ class Channel:
             if messages := self._frames.feed(data):
                 return messages
 
-    async def receive_json(self) -> list[Any]:
-        """As `receive`. Raises `ValueError` for invalid JSON, `RecursionError` if it is nested too deeply."""
-        return [strict_json.loads(message) for message in await self.receive()]
+    async def receive_batches(self, decoder: msgspec.json.Decoder[list[T]]) -> list[T]:
+        """The messages that were sent with `post`; empty when the other end is closed.
 
-    async def receive_batches(self) -> list[Any]:
-        """The messages that were sent with `post`; empty when the other end is closed. Raises as `receive_json`."""
-        while batches := await self.receive_json():
-            if not all(isinstance(batch, list) for batch in batches):
-                raise ValueError("no batch of messages")
-            if messages := [message for batch in batches for message in batch]:
+        Raises `ValueError` for what the decoder refuses, `RecursionError` if it is nested too deeply.
+        """
+        while batches := await self.receive():
+            if messages := [message for batch in batches for message in decoder.decode(batch)]:
                 return messages
         return []
 

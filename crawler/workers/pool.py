@@ -7,14 +7,15 @@ request slots for their retries from it.
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
 import anyio
 import anyio.abc
+from msgspec.structs import astuple
 
 from crawler.errors import ConfigError, first_of
 from crawler.model.lease import Lease
@@ -22,7 +23,7 @@ from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
 from crawler.parse.publish_base import PublishBase
-from crawler.parse.url import origin
+from crawler.parse.url import Url, origin
 from crawler.ports import Pacer, Turn
 from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings
@@ -145,8 +146,8 @@ class WorkerPool:
         pace = replace(self._settings.pace, concurrency=share)
         try:
             with suppress(OSError):  # the worker has already exited: `_listen` handles that
-                settings = asdict(replace(self._settings, pace=pace))
-                await child.channel.post(settings, self._coordinator.ahead())
+                start_work = codec.StartWork(replace(self._settings, pace=pace), self._coordinator.ahead())
+                await child.channel.post(start_work)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await child.end()
@@ -158,7 +159,7 @@ class WorkerPool:
     async def _listen(self, worker: Worker) -> None:
         """Handles the messages of a worker until it exits or sends an invalid one; then replaces it."""
         try:
-            while messages := await worker.child.channel.receive_batches():
+            while messages := await worker.child.channel.receive_batches(codec.FROM_WORKER):
                 worker.last_message_at = time.monotonic()
                 for message in messages:
                     self._handle(worker, message)
@@ -181,55 +182,62 @@ class WorkerPool:
             self._workers[place] = await self._start(worker.share - is_first)
         worker.died()
 
-    def _handle(self, worker: Worker, message: Any) -> None:
+    def _handle(self, worker: Worker, message: codec.FromWorker) -> None:
+        """Raises one of `codec.MALFORMED` for a message that is invalid in its context."""
         match message:
-            case ["visited", int() as number, result]:
+            case codec.PageVisited(number, page):
                 if waiting := worker.waiting.get(number):
-                    waiting.finish(codec.read(result, waiting.lease, worker.urls))
+                    waiting.finish(codec.read(page, waiting.lease, worker.urls))
                 else:
-                    codec.skip(result, worker.urls)
-            case ["unvisited", int() as number] if self._coordinator.ended.is_set():
-                if waiting := worker.waiting.get(number):
-                    waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))
-            case ["slot", int() as number, site] if self._tasks:
-                if worker.has_page_of(codec.url_of(site)):
-                    self._tasks.start_soon(self._slot, worker, number, site)
-            case ["slow", site, until] if self._tasks:
-                if worker.has_page_of(codec.url_of(site)):
-                    self._tasks.start_soon(self._slow, worker, site, codec.moment_of(until))
-            case ["throttled", wait]:
-                self._coordinator.throttled(codec.moment_of(wait))
-            case ["session", name, example]:
-                self._coordinator.session(codec.text_of(name), codec.url_of(example))
-            case ["traffic", taken] if self._coordinator.traffic:
-                self._coordinator.traffic.add(taken)
-            case ["ready"]:
+                    codec.skip(page, worker.urls)
+            case codec.LeaseReturned(number):
+                self._returned(worker, number)
+            case codec.SlotWanted(number, site):
+                self._begin(worker, site, self._slot, number)
+            case codec.PauseHost(site, until):
+                self._begin(worker, site, self._slow, until)
+            case codec.Throttled(wait):
+                self._coordinator.throttled(wait)
+            case codec.SessionFound(name, example):
+                self._coordinator.session(name, example)
+            case codec.TrafficCounted() if self._coordinator.traffic:
+                self._coordinator.traffic.add(astuple(message))
+            case codec.Ready():
                 worker.is_ready = True
                 if all(worker.is_ready for worker in self._workers):
                     self._all_ready.set()
-            case ["pong"]:
-                pass
-            case _:
-                raise ValueError("no message")
 
-    async def _slow(self, reporter: Worker, origin: str, until: float) -> None:
+    def _returned(self, worker: Worker, number: int) -> None:
+        if not self._coordinator.ended.is_set():
+            raise ValueError("a lease that was not asked back")
+        if waiting := worker.waiting.get(number):
+            waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))
+
+    def _begin(
+        self, worker: Worker, site: Url, what: Callable[..., Coroutine[Any, Any, None]], detail: float
+    ) -> None:
+        """Begins what a worker wants for a site, if it has an open visit of it."""
+        if self._tasks is not None and worker.has_page_of(site):
+            self._tasks.start_soon(what, worker, site, detail)
+
+    async def _slow(self, reporter: Worker, origin: Url, until: float) -> None:
         """Pauses a throttled host: here, and in the other workers, which may hold leases of it."""
         await self._coordinator.pacer.slow(origin, until)
         for worker in self._all():
             if worker is not reporter:
-                await worker.send("slow", origin, until)
+                await worker.send(codec.PauseHost(origin, until))
 
-    async def _slot(self, worker: Worker, number: int, origin: str) -> None:
+    async def _slot(self, worker: Worker, origin: Url, number: int) -> None:
         """Waits for a slot of a host, then notifies the worker."""
         await self._coordinator.turn(origin, await self._coordinator.pacer.slot(origin))
-        await worker.send("slot", number)
+        await worker.send(codec.GrantSlot(number))
 
     async def _call_back(self) -> None:
         """When the crawl ends, makes workers return the leases that they have not requested yet."""
         await self._coordinator.ended.wait()
         if self._tasks is not None:
             for worker in self._all():
-                self._tasks.start_soon(worker.send, "end")
+                self._tasks.start_soon(worker.send, codec.EndVisits())
 
     async def _watch(self) -> None:
         """Asks busy workers that are silent whether they are alive, and kills those that do not reply."""
@@ -241,4 +249,4 @@ class WorkerPool:
                     worker.child.kill()
                 elif silent > self._stuck and worker.is_ready:
                     with anyio.move_on_after(self._stuck / 2):
-                        await worker.send("ping")
+                        await worker.send(codec.Ping())

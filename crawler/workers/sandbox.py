@@ -8,18 +8,17 @@ plain JSON, which is validated, as a process that parsed hostile bytes is not tr
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import fields
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import anyio
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse.html import MAX_ALTERNATES, MAX_CANONICALS, MAX_LINKS, Page, PageSource, shown_title
-from crawler.parse.images import MOST as MAX_IMAGES
+from crawler.parse.html import MAX_LINKS, Page, PageSource, shown_title
 from crawler.parse.url import Url
 from crawler.workers.messages import MALFORMED
-from crawler.workers.sandbox_child import return_memory
+from crawler.workers.sandbox_child import ANSWER, NoPage, Question, return_memory
 from crawler.workers.spawn import Child, plain_environment, python, start
 
 DEADLINE: Final = (
@@ -37,11 +36,8 @@ OUT_OF_TIME: Final = (
     -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
 )  # exit code of a child that used up its CPU time; Windows has no such limit
 LONGEST_DETAIL: Final = 200  # characters of the child's error message
-LONGEST_PRINT: Final = 200  # characters of a fingerprint
 LONGEST_ANSWER: Final = 64_000_000  # bytes
 MEMORY: Final = 1 << 30  # bytes of address space for a child
-
-_QUESTION: Final = tuple(name.name for name in fields(PageSource) if name.name != "body")
 
 
 class Sandbox:
@@ -122,68 +118,21 @@ class Sandbox:
 
 async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broken | None:
     """The parsed page; None if the child died or sent an invalid message."""
-    question = {name: getattr(markup, name) for name in _QUESTION}
     try:
-        await child.channel.send_json({"seconds": seconds, "page": question})
+        await child.channel.send(Question(seconds, replace(markup, body=b"")).written())
         await child.channel.send(markup.body)
-        (message,) = await child.channel.receive_json()
+        (message,) = await child.channel.receive()
         return _page(message)
     except (*MALFORMED, MemoryError):
         return None
 
 
-def _page(message: dict[str, Any]) -> Page | Broken:
+def _page(message: bytes) -> Page | Broken:
     """Decodes the message of the child. Raises one of `MALFORMED` if it is invalid."""
-    if "failed" in message:
-        return Broken(Cause.PARSE, _text(message["failed"])[:LONGEST_DETAIL])
-    texts = {
-        name: tuple(map(_text, _list(message[name])))
-        for name in ("followed", "avoided", "canonicals", "dates")
-    }
-    if (
-        len(texts["followed"]) + len(texts["avoided"]) > MAX_LINKS
-        or len(texts["canonicals"]) > MAX_CANONICALS
-    ):
-        raise ValueError("more than a page is allowed to have")
-    refresh = message["refresh"]
-    return Page(
-        base=_text(message["base"]),
-        **texts,
-        robots=tuple((_text(name), _text(content)) for name, content in _list(message["robots"])),
-        refresh=None if refresh is None else (float(refresh[0]), _text(refresh[1])),
-        encoding=_text(message["encoding"]),
-        truncated=bool(message["truncated"]),
-        content=_short(message["content"]),
-        unordered=_short(message["unordered"]),
-        scripted=bool(message["scripted"]),
-        password=bool(message["password"]),
-        length=None if message["length"] is None else int(message["length"]),
-        title=shown_title(_text(message["title"] or "")),
-        alternates=tuple(
-            (_text(code), _text(href)) for code, href in _list(message["alternates"])[:MAX_ALTERNATES]
-        ),
-        images=tuple(map(_text, _list(message["images"])[:MAX_IMAGES])),
-        mount=bool(message["mount"]),
-        noscript=bool(message["noscript"]),
-    )
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("no list")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
-
-
-def _short(value: Any) -> str | None:
-    """A fingerprint, if there is one."""
-    if value is None:
-        return None
-    if len(_text(value)) > LONGEST_PRINT:
-        raise ValueError("no fingerprint")
-    return str(value)
+    answer = ANSWER.decode(message)
+    if isinstance(answer, NoPage):
+        return Broken(Cause.PARSE, answer.failed[:LONGEST_DETAIL])
+    page = answer.page
+    if len(page.followed) + len(page.avoided) > MAX_LINKS:
+        raise ValueError("more links than a page is allowed to have")
+    return page._replace(title=shown_title(page.title or ""))

@@ -4,17 +4,47 @@ It imports little, to start fast and to use little memory. It limits its own CPU
 the system then kills it with SIGXCPU, regardless of the load of the machine, and even if its parent is gone.
 """
 
-import json
 import math
 import socket
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
-from crawler.parse.html import PageSource
+import msgspec
+from msgspec import Struct
+
+from crawler.parse.html import Page, PageSource
 from crawler.workers import framing
 
 LARGE: Final = 4_000_000  # bytes of a page after which free memory is returned to the system: 40 MB or more
+
+
+class Question(Struct):
+    """What is sent before the body of a page. `seconds`: of CPU time; `source`: with an empty body."""
+
+    seconds: float
+    source: PageSource
+
+    def written(self) -> bytes:
+        """As JSON."""
+        return msgspec.json.encode(self)
+
+
+class ParsedPage(Struct, tag=True):
+    """The answer."""
+
+    page: Page
+
+
+class NoPage(Struct, tag=True):
+    """Why there is none."""
+
+    failed: str
+
+
+QUESTION: Final = msgspec.json.Decoder(Question)
+ANSWER: Final[msgspec.json.Decoder[ParsedPage | NoPage]] = msgspec.json.Decoder(ParsedPage | NoPage)
 
 
 def serve(end: socket.socket) -> None:
@@ -24,9 +54,9 @@ def serve(end: socket.socket) -> None:
             body = framing.read(source)
             if body is None:
                 return
-            request = json.loads(question)
-            _limit_time(request["seconds"])
-            answer = _answer(PageSource(body=body, **request["page"]))
+            request = QUESTION.decode(question)
+            _limit_time(request.seconds)
+            answer = _answer(replace(request.source, body=body))
             end.sendall(framing.length_of(answer) + answer)
             if len(body) > LARGE:
                 return_memory()
@@ -34,11 +64,9 @@ def serve(end: socket.socket) -> None:
 
 def _answer(markup: PageSource) -> bytes:
     try:
-        page = markup.read()
-        answer = page._asdict()
+        return msgspec.json.encode(ParsedPage(markup.read()))
     except (MemoryError, RuntimeError, ValueError) as error:  # how Lexbor reports that it is out of memory
-        answer = {"failed": f"the parser failed ({type(error).__name__})"}
-    return json.dumps(answer).encode()
+        return msgspec.json.encode(NoPage(f"the parser failed ({type(error).__name__})"))
 
 
 def return_memory() -> None:

@@ -7,14 +7,13 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import anyio
 
 from crawler.model.lease import Lease
 from crawler.model.settlement import Unvisited, VisitResult
 from crawler.parse.url import origin
-from crawler.workers import messages as codec
+from crawler.workers.messages import Message, SetSite, VisitPage, received_urls
 from crawler.workers.spawn import Child
 from crawler.workers.url_numbers import ReceivedUrls
 
@@ -39,13 +38,11 @@ class Worker:
 
     child: Child
     share: int
-    last_message_at: float = field(
-        default_factory=time.monotonic
-    )  # last message, in seconds of the monotonic clock
+    last_message_at: float = field(default_factory=time.monotonic)  # of the monotonic clock
     waiting: dict[int, Waiting] = field(default_factory=dict)
     is_ready: bool = False
     site: str | None = None  # of `PublishBase`, as last sent to the worker
-    urls: ReceivedUrls = field(default_factory=codec.received_urls)  # that it has sent
+    urls: ReceivedUrls = field(default_factory=received_urls)  # that it has sent
 
     async def visit(self, number: int, lease: Lease, site: str | None) -> VisitResult | Unvisited | None:
         """The result of the visit, `Unvisited` if the crawl ended before, or None if the worker died.
@@ -57,19 +54,19 @@ class Worker:
             self.last_message_at = time.monotonic()
         self.waiting[number] = waiting
         try:
-            if self.site != site:
-                await self.send("site", site)
+            if site is not None and site != self.site:
+                await self.send(SetSite(site))
                 self.site = site
-            await self.send("visit", number, codec.written_lease(lease))
+            await self.send(VisitPage.of(number, lease))
             await waiting.done.wait()
         finally:
             self.waiting.pop(number, None)
         return waiting.result
 
-    async def send(self, *message: Any) -> None:
+    async def send(self, message: Message) -> None:
         """Sends a message. Does nothing if the worker has exited: the pool notices that when it reads from it."""
         with suppress(OSError):
-            await self.child.channel.post(*message)
+            await self.child.channel.post(message)
 
     def silent(self) -> float:
         """Seconds since its last message; 0 if it has no open visits."""

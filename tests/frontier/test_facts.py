@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+import msgspec
 import pytest
 
 from crawler.frontier.rows import FACT_COLUMNS
@@ -25,6 +26,7 @@ from crawler.model.settlement import Settlement, Verdict, VisitResult
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.workers import messages
+from crawler.workers.messages import PageVisited
 from crawler.workers.url_numbers import SentUrls
 
 pytestmark = pytest.mark.anyio
@@ -75,8 +77,10 @@ def test_facts_round_trip_through_serialisation(facts: Facts) -> None:
 @pytest.mark.parametrize("facts", ALL_FACTS)
 def test_facts_round_trip_through_worker_messages(facts: Facts) -> None:
     result = VisitResult(Verdict(Listed(facts.lastmod), facts))
-    said = json.loads(json.dumps(messages.written(result, SentUrls())))
-    assert messages.read(said, Lease(1, 1, Visit(URL)), messages.received_urls()) == result
+    said = msgspec.json.encode([PageVisited(1, messages.written(result, SentUrls()))])
+    (message,) = messages.FROM_WORKER.decode(said)
+    assert isinstance(message, PageVisited)
+    assert messages.read(message.page, Lease(1, 1, Visit(URL)), messages.received_urls()) == result
 
 
 async def test_facts_round_trip_through_state(tmp_path: Path) -> None:

@@ -405,7 +405,7 @@ async def test_notes_belong_to_one_run(bench: Bench) -> None:
 
 async def test_malformed_note_is_reported_as_damaged_state(bench: Bench) -> None:
     await bench.ready()
-    await bench.frontier.remember(Note("lies", "", read=str, write=str), "[1]")
+    await bench.frontier.remember(Note(UNRELIABLE.key, str, ""), "[1]")
     with pytest.raises(FrontierError, match="damaged"):
         await bench.frontier.recall(UNRELIABLE)
 

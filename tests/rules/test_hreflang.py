@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawler.model.facts import Version
+from crawler.model.facts import LONGEST_ALTERNATES, LONGEST_LANGUAGE_CODE, Version
 from crawler.parse.url import Url
 from crawler.rules import hreflang
 
@@ -67,6 +67,6 @@ def test_what_is_stored_is_bounded_and_of_one_line() -> None:
     text = hreflang.written([("a b\n" * 99, DE), *((f"{number}", EN) for number in range(9_999))]) or ""
     stored = hreflang.read(text)
     assert len(stored) == hreflang.MOST
-    assert stored[0] == (("a?b?" * 99)[: hreflang.LONGEST_CODE], DE)
-    assert len(text) <= hreflang.LONGEST
+    assert stored[0] == (("a?b?" * 99)[:LONGEST_LANGUAGE_CODE], DE)
+    assert len(text) <= LONGEST_ALTERNATES
     assert hreflang.read(None) == []

@@ -62,7 +62,7 @@ forks.fork(serve, 2)
 async def main():
     children = [forks.take(), forks.take()]
     assert forks.take() is None
-    said = [await child.channel.receive_json() for child in children]
+    said = [[json.loads(text) for text in await child.channel.receive()] for child in children]
     for child in children:
         await child.exit(60)
     print(json.dumps([said, [child.process.returncode for child in children]]))

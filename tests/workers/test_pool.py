@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,18 +23,17 @@ from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
 from crawler.frontier.rows import LinkIds, settled_row
 from crawler.frontier.sqlite.rows import array
-from crawler.model import serialise
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, VisitResult, WhyUnvisited
 from crawler.model.visit import Links, Visit
-from crawler.parse import strict_json
 from crawler.parse.url import Url, host, origin
-from crawler.settings.sections import Settings, settings_of
+from crawler.settings.sections import Settings
 from crawler.workers import messages
 from crawler.workers.channel import Channel
+from crawler.workers.messages import PageVisited, StartWork, VisitPage
 from crawler.workers.pool import Coordinator, WorkerPool
 from crawler.workers.url_numbers import SentUrls
 from crawler.workers.worker import shares
@@ -64,11 +64,20 @@ FACTS = Facts(
     12,
     Url("http://a.example/c"),
 )
-NO_FACTS = [None] * len(serialise.FACTS)
 OUTCOMES: list[Outcome] = [
     Listed(FACTS.lastmod), Unlisted(Why.NOINDEX), Unlisted(Why.CANONICAL, "http://x.example/b"), Moved(Url("https://y/")),
     Later(1.5, Cause.RATE_LIMITED, "503"), Failed(Cause.DNS, "no"),
 ]  # fmt: skip
+
+
+def sent(result: VisitResult) -> bytes:
+    return msgspec.json.encode([PageVisited(1, messages.written(result, SentUrls()))])
+
+
+def received(data: bytes, lease: Lease) -> VisitResult:
+    (message,) = messages.FROM_WORKER.decode(data)
+    assert isinstance(message, PageVisited)
+    return messages.read(message.page, lease, messages.received_urls())
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
@@ -78,57 +87,80 @@ def test_visit_result_round_trips_through_messages(outcome: Outcome, truncated: 
     images = (Url("https://cdn.example/a.jpg"),)
     result = VisitResult(Verdict(outcome, FACTS, links, named=links.followed, images=images), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
-    said = json.loads(json.dumps(messages.written(result, SentUrls())))
-    assert messages.read(said, lease, messages.received_urls()) == result
+    assert received(sent(result), lease) == result
 
 
 def test_unchanged_page_is_restored_from_its_lease() -> None:
     lease = Lease(7, 8, Visit(URL, 3, None, 2), 2, prior=Prior(Unlisted(Why.NOINDEX), FACTS))
-    there = messages.read_lease(json.loads(json.dumps(messages.written_lease(lease))))
+    (message,) = messages.TO_WORKER.decode(msgspec.json.encode([VisitPage.of(1, lease)]))
+    assert isinstance(message, VisitPage)
+    there = message.lease
     assert there.prior is not None
     assert (there.visit, there.attempt, there.prior.facts.validators) == (lease.visit, 2, FACTS.validators)
-    result = messages.read(
-        messages.written(VisitResult(Verdict(Listed(), unchanged=True)), SentUrls()),
-        lease,
-        messages.received_urls(),
-    )
+    result = received(sent(VisitResult(Verdict(Listed(), unchanged=True))), lease)
     assert result.verdict == Verdict(Unlisted(Why.NOINDEX), FACTS, unchanged=True)
 
 
-GOOD: list[Any] = [["listed", "", None], NO_FACTS, [["http://x/"], [0], []], [], False, ["http://x/a.jpg"]]
+LISTED: list[Any] = ["Listed", None]
+PLAIN: list[Any] = [200]
+NOTHING: list[Any] = [[], [], []]
+GOOD: list[Any] = [LISTED, PLAIN, [["http://x/"], [0], []], [], False, ["http://x/a.jpg"]]
+
+
+def facts(**values: Any) -> list[Any]:
+    """Facts as they are sent, with these values."""
+    return list((Facts(200)._asdict() | values).values())
 
 
 def test_a_message_of_this_form_is_read() -> None:
-    result = messages.read(GOOD, Lease(1, 1, Visit(URL)), messages.received_urls())
+    result = received(json.dumps([["PageVisited", 1, GOOD]]).encode(), Lease(1, 1, Visit(URL)))
     assert (result.verdict.links.followed, result.verdict.images) == (("http://x/",), ("http://x/a.jpg",))
+    assert result.verdict.facts == Facts(200)
+    full = [LISTED, facts(title="T"), *GOOD[2:]]
+    result = received(json.dumps([["PageVisited", 1, full]]).encode(), Lease(1, 1, Visit(URL)))
+    assert result.verdict.facts == Facts(200, title="T")
 
 
 @pytest.mark.parametrize(
     "said",
     [
         None, [], {}, 1,
-        [["listed", "", None], NO_FACTS, [["javascript:x"], [0], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [["http://x/ä"], [0], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [[1], [0], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [1], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [-1], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [], [False]], [], False, []],
-        [["listed", "", None], NO_FACTS, [["http://x/"], [0.0], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [["http://x/"], "0", []], [], False, []],
-        [["listed", "", None], NO_FACTS, None, [], False, []],
-        [["gone", "", None], NO_FACTS, [[], [], []], [], False, []],
-        [["unlisted:x", "", None], NO_FACTS, [[], [], []], [], False, []],
-        [["later:dns", "", "soon"], NO_FACTS, [[], [], []], [], False, []],
-        [["later:dns", "", None], NO_FACTS, [[], [], []], [], False, []],
-        [["moved", "x", None], NO_FACTS, [[], [], []], [], False, []],
-        [["listed", "", None], [1], [[], [], []], [], False, []],
-        [["listed", "", None], ["?", *NO_FACTS[1:]], [[], [], []], [], False, []],
-        [["listed", "", None], [200, None, None, 1e300, *NO_FACTS[4:]], [[], [], []], [], False, []],
-        [["listed", "", None], [200, None, None, None, None, "x", *NO_FACTS[6:]], [[], [], []], [], False, []],
-        [["listed", "", None], NO_FACTS, [[], [], []], ["x"], False, []],
-        [["listed", "", None], NO_FACTS, [[], [], []], ["http://x/"] * 3, False, []],
-        [["listed", "", None], [*NO_FACTS[:10], "\ud800", *NO_FACTS[11:]], [[], [], []], [], False, []],
-        [["listed", "", None], [200, *NO_FACTS[1:12], -1, *NO_FACTS[13:]], [[], [], []], [], False, []],
+        [LISTED, PLAIN, [["javascript:x"], [0], []], [], False, []],
+        [LISTED, PLAIN, [["http://x/ä"], [0], []], [], False, []],
+        [LISTED, PLAIN, [[1], [0], []], [], False, []],
+        [LISTED, PLAIN, [["http://x/"], [1], []], [], False, []],
+        [LISTED, PLAIN, [["http://x/"], [-1], []], [], False, []],
+        [LISTED, PLAIN, [["http://x/"], [], [False]], [], False, []],
+        [LISTED, PLAIN, [["http://x/"], [0.5], []], [], False, []],
+        [LISTED, PLAIN, [["http://x/"], "0", []], [], False, []],
+        [LISTED, PLAIN, [["http://x/"], [0] * 99_999, []], [], False, []],
+        [LISTED, PLAIN, None, [], False, []],
+        [["Gone"], PLAIN, NOTHING, [], False, []],
+        [["Kept", "dns", ""], PLAIN, NOTHING, [], False, []],
+        [["Listed", ["2024-02-29T12:00:00Z", "page"]], PLAIN, NOTHING, [], False, []],
+        [["Unlisted", "x"], PLAIN, NOTHING, [], False, []],
+        [["Unlisted", "noindex", "x" * 1_000_001], PLAIN, NOTHING, [], False, []],
+        [["Unlisted", "noindex", "", ""], PLAIN, NOTHING, [], False, []],
+        [["Later", "soon", "dns", ""], PLAIN, NOTHING, [], False, []],
+        [["Later", None, "dns", ""], PLAIN, NOTHING, [], False, []],
+        [["Later", 1e300, "dns", ""], PLAIN, NOTHING, [], False, []],
+        [["Moved", "x"], PLAIN, NOTHING, [], False, []],
+        [LISTED, [1], NOTHING, [], False, []],
+        [LISTED, ["?"], NOTHING, [], False, []],
+        [LISTED, [*facts(), None], NOTHING, [], False, []],
+        *(
+            [LISTED, facts(**{name: value}), NOTHING, [], False, []]
+            for name, value in [
+                ("status", None), ("status", 2_000), ("header", 1e300), ("header", "9999-12-31T23:59:59-23:59"),
+                ("stated", "2024-02-29T12:00:00"), ("fresh", "x"), ("validators", ["\n", None]), ("title", "\ud800"),
+                ("title", "a\x1bb"), ("title", "x" * 1_025), ("bytes", -1), ("took", 2**53), ("obstacle", "x"),
+                ("variant", "javascript:x"), ("canonical", "http://x/\n"), ("alternates", "de javascript:x"),
+                ("alternates", "de http://x/\n"), ("alternates", ""), ("rendering", ["shell", [0, "x" * 201]]),
+                ("rendering", ["x"]), ("lastmod", ["2024-02-29T12:00:00Z", "x"]),
+            ]
+        ),
+        [LISTED, PLAIN, NOTHING, ["x"], False, []],
+        [LISTED, PLAIN, NOTHING, ["http://x/"] * 3, False, []],
         GOOD[:-1], [*GOOD, []], [*GOOD[:-1], None], [*GOOD[:-1], "x"], [*GOOD[:-1], [1]], [*GOOD[:-1], ["javascript:x"]],
         [*GOOD[:-1], ["http://x/\x1b"]], [*GOOD[:-1], ["http://x/"] * 2_001],
     ],
@@ -136,14 +168,13 @@ def test_a_message_of_this_form_is_read() -> None:
 )  # fmt: skip
 def test_malformed_message_is_refused(said: Any) -> None:
     with pytest.raises(messages.MALFORMED):
-        messages.read(said, Lease(1, 1, Visit(URL)), messages.received_urls())
+        received(json.dumps([["PageVisited", 1, said]]).encode(), Lease(1, 1, Visit(URL)))
 
 
-def test_settings_round_trip_through_json() -> None:
-    from dataclasses import asdict  # noqa: PLC0415 - of this test only
-
+def test_settings_round_trip_through_messages() -> None:
     chosen = settings("http://x.example", Path("/x"), header=("a: b",), max_depth=3, processes=2)
-    assert settings_of(json.loads(json.dumps(asdict(chosen)))) == chosen
+    (message,) = messages.TO_WORKER.decode(msgspec.json.encode([StartWork(chosen, 1.5)]))
+    assert message == StartWork(chosen, 1.5)
 
 
 # -- workers that misbehave ------------------------------------------------------------------------------
@@ -190,13 +221,13 @@ messages = []
 def next_message():
     while not messages: messages.extend(json.loads(receive() or sys.exit()))
     return messages.pop(0)
-def visited(number): say(["visited", number, [["listed", "", None], {NO_FACTS!r}, [[], [], []], [], False, []]])
+def visited(number): say(["PageVisited", number, [["Listed", None], None, [[], [], []], [], False, []]])
 next_message()
-say(["ready"])
+say(["Ready"])
 while True:
     what, *rest = next_message()
-    if what != "visit": continue
-    number, (url, *_) = rest
+    if what != "VisitPage": continue
+    number, url, *_ = rest
     {body}
 """
     )
@@ -232,13 +263,13 @@ async def visit_all(pool: WorkerPool, *paths: str) -> dict[str, Outcome]:
 BAD = {
     "dies": "os.kill(os.getpid(), signal.SIGKILL) if 'bad' in url else visited(number)",
     "hangs": "time.sleep(60) if 'bad' in url else visited(number)",
-    "sends an invalid outcome": "say(['visited', number, 'what?']) if 'bad' in url else visited(number)",
+    "sends an invalid outcome": "say(['PageVisited', number, 'what?']) if 'bad' in url else visited(number)",
     "sends deeply nested JSON": "send(b'[' * 200000) if 'bad' in url else visited(number)",
-    "hands back its lease": "say(['unvisited', number]) if 'bad' in url else visited(number)",
-    "sends NaN": "send(b'[[\"throttled\",NaN]]') if 'bad' in url else visited(number)",
-    "sends an infinite number": "send(b'[[\"slow\",\"http://x.example\",1e999]]') if 'bad' in url else visited(number)",
-    "sends a lone surrogate": "say(['session', '\\ud800', url]) if 'bad' in url else visited(number)",
-    "sends too many links": f"say(['visited', number, [['listed', '', None], {NO_FACTS!r}, [url] * 99999, [], [], False]]) if 'bad' in url else visited(number)",
+    "hands back its lease": "say(['LeaseReturned', number]) if 'bad' in url else visited(number)",
+    "sends NaN": "send(b'[[\"Throttled\",NaN]]') if 'bad' in url else visited(number)",
+    "sends an infinite number": "send(b'[[\"PauseHost\",\"http://x.example\",1e999]]') if 'bad' in url else visited(number)",
+    "sends a lone surrogate": "say(['SessionFound', '\\ud800', url]) if 'bad' in url else visited(number)",
+    "sends too many links": "say(['PageVisited', number, [['Listed', None], None, [[url] * 99999, [], []], [], False, []]]) if 'bad' in url else visited(number)",
     "sends a too long message": "send(b'[' * 9000000) if 'bad' in url else visited(number)",
     "announces a message that never comes": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else visited(number)",
     "sends no batch": "send(b'{}') if 'bad' in url else visited(number)",
@@ -319,7 +350,7 @@ async def test_missing_executable_raises_config_error(tmp_path: Path) -> None:
 
 async def test_worker_cannot_throttle_host_it_has_no_lease_for(tmp_path: Path) -> None:
     main = Unpaced()
-    body = "(say(['slow', 'http://other.example', 5]), say(['slot', 1, 'http://other.example']), visited(number))"
+    body = "(say(['PauseHost', 'http://other.example', 5]), say(['SlotWanted', 1, 'http://other.example']), visited(number))"
     assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
     assert main.said == []
 
@@ -337,7 +368,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/b"),))
     shown = (Url("http://x.example/c.jpg"), Url("https://cdn.example/d?e"))
     result = VisitResult(Verdict(outcome, FACTS, links, images=shown))
-    said = json.loads(json.dumps(messages.written(result, SentUrls())))
+    said = json.loads(sent(result))
     place = said
     while isinstance(place, list) and place:  # replace a random value in it
         at = data.draw(st.integers(0, len(place) - 1))
@@ -347,7 +378,10 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         place = place[at]
     held = Lease(1, 1, Visit(URL))
     try:
-        result = messages.read(said, held, messages.received_urls())
+        (message,) = messages.FROM_WORKER.decode(json.dumps(said).encode())
+        if not isinstance(message, PageVisited):
+            return
+        result = messages.read(message.page, held, messages.received_urls())
     except messages.MALFORMED:
         return
     assert all(map(host, result.verdict.images))
@@ -381,19 +415,15 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
 )
 def test_json_that_cannot_be_stored_is_refused(said: bytes) -> None:
     with pytest.raises((ValueError, RecursionError)):
-        strict_json.loads(said)
-
-
-def test_json_written_by_python_is_accepted() -> None:
-    value = ["ä😀\x00", 1.5, -0.0, 10**20, None, True, {"a": ["\\ud800"]}]
-    assert strict_json.loads(json.dumps(value).encode()) == value
+        msgspec.json.decode(said)
 
 
 async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> None:
     main = Unpaced()
     body = (
-        "(say(['slow', 'http://x.example', 5]), say(['throttled', 1.5]), say(['session', 'sid', url]), say(['slot', 9, 'http://x.example']),"
-        " next_message() == ['slot', 9] and visited(number))"
+        "(say(['PauseHost', 'http://x.example', 5]), say(['Throttled', 1.5]), say(['SessionFound', 'sid', url]),"
+        " say(['SlotWanted', 9, 'http://x.example']),"
+        " next_message() == ['GrantSlot', 9] and visited(number))"
     )
     assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
     assert sorted(main.said, key=repr) == [
@@ -407,8 +437,10 @@ async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> No
 
 async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> None:
     main = Unpaced()
-    reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['slow', 'http://x.example', 5])"
-    receives = "(folder / 'waits').touch(), next_message() == ['slow', 'http://x.example', 5] or sys.exit()"
+    reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['PauseHost', 'http://x.example', 5])"
+    receives = (
+        "(folder / 'waits').touch(), next_message() == ['PauseHost', 'http://x.example', 5] or sys.exit()"
+    )
     body = f"({reports}) if 'reports' in url else ({receives}); visited(number)"
     both = {"reports": Listed(), "receives": Listed()}
     assert await visit_all(pool_of(tmp_path, body, 2, main), *both) == both

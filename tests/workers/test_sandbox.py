@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from crawler.model.reasons import Cause
@@ -15,7 +16,7 @@ from crawler.model.reply import Broken
 from crawler.parse.html import PLAIN_BYTES, Page, PageSource
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
-from crawler.workers.sandbox_child import LARGE
+from crawler.workers.sandbox_child import LARGE, ParsedPage
 from crawler.workers.spawn import python
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
@@ -108,10 +109,8 @@ async def test_idle_child_is_killed_at_deadline(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no processor time")
 async def test_cpu_time_limit_does_not_count_waiting(tmp_path: Path) -> None:
     """On a busy machine: the child waits before it answers."""
-    page = json.dumps(Page(URL)._asdict())
-    async with Sandbox(
-        script(tmp_path, f"time.sleep(2); say({page.encode()!r})"), deadline=1.0
-    ).running() as apart:
+    page = msgspec.json.encode(ParsedPage(Page(URL)))
+    async with Sandbox(script(tmp_path, f"time.sleep(2); say({page!r})"), deadline=1.0).running() as apart:
         assert await apart.read(PageSource(b"", URL)) == Page(URL)
 
 
@@ -125,8 +124,8 @@ async def test_page_that_crashes_parser_is_tried_three_times(tmp_path: Path) -> 
 
 
 async def test_one_child_parses_large_and_small_pages(tmp_path: Path) -> None:
-    page = json.dumps(Page(URL)._asdict())
-    apart = Sandbox(script(tmp_path, f"say({page.encode()!r})"))
+    page = msgspec.json.encode(ParsedPage(Page(URL)))
+    apart = Sandbox(script(tmp_path, f"say({page!r})"))
     async with apart.running():
         for size in (2 * LARGE, 1, 2 * LARGE):
             assert await apart.read(PageSource(b"x" * size, URL)) == Page(URL)
@@ -150,11 +149,8 @@ async def test_memory_of_large_page_is_returned() -> None:
 
 
 async def test_single_parser_crash_is_retried(tmp_path: Path) -> None:
-    page = json.dumps(Page(URL, ("x",))._asdict())
-    once = (
-        "(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); "
-        f"say(json.dumps(json.loads({page!r})).encode())"
-    )
+    page = msgspec.json.encode(ParsedPage(Page(URL, ("x",))))
+    once = f"(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); say({page!r})"
     apart = Sandbox(script(tmp_path, once))
     async with apart.running():
         assert await apart.read(PageSource(b"", URL)) == Page(URL, ("x",))
@@ -167,7 +163,7 @@ async def test_single_parser_crash_is_retried(tmp_path: Path) -> None:
         "say(b'{}')",
         "say(b'[1]')",
         "send(b'\\xff' * 8)",
-        'say(b\'{"base": 1, "followed": 3}\')',
+        'say(b\'{"type": "ParsedPage", "page": [1, 3]}\')',
     ],
 )
 async def test_malformed_child_message_counts_as_crash(said: str, tmp_path: Path) -> None:
@@ -212,11 +208,11 @@ async def test_child_inherits_no_secrets_or_open_files(
 ) -> None:
     monkeypatch.setenv("SITEMAP_CRAWLER_HEADER", "Authorization: secret")
     monkeypatch.setenv("HTTPS_PROXY", "http://name:secret@proxy.example")
-    page = json.dumps(Page(URL)._asdict())
+    page = msgspec.json.encode(ParsedPage(Page(URL)))
     told = "(folder / 'seen').write_text(json.dumps([dict(os.environ), [os.path.realpath(f) for f in pathlib.Path('/proc/self/fd').iterdir()]]))"
     with (tmp_path / "open").open("w") as ours:
         os.set_inheritable(ours.fileno(), True)
-        async with Sandbox(script(tmp_path, f"{told}; say({page.encode()!r})")).running() as apart:
+        async with Sandbox(script(tmp_path, f"{told}; say({page!r})")).running() as apart:
             assert await apart.read(PageSource(b"", URL)) == Page(URL)
     environment, files = json.loads((tmp_path / "seen").read_text())
     assert "secret" not in str(environment)

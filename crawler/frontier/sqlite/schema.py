@@ -221,7 +221,7 @@ CREATE TABLE url (
     canonical TEXT,                        -- canonical URL, if it is another one
     alternates TEXT,                       -- its language versions: lines of code and URL
     images TEXT,                           -- JSON array of ids in `image`, in the order of the page; NULL: none
-    rendering TEXT,                        -- JSON object: why it needs scripts, and what they did
+    rendering TEXT,                        -- JSON: why it needs scripts, and what they did
     trap INTEGER,                          -- the pattern that it belongs to
     sample INTEGER,                        -- its position in the pattern: a hash of the URL
     found INTEGER NOT NULL DEFAULT 0,      -- the round in which it was discovered
