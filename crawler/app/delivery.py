@@ -1,7 +1,8 @@
-"""Delivers a published sitemap: calls `--publish-command` with the files that changed since it last succeeded.
+"""Delivers a published sitemap: calls `--publish-command` with the files that changed since it succeeded.
 
-The state keeps the digest of each file that was delivered. So a delivery that failed, or that a killed run never began,
-is delivered by the next run even if nothing changed since; and another command or folder gets all files.
+The state keeps the digest of each file that was delivered. So a delivery that failed, or that a killed run
+never began, is delivered by the next run even if nothing changed since; and another command or folder gets
+all files.
 """
 
 import hashlib
@@ -70,7 +71,8 @@ async def deliver(runs: Runs, output: Output, published: Published) -> bool:
         )
     except OutputError as error:
         raise OutputError(
-            f"--publish-command: {error}. The sitemap is in {output.output}, but was not delivered; the next run tries again."
+            f"--publish-command: {error}. The sitemap is in {output.output}, but was not delivered; the next "
+            "run tries again."
         ) from error
     await runs.mark_delivered(now.written())
     return True
@@ -95,7 +97,7 @@ def _environ(
 
 
 def _files(folder: Path | str, output: Output, published: Published) -> Mapping[str, str]:
-    """The digest of each file, the entry point last. The manifest is not among them: it changes with each run."""
+    """The digest of each file, the entry point last; without the manifest, which changes with each run."""
     files = {}
     style = stylesheet.SOURCE if isinstance(folder, str) else folder / stylesheet.NAME
     if output.stylesheet and style.is_file():

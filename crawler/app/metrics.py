@@ -1,7 +1,8 @@
 """The metrics of a crawl: read from its state, its job and its report, and written to `--metrics-file`.
 
-`Exporter` also holds what `metrics_server` serves, during a run and between runs. Metrics are written after every run that
-began, successful or not; what a failed run does not know (the last success, the published sitemap) comes from the state.
+`Exporter` also holds what `metrics_server` serves, during a run and between runs. Metrics are written after
+every run that began, successful or not; what a failed run does not know (the last success, the published
+sitemap) comes from the state.
 """
 
 import time
@@ -84,6 +85,7 @@ class Exporter:
         site: Url | None,
         frontier: Frontier | None,
         code: Exit,
+        *,
         findings: Sequence[Finding] | None = None,
         traffic: Traffic | None = None,
         submitted: Mapping[str, int] | None = None,
@@ -125,7 +127,7 @@ class Exporter:
             return metrics.rendered()
 
     async def _balance_of(self, job: Job) -> Balance:
-        """The balance, counted again at most every `FRESH` seconds, and more rarely where counting takes long."""
+        """The balance, counted again every `FRESH` seconds at most, more rarely where it takes long."""
         if self._balance is None or time.monotonic() >= self._stale:
             began = time.monotonic()
             self._balance = await job.frontier.balance()

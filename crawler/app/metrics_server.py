@@ -1,7 +1,8 @@
-"""Serves the metrics at /metrics while the program works (`--metrics-port`): GET and HEAD over HTTP/1.1, nothing else.
+"""Serves the metrics at /metrics while the program works (`--metrics-port`): GET and HEAD over HTTP/1.1.
 
-Requests are read up to a few kilobytes and a few seconds, so that no client can hold it up. It answers with numbers that
-are not secret and changes nothing, so it needs no login; it listens on loopback unless told otherwise.
+Requests are read up to a few kilobytes and a few seconds, so that no client can hold it up. It answers with
+numbers that are not secret and changes nothing, so it needs no login; it listens on loopback unless told
+otherwise.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """Builds the report of the newest run from the state, and writes it in the requested formats.
 
-It streams rows to the passes in `report.builder`. Formats are imported when needed, so that only an HTML report
-loads Jinja2.
+It streams rows to the passes in `report.builder`. Formats are imported when needed, so that only an HTML
+report loads Jinja2.
 """
 
 import importlib
@@ -47,8 +47,8 @@ RESOLVED: Final = 2_000  # ids at a time
 def check(settings: Settings) -> None:
     """Checks `--report` and `--fail-on` before the first request.
 
-    Raises `ConfigError` for a file that cannot be a report, or for a finding that does not exist; `OutputError`
-    for a folder that is not writable.
+    Raises `ConfigError` for a file that cannot be a report, or for a finding that does not exist;
+    `OutputError` for a folder that is not writable.
     """
     for name in settings.report.report:
         path = Path(name)

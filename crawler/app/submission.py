@@ -1,7 +1,8 @@
-"""Submits the changed pages of the last publication to search engines, and keeps the ledger of what they were told.
+"""Submits the changed pages of the last publication to search engines; the ledger has what they were told.
 
-The first time it only records the listed pages. Later it fetches the key file of each host, then sends the due URLs of one
-host after another; the ledger is written after each accepted batch, so that a killed submission repeats at most one of them.
+The first time it only records the listed pages. Later it fetches the key file of each host, then sends the
+due URLs of one host after another; the ledger is written after each accepted batch, so that a killed
+submission repeats at most one of them.
 """
 
 import logging
@@ -62,7 +63,8 @@ def check(settings: Settings) -> None:
     """Raises `ConfigError` if the settings do not suffice. Called before the first request."""
     if settings.submit.indexnow_key is None:
         raise ConfigError(
-            "To submit, set --indexnow-key: `sitemap-crawler submit --new-key` makes a key and shows where it must be served."
+            "To submit, set --indexnow-key: `sitemap-crawler submit --new-key` makes a key and shows where "
+            "it must be served."
         )
     if settings.state.state == MEMORY:
         raise ConfigError("What was submitted is remembered in the state, so --state cannot be :memory:.")
@@ -91,8 +93,8 @@ async def submit(
 ) -> Submitted:
     """Submits what is due. The newest run must be a published one.
 
-    `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `on_counted` is called with
-    the counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
+    `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `on_counted`
+    is called with the counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
     """
     head = await frontier.ledger()
     is_new = head is None or head.base != base.base
@@ -139,7 +141,7 @@ class _Ledger:
         self._head = head or LedgerHead(base.base)
 
     async def counted_due(self, key: Key, *, dry: bool) -> Submitted:
-        """Counts what is due, and stores marks that changed without being due, so that later ones are compared with them."""
+        """Counts what is due. Marks that changed without being due are stored, for later ones."""
         submitted = Submitted()
         async for rows in self._frontier.ledger_rows(unchanged=self._everything):
             moved = []
@@ -210,8 +212,8 @@ def _key(settings: Settings) -> Key:
 def _check_covered(key: Key, outside: Url | None) -> None:
     if outside:
         raise ConfigError(
-            f"A key file at {key.place(urls.origin(outside))} is valid only for URLs below its folder, and {outside} is not: "
-            "put it at the root of the host. Nothing was submitted."
+            f"A key file at {key.place(urls.origin(outside))} is valid only for URLs below its folder, and "
+            f"{outside} is not: put it at the root of the host. Nothing was submitted."
         )
 
 

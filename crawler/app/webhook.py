@@ -1,8 +1,9 @@
 """Posts the message about the end of a run to the URL in the variable that `--webhook-env` names.
 
-That URL is a secret: it appears in no log, error, state, report or metric, and nor does anything that a failed request says
-of it. It is requested through our own transport, with the address guard, without credentials of the crawl, without following
-redirects, and always with verified certificates. Whatever goes wrong is a warning.
+That URL is a secret: it appears in no log, error, state, report or metric, and nor does anything that a
+failed request says of it. It is requested through our own transport, with the address guard, without
+credentials of the crawl, without following redirects, and always with verified certificates. Whatever goes
+wrong is a warning.
 """
 
 import json
@@ -53,7 +54,7 @@ def hook_of(variable: str, environ: Mapping[str, str] = os.environ) -> Url | Non
 async def deliver(
     variable: str, hook: Url, body: Mapping[str, Any], http: Http, is_ending: Callable[[], bool]
 ) -> None:
-    """Posts `body` as JSON. `is_ending`: whether the program was asked to end, so that there is little time."""
+    """Posts `body` as JSON. `is_ending`: whether the program was asked to end, and has little time."""
     try:
         why = await _deliver(hook, json.dumps(body).encode(), http, is_ending)
     except Exception as error:  # noqa: BLE001 - a message never changes how a run ends; and the error may hold the URL

@@ -1,1 +1,1 @@
-"""The command line, one file per command: arguments become settings, settings become one call, errors one sentence."""
+"""The command line, one file per command: arguments become settings, a call, and for errors a sentence."""

@@ -4,12 +4,20 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from crawler.app import event_loop
-from crawler.cli.options import InOrder, SettingCommand, SettingOption, examples, settings_options, typed
+from crawler.cli.options import (
+    InOrder,
+    SettingCommand,
+    SettingOption,
+    examples,
+    format_option,
+    settings_options,
+    typed,
+)
 from crawler.errors import Exit
 from crawler.settings import load
 from crawler.settings.sections import Settings
@@ -17,12 +25,21 @@ from crawler.settings.sections import Settings
 # Heavy modules (httpx, lxml, rich) are imported inside the commands, so that --help is fast.
 
 
-def _settings(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> Settings:
-    return _layers(params, urls)[0]
+ONE_SITE: Final = frozenset({"user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address"})
+"""Settings of commands that request a few URLs."""
+SITEMAPS: Final = ONE_SITE | {
+    "total-timeout", "auth-env", "header", "header-for", "client-cert", "client-key", "rate",
+}  # fmt: skip
+"""Settings of commands that read sitemaps."""
 
 
-def _layers(params: Mapping[str, Any], urls: tuple[str, ...] = ()) -> tuple[Settings, list[load.Origin]]:
-    flags = typed(params) | ({"start": urls} if urls else {})
+def _settings(params: Mapping[str, Any], *urls: str | None) -> Settings:
+    return _layers(params, *urls)[0]
+
+
+def _layers(params: Mapping[str, Any], *urls: str | None) -> tuple[Settings, list[load.Origin]]:
+    start = tuple(url for url in urls if url)
+    flags = typed(params) | ({"start": start} if start else {})
     file = Path(params["config"]) if params.get("config") else None
     return load.resolve(file, os.environ, flags)
 
@@ -63,12 +80,13 @@ def cli() -> None:
 def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """Crawl a site, then publish its sitemap.
 
-    An unfinished crawl is resumed; a finished one is repeated with conditional requests, so unchanged pages are not downloaded.
+    An unfinished crawl is resumed; a finished one is repeated with conditional requests, so unchanged pages
+    are not downloaded.
     """
     from crawler.app.worker import forked_workers  # noqa: PLC0415
     from crawler.cli.crawl import crawl_site  # noqa: PLC0415
 
-    settings = _settings(params, urls)
+    settings = _settings(params, *urls)
     with forked_workers(settings.pace):
         return event_loop.run(crawl_site, settings)
 
@@ -78,13 +96,12 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     "init https://www.example.com/",
 ))  # fmt: skip
 @click.argument("url", required=False)
-@settings_options("http", only=frozenset({
-    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address",
-}))  # fmt: skip
+@settings_options("http", only=ONE_SITE)
 def init(url: str | None, **params: Any) -> int:
     """Write a short settings file, sitemap-crawler.toml, for a site.
 
-    Looks at robots.txt and the first page. Asks five questions on a terminal, and takes the defaults elsewhere. Never overwrites a file.
+    Looks at robots.txt and the first page. Asks five questions on a terminal, and takes the defaults
+    elsewhere. Never overwrites a file.
     """
     from crawler.cli.init import init_site  # noqa: PLC0415
 
@@ -135,7 +152,7 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Show the progress of a crawl, from the saved state. Give the URL that was crawled, or --state."""
     from crawler.cli.status import show_status  # noqa: PLC0415
 
-    return show_status(_settings(params, (url,) if url else ()), alive)
+    return show_status(_settings(params, url), alive)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -165,10 +182,7 @@ def explain(url: str, **params: Any) -> int:
 ))  # fmt: skip
 @click.argument("url", required=False)
 @settings_options("report", "state", "log", only=frozenset({"report", "fail-on", "state"}))
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
-    help="what is printed on stdout without --report [default: text]",
-)  # fmt: skip
+@format_option("text", "json", says="what is printed on stdout without --report")
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), cls=SettingOption,
     help="maximum items per finding; 0 shows all [default: 10; in files 100]",
@@ -176,13 +190,13 @@ def explain(url: str, **params: Any) -> int:
 def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     """Show what is wrong with the site, from the saved state.
 
-    Broken links with the pages that link to them, redirect chains, stale sitemaps, duplicates and more, worst first;
-    docs/use/report.md says what to do about each.
+    Broken links with the pages that link to them, redirect chains, stale sitemaps, duplicates and more, worst
+    first; docs/use/report.md says what to do about each.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.report import show_report  # noqa: PLC0415
 
-    return run(lambda: show_report(_settings(params, (url,) if url else ()), form=form, most=most))
+    return run(lambda: show_report(_settings(params, url), form=form, most=most))
 
 
 @cli.command("list", cls=SettingCommand, epilog=examples(
@@ -193,13 +207,13 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
 @click.argument("what", type=click.Choice(["pages", "links", "images", "findings", "runs"]))
 @click.argument("url", required=False)
 @settings_options("state", "log", only=frozenset({"state"}))
-@click.option(
-    "--format", "form", type=click.Choice(["text", "csv", "jsonl"]), default="text", cls=SettingOption,
-    help="aligned for a terminal and with tabs in a pipe; CSV; or JSON lines [default: text]",
-)  # fmt: skip
+@format_option(
+    "text", "csv", "jsonl", says="aligned for a terminal and with tabs in a pipe; CSV; or JSON lines"
+)
 @click.option(
     "--only", metavar="OUTCOME|CODE", multiple=True, cls=SettingOption,
-    help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that of the target [repeatable]",
+    help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that of "
+    "the target [repeatable]",
 )  # fmt: skip
 @click.option(
     "--fields", metavar="NAMES", default="", cls=SettingOption,
@@ -210,7 +224,14 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     help="for links: also redirects and canonical URLs",
 )  # fmt: skip
 def list_(
-    what: str, url: str | None, form: str, only: tuple[str, ...], fields: str, all_kinds: bool, **params: Any
+    what: str,
+    url: str | None,
+    *,
+    form: str,
+    only: tuple[str, ...],
+    fields: str,
+    all_kinds: bool,
+    **params: Any,
 ) -> int:
     """List pages, links, images, findings or runs of the saved state.
 
@@ -219,7 +240,7 @@ def list_(
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.list import list_rows  # noqa: PLC0415
 
-    settings = _settings(params, (url,) if url else ())
+    settings = _settings(params, url)
     return run(lambda: list_rows(settings, what, form=form, only=only, fields=fields, all_kinds=all_kinds))
 
 
@@ -244,7 +265,7 @@ def export(url: str | None, **params: Any) -> int:
     from crawler.cli.export import export_sitemap  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
-    return run(lambda: export_sitemap(_settings(params, (url,) if url else ())))
+    return run(lambda: export_sitemap(_settings(params, url)))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -253,11 +274,10 @@ def export(url: str | None, **params: Any) -> int:
     "submit --new-key",
 ))  # fmt: skip
 @click.argument("url", required=False)
-@settings_options("http", "pace", "output", "submit", "state", "log", only=frozenset({
-    "user-agent", "timeout", "total-timeout", "retries", "proxy", "ca-file", "insecure", "allow-address", "max-wait",
-    "publish-base", "output", "file-mode", "indexnow-key", "indexnow-key-location", "indexnow-endpoint", "state",
-    "log-format", "quiet", "verbose",
-}))  # fmt: skip
+@settings_options("http", "pace", "output", "submit", "state", "log", only=ONE_SITE | {
+    "total-timeout", "retries", "max-wait", "publish-base", "output", "file-mode", "indexnow-key",
+    "indexnow-key-location", "indexnow-endpoint", "state", "log-format", "quiet", "verbose",
+})  # fmt: skip
 @click.option(
     "--dry-run",
     "dry",
@@ -277,14 +297,14 @@ def export(url: str | None, **params: Any) -> int:
 def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params: Any) -> int:
     """Tell search engines which pages changed, by IndexNow.
 
-    Submits the pages that were added, removed, or changed in content since the last submission, from the saved state; a new date
-    alone is not a change.
-    The first submission sends nothing, it only records the listed pages. Google does not take part in IndexNow.
+    Submits the pages that were added, removed, or changed in content since the last submission, from the
+    saved state; a new date alone is not a change. The first submission sends nothing, it only records the
+    listed pages. Google does not take part in IndexNow.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.submit import make_key, submit_changes  # noqa: PLC0415
 
-    settings = _settings(params, (url,) if url else ())
+    settings = _settings(params, url)
     if new_key:
         return run(lambda: make_key(settings))
     return run(lambda: submit_changes(settings, dry=dry, everything=everything))
@@ -296,15 +316,8 @@ def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params
     "validate ./public --publish-base https://www.example.com",
 ))  # fmt: skip
 @click.argument("places", nargs=-1, required=True, metavar="FILE|URL...")
-@settings_options("http", "pace", "output", "log", only=frozenset({
-    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header", "header-for",
-    "client-cert", "client-key",
-    "rate", "publish-base",
-}))  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
-    help="one line or one JSON object per finding [default: text]",
-)  # fmt: skip
+@settings_options("http", "pace", "output", "log", only=SITEMAPS | {"publish-base"})
+@format_option("text", "json", says="one line or one JSON object per finding")
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), default=10, cls=SettingOption,
     help="maximum lines per kind of finding and file; 0 shows all [default: 10]",
@@ -312,8 +325,8 @@ def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params
 def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> int:
     """Check sitemaps and sitemap indexes against the protocol.
 
-    The sitemaps in an index are checked as well. Each finding has a place, a code and a sentence. For files on disk, --publish-base is the
-    URL where they are served. Exit 8 if there is any finding.
+    The sitemaps in an index are checked as well. Each finding has a place, a code and a sentence. For files
+    on disk, --publish-base is the URL where they are served. Exit 8 if there is any finding.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.validate import validate_sitemaps  # noqa: PLC0415
@@ -327,21 +340,14 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
 ))  # fmt: skip
 @click.argument("old")
 @click.argument("new")
-@settings_options("http", "pace", "state", "log", only=frozenset({
-    "user-agent", "timeout", "total-timeout", "proxy", "ca-file", "insecure", "allow-address", "auth-env", "header", "header-for",
-    "client-cert", "client-key",
-    "rate", "state",
-}))  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", cls=SettingOption,
-    help="one line or one JSON object per difference [default: text]",
-)  # fmt: skip
+@settings_options("http", "pace", "state", "log", only=SITEMAPS | {"state"})
+@format_option("text", "json", says="one line or one JSON object per difference")
 def diff(old: str, new: str, form: str, **params: Any) -> int:
     """Show the differences between two sitemaps.
 
-    OLD and NEW are files, folders, URLs, or state files of a crawl.
-    Prints added (+) and removed (-) URLs, and changed dates (~). If NEW is a state file, or with --state, also the reason for
-    each. Exit 8 if there is any difference.
+    OLD and NEW are files, folders, URLs, or state files of a crawl. Prints added (+) and removed (-) URLs,
+    and changed dates (~). If NEW is a state file, or with --state, also the reason for each. Exit 8 if there
+    is any difference.
     """
     from crawler.cli.diff import compare  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
@@ -364,8 +370,9 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
 def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
     """Manage the crawls in a PostgreSQL database.
 
-    Creates, upgrades, lists or drops their tables. A crawl creates its own tables, so init is only needed where its role is not allowed to. A crawl is given by its name or its
-    start URL; upgrade without a name upgrades all of them.
+    Creates, upgrades, lists or drops their tables. A crawl creates its own tables, so init is only needed
+    where its role is not allowed to. A crawl is given by its name or its start URL; upgrade without a name
+    upgrades all of them.
     """
     from crawler.cli.state import run_state  # noqa: PLC0415
 
@@ -377,13 +384,12 @@ def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
     "robots https://example.com/ --user-agent Googlebot",
 ))  # fmt: skip
 @click.argument("url")
-@settings_options("http", "state", "log", only=frozenset({
-    "user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address", "log-format", "state",
-}))  # fmt: skip
+@settings_options("http", "state", "log", only=ONE_SITE | {"log-format", "state"})
 def robots(url: str, **params: Any) -> int:
     """Show whether robots.txt allows a URL, and which line decides.
 
-    Also shows the sitemaps that it names and the one that was published last, each with what is at its URL now.
+    Also shows the sitemaps that it names and the one that was published last, each with what is at its URL
+    now.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.robots import show_permit  # noqa: PLC0415

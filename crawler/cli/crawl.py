@@ -218,10 +218,11 @@ class _Stopping:
         return self.after
 
     async def when_signalled(self, block: anyio.CancelScope) -> None:
-        """On the first signal, finishes the requests in flight and a publication; before there is a job, cancels `block`.
+        """On the first signal, finishes the requests in flight and a publication; before there is a job,
+        cancels `block`.
 
-        A second signal exits at once (`cli.signals`). The state stays consistent, and the next publication removes the
-        remains of an interrupted one.
+        A second signal exits at once (`cli.signals`). The state stays consistent, and the next publication
+        removes the remains of an interrupted one.
         """
         await signalled()
         if self.after:
@@ -273,7 +274,7 @@ async def _shown(job: Job) -> AsyncIterator[None]:
 
 
 async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
-    """Publishes a complete crawl, or a partial one if allowed. A refusal of the guard is returned, not raised."""
+    """Publishes a complete crawl, or a partial one if allowed. Returns a refusal of the guard."""
     if ending is Ending.OVER or (ending is not Ending.COMPLETE and not job.settings.guard.allow_partial):
         return None, None
     try:

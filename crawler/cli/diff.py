@@ -17,6 +17,7 @@ from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
 from crawler.model.protocol import MAX_BYTES
 from crawler.model.run import Run
+from crawler.model.url_record import UrlRecord
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
@@ -111,7 +112,8 @@ async def _load_file(comparison: Comparison, side: str, place: str, places: Plac
     comparison.load(side, _pages(reading, children, place))
     if not reading.is_sitemap:
         raise ConfigError(
-            f"{place} is not a sitemap: it {reading.malformed or 'has no entries and the wrong root element'}."
+            f"{place} is not a sitemap: "
+            f"it {reading.malformed or 'has no entries and the wrong root element'}."
         )
     if reading.malformed:
         click.echo(
@@ -149,14 +151,19 @@ async def _reason(pages: Record | None, newest: Run | None, base: PublishBase | 
         return "no page links to it, and no seed contains it"
     if newest and record.run < newest.number:
         return f"no longer linked: run {record.run} was the last to find it"
-    outcome = record.outcome if record.state == "settled" else None
-    if outcome is None:
-        return record.state
-    if isinstance(outcome, Listed):
-        return "listed" if change.sign == "-" else "new" if record.was is None else f"{record.was} before"
-    if isinstance(outcome, Moved):
-        return f"moved to {base.published(outcome.to) if base else outcome.to}"
-    return f"{code(outcome)}: {says(code(outcome))}"
+    return _outcome_words(record, base, change)
+
+
+def _outcome_words(record: UrlRecord, base: PublishBase | None, change: Change) -> str:
+    match record.outcome if record.state == "settled" else None:
+        case None:
+            return record.state
+        case Listed():
+            return "listed" if change.sign == "-" else f"{record.was} before" if record.was else "new"
+        case Moved(to):
+            return f"moved to {base.published(to) if base else to}"
+        case outcome:
+            return f"{code(outcome)}: {says(code(outcome))}"
 
 
 def _show(change: Change, reason: str, form: str) -> None:

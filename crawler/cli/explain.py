@@ -1,6 +1,7 @@
 """`explain`: what the state knows about one URL, and why it has its outcome.
 
-Everything is looked up first, in one value (`UrlStory`); the lines of text and the JSON object are made of it.
+Everything is looked up first, in one value (`UrlStory`); the lines of text and the JSON object are made of
+it.
 """
 
 import json

@@ -1,7 +1,7 @@
 """`init`: writes a short settings file for a site, after a look at its robots.txt and first page.
 
-On a terminal it asks five questions; elsewhere it takes the defaults. It never overwrites a file, and what the site says
-never gets into the file, except the address that it redirects to.
+On a terminal it asks five questions; elsewhere it takes the defaults. It never overwrites a file, and what
+the site says never gets into the file, except the address that it redirects to.
 """
 
 import json
@@ -127,7 +127,7 @@ def _asked(answers: Answers) -> Answers:
 
 
 def _ask(question: str, default: Any = None, kind: click.ParamType[Any] | None = None) -> Any:
-    """A question on the terminal. INT and TERM end the program here: a handler that only records the signal would continue to wait."""
+    """A question on the terminal. INT and TERM end the program here, as the prompt would go on waiting."""
     received.listener = _leave
     try:
         if received.first:

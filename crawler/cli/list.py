@@ -1,7 +1,7 @@
 """`list`: streams the contents of the state: pages, links, images, findings, runs.
 
-Rows are written as they are read, so memory use is small: filters that depend on other URLs are evaluated in an earlier
-pass, into one byte per URL.
+Rows are written as they are read, so memory use is small: filters that depend on other URLs are evaluated in
+an earlier pass, into one byte per URL.
 """
 
 import json
@@ -174,9 +174,8 @@ def _filter(what: str, names: Sequence[str]) -> Filter:
         raise ConfigError(f"--only does not apply to {what}.")
     for name in names:
         if name not in known:
-            raise ConfigError(
-                f"--only: there is no {'outcome or finding' if len(known) > len(codes) else 'finding'} {name}{nearest(name, known)}"
-            )
+            kind = "outcome or finding" if len(known) > len(codes) else "finding"
+            raise ConfigError(f"--only: there is no {kind} {name}{nearest(name, known)}")
     return Filter(
         tuple(name for name in names if name not in codes),
         frozenset(codes[name] for name in names if name in codes),

@@ -1,6 +1,7 @@
 """Runs a command: standard streams, exit code, and errors as one sentence each.
 
-The commands are in `commands`. Click's own `main` is not used, because it exits with 1 if the reader of stdout has gone.
+The commands are in `commands`. Click's own `main` is not used, because it exits with 1 if the reader of
+stdout has gone.
 """
 
 import errno
@@ -36,7 +37,7 @@ COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # variable with which a shell req
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command line `words` and returns its exit code; `Exit.STORAGE` if output could not be written."""
+    """Runs the command line `words`; its exit code, or `Exit.STORAGE` if output could not be written."""
     _open_closed()
     code = _answer(words)
     error = _flush(sys.stdout)
@@ -47,26 +48,28 @@ def run(words: Sequence[str]) -> int:
 def _answer(words: Sequence[str]) -> int:
     try:
         return _invoke(words)
-    except click.UsageError as error:
-        return _say(_usage(error, words), Exit.USAGE)
-    except click.ClickException as error:
-        return _say(error.format_message(), Exit.USAGE)
-    except (click.Abort, KeyboardInterrupt):
-        return _say("interrupted.", Exit.INTERRUPTED)
-    except Interrupted:
-        return _say(f"{received.word}.", Exit(received.exit))
-    except CrawlerError as error:
-        return _say(str(error), error.exit)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in UNWRITABLE:
-            return _lost(error)
-        if "-v" in words or "--verbose" in words:
-            raise
-        return _say(
-            f"internal error ({type(error).__name__}: {error}). This is a bug: "
-            "run again with -v for the details and report it.",
-            Exit.INTERNAL,
-        )
+    except (Exception, KeyboardInterrupt) as error:
+        match error:
+            case click.UsageError():
+                said, code = _usage(error, words), Exit.USAGE
+            case click.ClickException():
+                said, code = error.format_message(), Exit.USAGE
+            case click.Abort() | KeyboardInterrupt():
+                said, code = "interrupted.", Exit.INTERRUPTED
+            case Interrupted():
+                said, code = f"{received.word}.", Exit(received.exit)
+            case CrawlerError():
+                said, code = str(error), error.exit
+            case OSError() if error.errno in UNWRITABLE:
+                return _lost(error)
+            case _ if "-v" in words or "--verbose" in words:
+                raise
+            case _:
+                said = (
+                    f"internal error ({type(error).__name__}: {error}). This is a bug: run again with -v for "
+                )
+                said, code = f"{said}the details and report it.", Exit.INTERNAL
+        return _say(said, code)
 
 
 def _lost(error: OSError) -> Exit:
@@ -126,7 +129,7 @@ def _open_closed() -> None:
 
 
 def _flush(stream: TextIO) -> OSError | None:
-    """Flushes a stream. If that fails, the stream is redirected to /dev/null, as the interpreter flushes it again."""
+    """Flushes a stream. One that fails is redirected to /dev/null, as the interpreter flushes it again."""
     try:
         stream.flush()
     except OSError as error:

@@ -1,7 +1,7 @@
 """Tells other programs how a run ended, in every case: by metrics, and by a message.
 
-A run that cannot start because of another one (exit 9) tells nothing: the other one does. Only what the settings
-ask for is loaded.
+A run that cannot start because of another one (exit 9) tells nothing: the other one does. Only what the
+settings ask for is loaded.
 """
 
 import logging
@@ -38,7 +38,8 @@ class Notifier:
     async def opened(self) -> AsyncIterator[None]:
         """Checks the settings, and serves the metrics while the block runs, if asked to.
 
-        Raises `ConfigError` for settings with which nothing could be told, `OutputError` if the port is in use.
+        Raises `ConfigError` for settings with which nothing could be told, `OutputError` if the port is in
+        use.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -99,9 +100,14 @@ class Notifier:
     async def _export(self, job: Job, code: Exit, found: RunFindings) -> OutputError | None:
         if self._exporter is None:
             return None
-        findings = found.findings if found.is_known else None
-        submitted = job.submitted.results() if job.submitted else None
-        return await self._exporter.end(job.starts[0], job.frontier, code, findings, job.traffic, submitted)
+        return await self._exporter.end(
+            job.starts[0],
+            job.frontier,
+            code,
+            findings=found.findings if found.is_known else None,
+            traffic=job.traffic,
+            submitted=job.submitted.results() if job.submitted else None,
+        )
 
     async def _send(self, job: Job, code: Exit, found: RunFindings, error: Exception | None) -> None:
         """Sends the message, if the run is worth one."""

@@ -90,6 +90,18 @@ def settings_options(
     return decorate
 
 
+def format_option(*forms: str, says: str) -> Callable[[F], F]:
+    """A decorator that adds `--format`: the first of `forms` is the default."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        default=forms[0],
+        cls=SettingOption,
+        help=f"{says} [default: {forms[0]}]",
+    )
+
+
 def _option(key: Key) -> Callable[[F], F]:
     kind, names = key.option.kind, [f"--{key.name}"]
     more: dict[str, Any] = {"cls": SettingOption, "section": key.section, "help": _help(key), "default": None}

@@ -1,4 +1,4 @@
-"""What commands share to print: aligned lines for people, JSON for programs, the log, and commands to copy."""
+"""What commands share to print: lines for people, JSON for programs, the log, and commands to copy."""
 
 import logging
 import os

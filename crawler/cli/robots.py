@@ -1,7 +1,7 @@
 """`robots`: whether robots.txt allows a URL, which group and line decide, and which sitemaps it names.
 
-Each named sitemap is requested, and so is the one that was published last, if the site was crawled. Output goes to stdout as
-plain lines or one JSON object; text from the network is made printable first.
+Each named sitemap is requested, and so is the one that was published last, if the site was crawled. Output
+goes to stdout as plain lines or one JSON object; text from the network is made printable first.
 """
 
 import json

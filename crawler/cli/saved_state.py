@@ -1,4 +1,4 @@
-"""Opens the state that a command reads: --state, that of a start URL, or the only one in the default folder."""
+"""Opens the state that a command reads: --state, that of a start URL, or the only one there is."""
 
 import shlex
 from collections.abc import AsyncIterator, Sequence

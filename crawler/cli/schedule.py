@@ -1,8 +1,8 @@
 """`--every`: repeats the crawl in one process, for containers without a scheduler.
 
-The first run starts at once, the others at multiples of the interval after it, with a small random delay, so that many sites
-on one machine do not start together. A failed run changes nothing about that; one that is longer than the interval skips
-starts. Wrong settings end the program, as waiting does not correct them.
+The first run starts at once, the others at multiples of the interval after it, with a small random delay, so
+that many sites on one machine do not start together. A failed run changes nothing about that; one that is
+longer than the interval skips starts. Wrong settings end the program, as waiting does not correct them.
 """
 
 import logging

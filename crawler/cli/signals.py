@@ -1,8 +1,8 @@
 """Handlers for INT and TERM: the first signal is recorded and wakes a listener, a second one exits at once.
 
-A handler that raises may do so anywhere: within an import, which then fails half-way, or within a finaliser, where Python
-drops the exception and the signal is lost. So these never raise. This module is imported first and imports almost
-nothing; the command line decides how to react. A library user keeps their own handlers.
+A handler that raises may do so anywhere: within an import, which then fails half-way, or within a finaliser,
+where Python drops the exception and the signal is lost. So these never raise. This module is imported first
+and imports almost nothing; the command line decides how to react. A library user keeps their own handlers.
 """
 
 import os

@@ -25,8 +25,9 @@ SHOWN: Final = 20  # members in the text form
 def show_status(settings: Settings, alive: float | None = None) -> Exit:
     """Prints the counts of the newest run, and its members. Exit 3 if there is no state.
 
-    `alive`: exit 8 if the run is unfinished and has made no progress for that many seconds: on this machine, if it has a
-    member. The URLs of a shared state are then counted for JSON only, as every member asks each minute.
+    `alive`: exit 8 if the run is unfinished and has made no progress for that many seconds: on this machine,
+    if it has a member. The URLs of a shared state are then counted for JSON only, as every member asks each
+    minute.
     """
     start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
     settings = with_state(settings, start)

@@ -84,8 +84,8 @@ def result_words(submitted: Submitted, settings: Settings, *, dry: bool = False)
     if submitted.noted is not None:
         would = "would be" if dry else "are"
         yield (
-            f"First submission: {counted(submitted.noted, 'listed URL')} {would} recorded as known, and nothing "
-            "is sent; from now on, changes are. --all sends all of them."
+            f"First submission: {counted(submitted.noted, 'listed URL')} {would} recorded as known, and "
+            "nothing is sent; from now on, changes are. --all sends all of them."
         )
         yield NOT_GOOGLE
     elif submitted.due and dry:
@@ -97,8 +97,8 @@ def result_words(submitted: Submitted, settings: Settings, *, dry: bool = False)
         yield f"{of}{counted(submitted.due, 'URL')} submitted to {engine}{checked}"
     if submitted.unsure:
         yield (
-            f"{counted(submitted.unsure, 'other page')} came with different bytes but no later date: whether the "
-            "text changed is not known yet, so they count as unchanged"
+            f"{counted(submitted.unsure, 'other page')} came with different bytes but no later date: whether "
+            "the text changed is not known yet, so they count as unchanged"
         )
 
 
@@ -120,8 +120,8 @@ async def make_key(settings: Settings) -> Exit:
     site, output = await _site_and_output(settings)
     if is_object_url(output):
         raise ConfigError(
-            f"--new-key writes a file, and {output} is no folder: name one with --output, and copy the file to "
-            "your site."
+            f"--new-key writes a file, and {output} is no folder: name one with --output, and copy the "
+            "file to your site."
         )
     path = Path(output) / f"{key}.txt"
     _write_key(path, key, int(settings.output.file_mode, 8))

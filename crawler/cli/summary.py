@@ -1,4 +1,4 @@
-"""The summary of a run: one table of facts, from which the text for people and the JSON for programs are made.
+"""The summary of a run: one table of facts, from which the text and the JSON are made.
 
 `run_facts` fills in the values, and `summary_text` lays out the text; rich is only imported there, as with
 `--quiet` it is not needed. Nothing is looked up here.
@@ -256,8 +256,8 @@ def kept_words(facts: Facts) -> str:
     """The sentence on failed pages that stay listed."""
     balance = balance_of(facts)
     return (
-        f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with their old "
-        "dates, until --keep-failing has passed."
+        f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with "
+        "their old dates, until --keep-failing has passed."
     )
 
 

@@ -1,7 +1,7 @@
 """Lays out the summary of a run with rich: the outcomes and their reasons, the lines, and what to do next.
 
-Everything comes from the facts. Text from the network is made printable and only used in `rich.text.Text`, never
-in markup.
+Everything comes from the facts. Text from the network is made printable and only used in `rich.text.Text`,
+never in markup.
 """
 
 import io
@@ -128,8 +128,8 @@ def _total(facts: Facts) -> Text:
         return Text.assemble((number, "bold"), f" {noun} discovered, all accounted for")
     found = balance.open + sum(balance.outcomes.values())
     return Text(
-        f"The totals do not add up: {counted(balance.discovered, 'URL')} discovered, {found:,} accounted for. "
-        "This is a bug; please report it.",
+        f"The totals do not add up: {counted(balance.discovered, 'URL')} discovered, {found:,} accounted "
+        "for. This is a bug; please report it.",
         "bold red",
     )
 
@@ -146,7 +146,7 @@ def _lines(facts: Facts, width: int) -> Table:
 
 
 def _files(files: Sequence[Any], width: int) -> RenderableType:
-    """The first few by name, the rest in one line. If the lines do not fit, each name is on a line of its own."""
+    """The first few by name, the rest in one line. If these do not fit, each name has its own line."""
     table = _file_table(files)
     if Measurement.get(_MEASURING, _MEASURING.options, table).maximum <= width:
         return table

@@ -1,4 +1,4 @@
-"""`validate`: prints findings on stdout as `PLACE:LINE: severity code: sentence`, which editors and scripts understand."""
+"""`validate`: prints findings as `PLACE:LINE: severity code: sentence`, which editors and scripts read."""
 
 import json
 from collections import Counter

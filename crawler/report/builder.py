@@ -1,7 +1,7 @@
 """Builds a report in passes over the rows of a state. Pure: rows in, a `Report` out.
 
-No row is stored. The first few items of each finding are chosen during the passes, and the caller looks up the
-URLs of the ids in them at the end (`wanted`).
+No row is stored. The first few items of each finding are chosen during the passes, and the caller looks up
+the URLs of the ids in them at the end (`wanted`).
 """
 
 import heapq

@@ -1,7 +1,7 @@
 """The catalogue of findings: the code, severity and heading of each, and a sentence that says why it matters.
 
-Codes are stable: they are used in `--fail-on`, reports and alerts, and never change their meaning. The rules for each
-finding are in `findings`; how to fix each is in docs/use/report.md.
+Codes are stable: they are used in `--fail-on`, reports and alerts, and never change their meaning. The rules
+for each finding are in `findings`; how to fix each is in docs/use/report.md.
 """
 
 from enum import Enum
@@ -109,7 +109,8 @@ class Code(Enum):
     )  # fmt: skip
     HREFLANG_NO_SELF = (
         "hreflang-no-self", Severity.WARNING, "Language versions without the page itself",
-        "These pages do not name themselves among their versions; the sitemap adds them if the others agree on their code.",
+        "These pages do not name themselves among their versions; the sitemap adds them if the others agree "
+        "on their code.",
     )  # fmt: skip
     IMAGES_CUT = (
         "images-cut", Severity.WARNING, "More images than search engines read",
@@ -153,8 +154,8 @@ GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
 NEEDS_COMPLETE: Final = frozenset(
     {
-        Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES, Code.NO_LASTMOD,
-        Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET, Code.IMAGES_CUT,
+        Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES,
+        Code.NO_LASTMOD, Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET, Code.IMAGES_CUT,
     }
 )  # fmt: skip
-"""Codes that need a complete run: until then links may still be found, and dates and duplicates are undecided."""
+"""Codes that need a complete run: until then, links, dates and duplicates are undecided."""

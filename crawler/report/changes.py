@@ -1,7 +1,7 @@
 """What changed since the previous run: URLs added, removed (and why), or listed with another date.
 
-Takes every page once; counts are exact, and the first URLs of each kind are kept. Removed URLs are left out if the run is
-not complete, as they may still be found.
+Takes every page once; counts are exact, and the first URLs of each kind are kept. Removed URLs are left out
+if the run is not complete, as they may still be found.
 """
 
 from dataclasses import dataclass, field

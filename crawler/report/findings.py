@@ -1,8 +1,8 @@
 """The findings about a site: a pure function of the rows of the state.
 
 Three passes over the rows, none of which stores a row: `add_page` takes every page, `link` every edge, and
-`found` gives the findings of each page. Memory grows by a few bytes per URL. Findings that need a complete run
-are left out if the run is not complete; a finding that did not apply in the previous run is new.
+`found` gives the findings of each page. Memory grows by a few bytes per URL. Findings that need a complete
+run are left out if the run is not complete; a finding that did not apply in the previous run is new.
 """
 
 from collections.abc import Callable, Iterator, Sequence

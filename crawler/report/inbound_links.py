@@ -1,8 +1,8 @@
 """InboundLinks links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
 
-Only links to URLs that may be findings are counted, with the first pages that contain them. Which those are is a byte for
-each URL, so the many links to other pages are skipped by built-in functions. An inverse table in the state would need a row
-for each link.
+Only links to URLs that may be findings are counted, with the first pages that contain them. Which those are
+is a byte for each URL, so the many links to other pages are skipped by built-in functions. An inverse table
+in the state would need a row for each link.
 """
 
 from array import array
@@ -27,9 +27,9 @@ class InboundLinks:
     """Links, redirects and canonicals, by target."""
 
     def __init__(self, kinds: bytearray, wanted: bytearray) -> None:
-        """`kinds`: the kind of each URL by id, 0 if not in this run. `wanted`: 1 for each URL whose links are counted."""
+        """`kinds`: of each URL by id, 0 if not in this run. `wanted`: 1 if its links are counted."""
         self._kinds, self._wanted_ids = kinds, wanted
-        # Doubled, so that the negative id of a nofollow link, which counts from the end, finds the same value.
+        # Doubled: the negative id of a nofollow link, which counts from the end, finds the same value.
         self._both = wanted + wanted[:1] + wanted[:0:-1]
         self._slot, self._sources = numbers(len(kinds)), array("I", _NONE)
         self.count = numbers(len(kinds))  # other pages that link to it
@@ -89,7 +89,7 @@ class InboundLinks:
         return self._sources[slot : slot + min(FIRST, self.count[number])].tolist() if slot else []
 
     def chain(self, number: int, longest: int = LONGEST) -> tuple[Sequence[int], bool]:
-        """The redirects and canonicals from a URL, hop by hop, and whether they form a loop or exceed `longest`."""
+        """The redirects and canonicals from a URL, and whether they form a loop or exceed `longest`."""
         hops: list[int] = []
         at = self.target[number]
         while at and at != number and at not in hops and len(hops) < longest:

@@ -1,8 +1,8 @@
 """The log on stderr: plain lines for people, or one JSON object per line for programs.
 
-A record has a fixed message and its details in `extra={"fields": {...}}`. With `extra={"event": ...}` the text log shows
-the message, the JSON log the event and the fields. Text from the network is only in fields, and is escaped here: by
-`printable` in text, and as ASCII in JSON. Credentials in URLs are masked in both.
+A record has a fixed message and its details in `extra={"fields": {...}}`. With `extra={"event": ...}` the
+text log shows the message, the JSON log the event and the fields. Text from the network is only in fields,
+and is escaped here: by `printable` in text, and as ASCII in JSON. Credentials in URLs are masked in both.
 """
 
 import json
@@ -30,7 +30,8 @@ log = logging.getLogger("crawler.report")
 
 
 def configure(log_format: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> None:
-    """Sends the program's log to `stream` as "text" or "json". Another call replaces the previous configuration.
+    """Sends the program's log to `stream` as "text" or "json". Another call replaces the previous
+    configuration.
 
     The default is the current `sys.stderr` at each line, so that a live display can redirect it.
     """
@@ -122,8 +123,8 @@ def _bounded(value: Any) -> Any:
 class LineSink:
     """A `ports.Sink` that logs settled URLs.
 
-    With --verbose every URL is logged, failures at level info. Otherwise only the JSON log has each failure, so that they
-    can be counted; the text log leaves them to the summary.
+    With --verbose every URL is logged, failures at level info. Otherwise only the JSON log has each failure,
+    so that they can be counted; the text log leaves them to the summary.
     """
 
     def __init__(self, log_format: str = "text") -> None:
@@ -213,7 +214,7 @@ def progress_fields(stats: Stats) -> dict[str, Any]:
 
 
 def remaining_words(stats: Stats) -> str | None:
-    """`at least 30 s left`, `about 4 min left`; None while unknown. Rounded up to five seconds, or minutes."""
+    """`at least 30 s left`, `about 4 min left`, rounded up to five seconds or minutes; None: unknown."""
     remaining = stats.remaining()
     if remaining is None:
         return None

@@ -1,7 +1,7 @@
-"""The message about the end of a run: a short text for a chat, and the report without its lists for programs. Pure.
+"""The message about the end of a run: a short text for a chat, and the report without its lists.
 
-A chat interprets what it is sent, so whatever may come from the network stands in a code span, without the characters that
-could end it or that Slack reads as commands.
+A chat interprets what it is sent, so whatever may come from the network stands in a code span, without the
+characters that could end it or that Slack reads as commands.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def _new_errors(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def body(site: str, code: Exit, why: str, report: Report | None) -> dict[str, Any]:
-    """The object to post: `text`, and `report` as in docs/use/report.schema.json without its lists of URLs."""
+    """The object to post: `text`, and `report` as in docs/use/report.schema.json without its lists."""
     return {"text": text(site, code, why, report), "report": _without_lists(report)}
 
 
@@ -83,7 +83,7 @@ def _item(item: Item) -> str:
 
 
 def _code(text: str) -> str:
-    """Text from the network as a code span: no markup, no link, and no mention of everybody in the channel."""
+    """Text from the network as a code span: no markup, no link, and no mention of the whole channel."""
     return f"`{printable(masked(text), LONGEST).translate(_CHAT)}`"
 
 

@@ -1,4 +1,4 @@
-"""Fills in the values of the metrics: from the state, the findings of the newest run, and the traffic of this process.
+"""Fills in the values of the metrics: from the state, the findings of the newest run, and the traffic.
 
 What is unknown is left out, so that a failed night leaves a gap and not a zero. The names are in `metrics`.
 """
@@ -81,7 +81,7 @@ def of_external(metrics: Metrics, counts: ExternalCounts) -> None:
 def of_findings(
     metrics: Metrics, findings: Sequence[Finding], *, complete: bool, external: bool = False
 ) -> None:
-    """The number of findings of each kind. `complete`: whether the run is; `external`: whether it checked other sites."""
+    """The number of findings of each kind. `complete`: the run is; `external`: it checked other sites."""
     counts = {finding.code: finding.count for finding in findings}
     for code in Code:
         if code is Code.BROKEN_EXTERNAL and not external:

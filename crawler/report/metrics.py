@@ -46,11 +46,13 @@ CATALOGUE: Final = (
     ),
     Metric(
         "external_urls", "gauge",
-        "URLs on other sites that pages link to, by their last answer; absent if they were not checked.", ("answer",),
+        "URLs on other sites that pages link to, by their last answer; absent if they were not checked.",
+        ("answer",),
     ),
     Metric(
         "submitted_urls", "gauge",
-        "URLs of the last run by the result of their submission; absent if nothing was to be submitted.", ("result",),
+        "URLs of the last run by the result of their submission; absent if nothing was to be submitted.",
+        ("result",),
     ),
     Metric("lastmod_urls", "gauge", "Listed URLs by the source of their lastmod.", ("source",)),
     Metric(
@@ -80,14 +82,14 @@ class Metrics:
         self._histograms: dict[str, tuple[Mapping[float, int], float]] = {}
 
     def set(self, name: str, value: float | None, *labels: str) -> None:
-        """Set the value for these label values; None: unknown. `KeyError`, `ValueError`: not in the catalogue."""
+        """Sets the value for these labels; None: unknown. `KeyError`, `ValueError`: not in the catalogue."""
         if len(labels) != len(_BY_NAME[name].labels):
             raise ValueError(f"{name} has the labels {_BY_NAME[name].labels}")
         if value is not None:
             self._samples.setdefault(name, {})[labels] = value
 
     def observe(self, name: str, buckets: Mapping[float, int], total: float) -> None:
-        """Set a histogram: how many observations are in each bucket, by its upper bound; and the sum of all."""
+        """Sets a histogram: the observations in each bucket, by its upper bound; and the sum of all."""
         self._histograms[_BY_NAME[name].name] = buckets, total
 
     def rendered(self) -> str:

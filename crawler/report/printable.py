@@ -1,7 +1,7 @@
 """Makes text from the network safe for terminals and logs.
 
-Invisible and control characters become visible escapes. Rich markup is not escaped: such text is passed to rich only in
-`rich.text.Text`, which does not interpret it.
+Invisible and control characters become visible escapes. Rich markup is not escaped: such text is passed to
+rich only in `rich.text.Text`, which does not interpret it.
 """
 
 import re
@@ -17,9 +17,9 @@ _UNSEEN: Final = re.compile(
 def printable(text: str, limit: int = 200) -> str:
     r"""`text` with an escape (`\x1b`, `\u202e`) for each character that is neither visible nor a plain space.
 
-    These are control characters, ANSI escapes, line breaks, bidi marks, zero-width characters and lone surrogates. The
-    result has at most `limit` characters: the middle of a longer one becomes an ellipsis, and no escape is split. The
-    work is bounded by `limit` as well.
+    These are control characters, ANSI escapes, line breaks, bidi marks, zero-width characters and lone
+    surrogates. The result has at most `limit` characters: the middle of a longer one becomes an ellipsis, and
+    no escape is split. The work is bounded by `limit` as well.
     """
     if len(text) <= limit and _is_harmless(text):
         return text

@@ -18,7 +18,9 @@ from crawler.report.overview import Extremes, Folder
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One URL of a finding. If the finding is about groups: the first page of a group; `sources` are the others."""
+    """One URL of a finding. If the finding is about groups: the first page of a group; `sources` are the
+    others.
+    """
 
     url: str
     status: int | None = None

@@ -1,7 +1,7 @@
 """The statistics of a run: counters, rate, and an estimate of the remaining time.
 
-The engine updates `Stats`; displays read them at any time. They await nothing and store no URLs. There is no estimate
-while URLs are found as fast as they are done.
+The engine updates `Stats`; displays read them at any time. They await nothing and store no URLs. There is no
+estimate while URLs are found as fast as they are done.
 """
 
 import time
@@ -60,7 +60,9 @@ class Stats:
 
     @property
     def in_flight(self) -> int:
-        """Requests in flight. Worker processes hold more leases than requests, so this is at most the concurrency."""
+        """Requests in flight. Worker processes hold more leases than requests, so this is at most the
+        concurrency.
+        """
         return min(self.in_hand, self._concurrency or self.in_hand)
 
     # -- called by the engine -----------------------------------------------------------------------------
@@ -144,10 +146,11 @@ class Stats:
         return (now.done - then.done) / (now.at - then.at) if now.at > then.at else 0.0
 
     def remaining(self) -> tuple[float, bool] | None:
-        """Seconds until all known URLs are done, and whether that is a lower bound, as URLs are still being found.
+        """Seconds until all known URLs are done, and whether that is a lower bound, as URLs are still being
+        found.
 
-        None while there is no basis for an estimate: after few pages, while URLs are found as fast as they are done, when
-        there is no progress, and once the run is stopping.
+        None while there is no basis for an estimate: after few pages, while URLs are found as fast as they
+        are done, when there is no progress, and once the run is stopping.
         """
         now, then = self._sample(), self._samples[0]
         if self.stopping or self.elapsed < ENOUGH_SECONDS or now.done - self._resumed < ENOUGH_PAGES:
@@ -162,7 +165,9 @@ class Stats:
         return seconds, grown > 0 and not limited
 
     def _sample(self) -> Sample:
-        """The current progress. Stored if the last sample is old enough; samples outside the window are dropped."""
+        """The current progress. Stored if the last sample is old enough; samples outside the window are
+        dropped.
+        """
         now, samples = Sample(self._clock(), self.done, self.known), self._samples
         window = max(WINDOW, SLOW_REQUESTS * self.delay)
         if now.at - samples[-1].at >= window / SAMPLES:

@@ -1,6 +1,7 @@
 """Counts the requests of this process for the metrics: by class of status, with bytes, retries and durations.
 
-Worker processes count their own and send what is new to the main process (`take`, `add`). Nothing is stored per request.
+Worker processes count their own and send what is new to the main process (`take`, `add`). Nothing is stored
+per request.
 """
 
 from bisect import bisect_left

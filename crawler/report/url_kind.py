@@ -1,4 +1,6 @@
-"""Classifies outcomes into a few kinds for findings, so that the kinds of a million URLs fit into a million bytes."""
+"""Classifies outcomes into a few kinds for findings, so that the kinds of a million URLs fit into a million
+bytes.
+"""
 
 from enum import IntEnum
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The built-in website of the demo: declared in `pages`, served on loopback by `site`, which the tests use as well."""
+"""The built-in website of the demo: declared in `pages`, served on loopback by `site`."""
 
 from crawler.cli.demo.pages import demo_site
 from crawler.cli.demo.site import Site

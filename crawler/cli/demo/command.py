@@ -76,7 +76,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
 
 
 async def serve_demo(port: int) -> Exit:
-    """Serves the site on a port of 127.0.0.1 until a signal. Raises `ConfigError` if the port cannot be used."""
+    """Serves the site on a port of 127.0.0.1 until a signal. Raises `ConfigError` if it cannot be used."""
     try:
         with demo_site().serve(port=port) as origin:
             click.echo(f"The shop is served at {origin}/ until you press Ctrl-C.", err=True)

@@ -1,7 +1,7 @@
 """The website of the demo: a small lantern shop with the faults that real sites have.
 
-It has an example of each kind of outcome in the summary. Dates are fixed in the past, so that every run has the same
-result.
+It has an example of each kind of outcome in the summary. Dates are fixed in the past, so that every run has
+the same result.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A website declared in a few lines and served on loopback by the standard library. For the demo and tests only.
+"""A website declared in a few lines and served on loopback. For the demo and tests only.
 
     site = Site()
     site.page("/", links=["/a"])
@@ -21,7 +21,7 @@ from email.message import Message
 from email.utils import format_datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict, Unpack
 
 TLS_HANDSHAKE = b"\x16"  # the first byte of a connection (RFC 8446 5.1)
 
@@ -51,6 +51,26 @@ class LoggedRequest:
     status: int
 
 
+class PageOptions(TypedDict, total=False):
+    """What a page has, beside its address."""
+
+    links: Sequence[str]
+    nofollow: Sequence[str]  # links with rel=nofollow
+    title: str
+    text: str  # markup
+    head: str  # markup
+    canonical: str | None
+    noindex: bool
+    lastmod: datetime | str | None  # a text is sent unchanged
+    headers: Fields
+    status: int
+
+
+def _items(links: Sequence[str], rel: str = "") -> Iterator[str]:
+    for link in map(html.escape, links):
+        yield f'<li><a{rel} href="{link}">{link}</a>'
+
+
 @dataclass
 class Site:
     """Pages by path and query. Others answer 404."""
@@ -58,37 +78,22 @@ class Site:
     answers: dict[str, Callable[[Any], CannedResponse]] = field(default_factory=dict)
     log: list[LoggedRequest] = field(default_factory=list)
 
-    def page(
-        self,
-        target: str,
-        *,
-        links: Sequence[str] = (),
-        nofollow: Sequence[str] = (),
-        title: str = "",
-        text: str = "",
-        head: str = "",
-        canonical: str | None = None,
-        noindex: bool = False,
-        lastmod: datetime | str | None = None,
-        headers: Fields = (),
-        status: int = 200,
-    ) -> None:
-        """An HTML page. `text` and `head` are markup; a `lastmod` as text is sent unchanged."""
+    def page(self, target: str, **page: Unpack[PageOptions]) -> None:
+        """An HTML page."""
+        title = html.escape(page.get("title") or target)
+        head, canonical, lastmod = page.get("head", ""), page.get("canonical"), page.get("lastmod")
         head += f'<link rel="canonical" href="{html.escape(canonical)}">' if canonical else ""
-        head += '<meta name="robots" content="noindex">' if noindex else ""
-        items = [f'<li><a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links]
-        items += [
-            f'<li><a rel="nofollow" href="{html.escape(link)}">{html.escape(link)}</a>' for link in nofollow
-        ]
-        heading = title or target
+        head += '<meta name="robots" content="noindex">' if page.get("noindex") else ""
+        items = [*_items(page.get("links", ())), *_items(page.get("nofollow", ()), ' rel="nofollow"')]
+        body = f"<h1>{title}</h1>{page.get('text', '')}<ul>{''.join(items)}</ul>"
         markup = (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(heading)}</title>'
-            f"{head}</head><body><h1>{html.escape(heading)}</h1>{text}<ul>{''.join(items)}</ul></body></html>"
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            f"<title>{title}</title>{head}</head><body>{body}</body></html>"
         )
-        fields = [("Content-Type", "text/html; charset=utf-8"), *_pairs(headers)]
+        fields = [("Content-Type", "text/html; charset=utf-8"), *_pairs(page.get("headers", ()))]
         if lastmod is not None:
             fields.append(("Last-Modified", _http_date(lastmod)))
-        self.raw(target, body=markup.encode(), status=status, headers=fields)
+        self.raw(target, body=markup.encode(), status=page.get("status", 200), headers=fields)
 
     def raw(self, target: str, *, body: bytes = b"", status: int = 200, headers: Fields = ()) -> None:
         """A response with any status, headers and body."""

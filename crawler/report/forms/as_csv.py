@@ -15,7 +15,7 @@ _FORMULA: Final = frozenset("=+-@\t\r")
 
 
 def rendered(report: Report) -> str:
-    """The whole file: a row for each item and each page that links to it; an item without such pages has one row."""
+    """The whole file: a row for each item and page that links to it; one row without such pages."""
     return "".join(line(row) for row in (FIELDS, *_rows(report)))
 
 

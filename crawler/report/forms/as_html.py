@@ -1,8 +1,9 @@
 """A report as one HTML file: no network, readable without scripts, printable, under 2 MB for any site.
 
-Everything from the network is escaped by Jinja2, control characters and bidi marks are made visible, and only http(s) URLs
-become links. A Content-Security-Policy in the file allows only its own style and script, by hash. Template, style and
-script are files beside this module; Jinja2 is imported only when a report is written.
+Everything from the network is escaped by Jinja2, control characters and bidi marks are made visible, and only
+http(s) URLs become links. A Content-Security-Policy in the file allows only its own style and script, by
+hash. Template, style and script are files beside this module; Jinja2 is imported only when a report is
+written.
 """
 
 import hashlib
@@ -55,7 +56,10 @@ def rendered(report: Report) -> str:
 def policy() -> str:
     """The Content-Security-Policy of the file."""
     style, script = _hash(_file("style.css")), _hash(_file("filter.js"))
-    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 def _file(name: str) -> str:
@@ -123,7 +127,9 @@ _SECTIONS: Final = (
     ("broken", "Broken links", ("broken-link", "server-error", "unreachable", "redirect-loop")),
     ("external", "Links to other sites", ("broken-external",)),
     ("redirects", "Redirects", ("redirect-chain", "redirect-linked")),
-    ("canonical", "Canonical and noindex", ("canonical-broken", "canonical-chain", "noindex-canonical", "noindex-linked")),
+    ("canonical", "Canonical and noindex", (
+        "canonical-broken", "canonical-chain", "noindex-canonical", "noindex-linked",
+    )),
     ("stale", "Old sitemaps", ("sitemap-stale",)),
     ("orphans", "Orphans", ("orphan",)),
     ("duplicates", "Duplicate content and titles", ("duplicate-content", "duplicate-title")),
@@ -188,16 +194,13 @@ def _balance(report: Report) -> list[svg.ChartPart]:
 
 
 def _folders(folders: Sequence[Folder]) -> list[svg.ChartPart]:
-    return [
-        svg.ChartPart(
-            printable(masked(folder.name), 40),
-            folder.urls,
-            f"t{_shade(folder)}",
-            f"{printable(masked(folder.name), SHOWN)}: {counted(folder.urls, 'URL')}, {folder.failed:,} failed",
-        )
-        for folder in folders
-        if folder.name != ELSEWHERE
-    ]
+    return [_folder(folder) for folder in folders if folder.name != ELSEWHERE]
+
+
+def _folder(folder: Folder) -> svg.ChartPart:
+    name = masked(folder.name)
+    note = f"{printable(name, SHOWN)}: {counted(folder.urls, 'URL')}, {folder.failed:,} failed"
+    return svg.ChartPart(printable(name, 40), folder.urls, f"t{_shade(folder)}", note)
 
 
 def _shade(folder: Folder) -> int:

@@ -1,7 +1,7 @@
 """A report as JSON: the object that docs/use/report.schema.json describes.
 
-Texts are unchanged and escaped by the writer; unknown values are null, never missing. Keys may be added; any other change
-of the format increases `SCHEMA`.
+Texts are unchanged and escaped by the writer; unknown values are null, never missing. Keys may be added; any
+other change of the format increases `SCHEMA`.
 """
 
 import json

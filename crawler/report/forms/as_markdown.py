@@ -1,7 +1,7 @@
-"""A report as Markdown, for job summaries and comments: a table of findings, and the first items of each, collapsed.
+"""A report as Markdown, for job summaries and comments: a table of findings, and their first items.
 
-It is shorter than `ROOM`, since a comment on GitHub is limited to 65,536 characters. Text from the network is made
-printable and put in code spans, in which it is not read as markup.
+It is shorter than `ROOM`, since a comment on GitHub is limited to 65,536 characters. Text from the network is
+made printable and put in code spans, in which it is not read as markup.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A report as plain text, for a terminal or pipe: findings, the most severe first. Text from the network is made printable."""
+"""A report as plain text: findings, the most severe first. Text from the network is made printable."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,8 @@ def rendered(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     known = report.known
-    yield f"{printable(known.name)}/  run {known.run.number}, {minute(known.run.started)}, {run_status(report)}"
+    began = minute(known.run.started)
+    yield f"{printable(known.name)}/  run {known.run.number}, {began}, {run_status(report)}"
     if known.is_copy:
         yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
@@ -41,8 +42,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 UNFINISHED: Final = (
-    "The run is not complete: these are the findings so far. Those that need a complete run (orphans, stale sitemaps, "
-    "duplicates, missing dates, what is no longer listed) are left out."
+    "The run is not complete: these are the findings so far. Those that need a complete run (orphans, stale "
+    "sitemaps, duplicates, missing dates, what is no longer listed) are left out."
 )
 
 
@@ -73,7 +74,7 @@ def external(report: Report) -> str:
 
 
 def difference(report: Report) -> str:
-    """`+3 -1 ~20`: URLs added, removed, changed; numbers that an unfinished run does not know are left out."""
+    """`+3 -1 ~20`: URLs added, removed, changed; without numbers that an unfinished run does not know."""
     changes = report.changes
     if not changes.added.count + changes.removed.count + changes.dated.count:
         return "unchanged"

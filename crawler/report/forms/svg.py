@@ -1,7 +1,7 @@
 """Charts as inline SVG: numbers and labels in, markup out. Pure.
 
-Only presentation attributes and classes are used, since the policy of the page blocks `style` attributes. Each
-chart has a `<title>` for screen readers, and the page also has every number in a table.
+Only presentation attributes and classes are used, since the policy of the page blocks `style` attributes.
+Each chart has a `<title>` for screen readers, and the page also has every number in a table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ def stacked(parts: Sequence[ChartPart], title: str, height: int = 34) -> str:
 
 
 def treemap(parts: Sequence[ChartPart], title: str, height: int = 320) -> str:
-    """A rectangle for each part, the largest first: its area is the share, its shape as square as possible."""
+    """A rectangle for each part, the largest first: its area is the share, its shape nearly square."""
     shown = [part for part in parts if part.value > 0]
     boxes = squarified([part.value for part in shown], Box(0, 0, WIDTH, height))
     return _svg(
@@ -74,7 +74,7 @@ def line(values: Sequence[float | None], title: str, width: int = 300, height: i
 
 
 def squarified(values: Sequence[float], room: Box) -> list[Box]:
-    """Rectangles that fill `room`, with the areas `values`, in descending order (Bruls, Huizing, van Wijk 2000)."""
+    """Rectangles that fill `room`, with the descending areas `values` (Bruls, Huizing, van Wijk 2000)."""
     scale = room.width * room.height / (sum(values) or 1)
     areas, boxes = [value * scale for value in values], list[Box]()
     while areas:
@@ -158,4 +158,5 @@ def _length(text: str) -> float:
 
 def _svg(width: int, height: int, title: str, inner: Sequence[str], css: str = "") -> str:
     name = f' class="{css}"' if css else ""
-    return f'<svg{name} viewBox="0 0 {width} {height}" role="img"><title>{escape(title)}</title>{"".join(inner)}</svg>'
+    head = f'<svg{name} viewBox="0 0 {width} {height}" role="img"><title>{escape(title)}</title>'
+    return f"{head}{''.join(inner)}</svg>"
