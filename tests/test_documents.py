@@ -182,6 +182,15 @@ def test_documents_keep_within_their_length() -> None:
     assert words(*readers, ROOT / "docs/README.md", ROOT / "README.md", ROOT / "CHANGELOG.md") <= 27_500
 
 
+def test_decisions_are_short() -> None:
+    text = (ROOT / "docs/dev/decisions.md").read_text()
+    records = re.findall(r"^## (\d+)\. (.+?)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert len(records) > 50
+    numbers = [int(number) for number, _, _ in records]
+    assert numbers == sorted(set(numbers))
+    assert {f"{number}. {title}" for number, title, body in records if len(body.split()) > 150} == set()
+
+
 SHOWN = re.compile(r"^(?:    |\$ )(?:.*&& \S*/)?(?:sitemap-crawler|\./dev run) (.+)", re.MULTILINE)
 TOLD = (
     "README.md",
