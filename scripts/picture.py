@@ -1,4 +1,6 @@
-"""Draws docs/use/demo.svg: the real closing summary of `demo`, exported from the terminal. A test tells when to run it.
+"""Draws docs/use/demo.svg: the real closing summary of `demo`, exported from the terminal.
+
+A test tells when to run it:
 
 .venv/bin/python scripts/picture.py
 """

@@ -26,21 +26,29 @@ EXAMPLE = """\
 REFERENCE = """\
 # Settings
 
-Every setting is a flag, a key in a TOML file (`--config FILE`, or `SITEMAP_CRAWLER_CONFIG`) and an environment variable.
+Every setting is a flag, a key in a TOML file (`--config`, `SITEMAP_CRAWLER_CONFIG`) and a variable.
 Precedence: flag > environment > file > default.
-`sitemap-crawler config` shows each effective value and where it came from; `sitemap-crawler config check FILE` reads a file.
-A setting that may be given several times is a list in TOML; in the environment its values are separated by blanks, quoted as in a shell.
-Where no value contains a comma (types, rules, traps, hosts, networks) commas separate them everywhere: `--types html,pdf`.
+`sitemap-crawler config` shows each value and where it came from; `config check FILE` checks a file.
+Several values are a list in TOML, and separated by blanks in the environment, quoted as in a shell.
+Types, rules, traps, hosts and networks may also be separated by commas: `--types html,pdf`.
 
 Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`.
-A pattern is a glob on path and query that must match the whole (`/blog/*`), or `re:` and a regular expression that may match anywhere (`re:\\.pdf$`).
+A pattern is a glob on all of path and query (`/blog/*`), or `re:` and a regex to search (`re:\\.pdf$`).
 """
 
 RULES = """\
-Each `[[rule]]` is a table of its own in the TOML file, as many as are needed; the first one that matches a page applies.
+Each `[[rule]]` is a table of its own in the TOML file; the first one that matches a page applies.
 There is no flag; the environment variable `SITEMAP_CRAWLER_RULE` takes a JSON array of objects.
 [how-to.md](how-to.md#treat-pages-by-pattern) has examples.
 """
+
+TRACKED = """\
+## Tracking parameters
+
+Dropped from every URL unless `--keep-param` names them (`*` ends a prefix):
+"""
+
+COLUMNS = "| setting | default | what it does |\n|---|---|---|\n"
 
 
 def example() -> str:
@@ -120,18 +128,14 @@ def reference() -> str:
     for key in keys():
         if key.section != section:
             section = key.section
-            lines.append(
-                f"\n## {HEADINGS[section]} · `{key.heading}`\n\n| setting | default | what it does |\n|---|---|---|\n"
-            )
+            lines.append(f"\n## {HEADINGS[section]} · `{key.heading}`\n\n{COLUMNS}")
         if key.option.tables:
             lines += [f"| `{name}` | {_default_of(name)} | {text} |\n" for name, (_, _, text) in KEYS.items()]
             lines.append(f"\n{RULES}")
             continue
         lines.append(f"| `{_flag(key)}` | {_default(key)} | {_what(key)} |\n")
     names = " ".join(f"`{name}`" for name in sorted(TRACKING))
-    lines.append(
-        f"\n## Tracking parameters\n\nDropped from every URL unless `--keep-param` names them (`*` ends a prefix):\n{names}\n"
-    )
+    lines.append(f"\n{TRACKED}{names}\n")
     return "".join(lines)
 
 
@@ -158,4 +162,4 @@ def _what(key: Key) -> str:
 
 if __name__ == "__main__":
     (ROOT / "config" / "example.toml").write_text(example(), encoding="utf-8")
-    (ROOT / "docs" / "settings.md").write_text(reference(), encoding="utf-8")
+    (ROOT / "docs/use/settings.md").write_text(reference(), encoding="utf-8")

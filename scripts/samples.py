@@ -2,8 +2,8 @@
 
 .venv/bin/python scripts/samples.py
 
-A block of "console" holds lines that begin with "$ " and what they answer; an "xml" block is the file broken.xml. A
-test runs the same on another port and says when to run this. Log lines are left out, as they hold the time of day.
+A block of "console" holds lines that begin with "$ " and what they answer; "xml" is the file broken.xml.
+A test runs the same on another port and says when to run this. Log lines hold the time of day, and are left out.
 """
 
 import os
