@@ -3,7 +3,7 @@
 .venv/bin/python scripts/samples.py
 
 A block of "console" holds lines that begin with "$ " and what they answer; "xml" is the file broken.xml.
-A test runs the same on another port and says when to run this. Log lines hold the time of day, and are left out.
+A test runs the same on another port and says when to run this. Log lines, which hold the time, are left out.
 """
 
 import os

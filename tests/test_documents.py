@@ -260,7 +260,7 @@ def test_every_command_has_help_every_crawl_setting_is_a_flag() -> None:
 
 
 def prose(document: str) -> list[str]:
-    """The lines that hold sentences: no code, tables, headings, pictures; empty ones where a paragraph ends."""
+    """The lines that hold sentences: no code, tables, headings; empty ones where a paragraph ends."""
     text = re.sub(r"^```.*?^```$|^(?: {4,}|[|#!]).*$", "", document, flags=re.MULTILINE | re.DOTALL)
     return [re.sub(r"`[^`]*`|\([^()]*\)", "code", line).strip() for line in text.splitlines()]
 
