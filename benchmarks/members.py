@@ -32,8 +32,8 @@ from frontier import GROUP, LEASES, SITE, rss, settled, url  # beside this file
 from synthetic import answers
 
 from crawler.frontier.postgres.address import parsed
+from crawler.frontier.postgres.dialect import PostgresDialect
 from crawler.frontier.postgres.frontier import PostgresFrontier
-from crawler.frontier.postgres.rows import fp
 from crawler.model.robots import RobotsFile
 from crawler.model.visit import Visit
 from tests.postgres import server
@@ -190,6 +190,9 @@ class _Verbs:
             f"| {self._done:,} | {known:,} | {1e6 * spent / done:,.0f} | {1e6 * at_server / done:,.0f} | "
             f"{size / known:,.0f} | {rss():.0f} |"
         )
+
+
+fp = PostgresDialect().key_of
 
 
 def fill(state: str, known: int, chance: random.Random) -> None:

@@ -21,7 +21,8 @@ import anyio
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 
 SITE = "https://big.example"
-COLUMNS = "id, url, run, state, host, depth, hops, attempts, outcome, detail, settled, status, lastmod, source, content, links"
+URL = "id, url, run, host, depth, hops"
+PAGE = "id, attempts, outcome, detail, settled, status, lastmod, source, content, links"
 OUTCOMES = (
     ["listed"] * 92
     + ["failed:not-found"] * 2
@@ -56,7 +57,7 @@ def rows(size: int, links: int) -> Iterator[tuple[Any, ...]]:
         detail = url(number + 1) if outcome == "moved" else None
         content = f"{number:032x}" if number % 50 else f"same {number // 500}"
         yield (
-            number, url(number), 1, 3, 1, min(9, number.bit_length() // 2), 0, 1, outcome, detail, 1.8e9, STATUS.get(outcome),
+            number, 1, outcome, detail, 1.8e9, STATUS.get(outcome),
             1_700_000_000 + number if outcome == "listed" else None, "header", content, led and json.dumps(led),
         )  # fmt: skip
 
@@ -71,9 +72,12 @@ def made(path: str, size: int, links: int) -> None:
     anyio.run(begin, path)
     db = sqlite3.connect(path)
     with db:
-        marks = ", ".join("?" * len(COLUMNS.split(", ")))
-        db.executemany(f"INSERT INTO url ({COLUMNS}) VALUES ({marks})", rows(size, links))
-        db.execute("UPDATE run SET discovered = ?, status = 'concluded'", (size,))
+        urls = ((n, url(n), 1, 1, min(9, n.bit_length() // 2), 0) for n in range(1, size + 1))
+        for table, columns, values in (("url", URL, urls), ("page", PAGE, rows(size, links))):
+            marks = ", ".join("?" * len(columns.split(", ")))
+            db.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", values)
+        db.execute("UPDATE member SET discovered = ?", (size,))
+        db.execute("UPDATE run SET status = 'concluded'")
     db.close()
 
 

@@ -41,7 +41,7 @@ BUDGETS = {
     "report": 3200,
     "rules": 2500,
     "fetch": 3500,
-    "frontier": 8500,
+    "frontier": 6700,
     "sitemap": 4000,
     "engine": 2400,
     "workers": 1400,
@@ -52,8 +52,7 @@ LONGEST_MODULE = 450  # lines
 TOLERANCE = 0.5  # of the lines of a package, before the document must be written again
 # Modules that are still longer, and may not grow.
 TOO_LONG = {
-    "frontier/postgres/frontier.py": 563,
-    "frontier/sqlite/frontier.py": 539,
+    "frontier/frontier.py": 480,
     "parse/html.py": 518,
     "app/job.py": 483,
     "settings/sections.py": 476,

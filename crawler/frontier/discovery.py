@@ -1,53 +1,191 @@
-"""Adds discovered URLs to the frontier: each once, however many pages and seeds contain it. For all backends.
+"""Adds discovered URLs to the frontier: each once, however many pages, seeds and members find it.
 
-`rules` have already decided whether a URL is to be visited; `leases` and `rounds` decide when. A backend has the statements,
-and inserts the rows of new URLs.
+`rules` have already decided whether a URL is to be visited; `leases` and `rounds` decide when. New rows are numbered in the
+order in which they were found, and inserted sorted by their key: members that find the same URLs wait for each other
+without a deadlock.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final
 
+from crawler.frontier.database import CHUNK, Database
+from crawler.frontier.hosts import HostTable
 from crawler.frontier.links import Added, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
-from crawler.frontier.records import HELD, QUEUED, SETTLED
 from crawler.frontier.rows import FoundRow
 from crawler.frontier.seeds import SeedTable
-from crawler.frontier.tables import CHUNK, Tables
+from crawler.frontier.visits import Moved, move
 from crawler.model.reasons import Why
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
+from crawler.rules.record import HELD, QUEUED, SETTLED
+
+NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
+
+_NOT_FOLLOWED: Final = f"r.outcome IS NOT DISTINCT FROM '{NOFOLLOW}'"
+_FOLLOWED: Final = f"r.outcome IS DISTINCT FROM '{NOFOLLOW}'"
+
+# The dialect may need the key and the URL, or the URL only.
+ADD: Final = f"""
+INSERT INTO url (id, @columns_of_url, run, host, depth, hops, via, seed, trap, sample, found, nofollow)
+SELECT next_id, @columns_of_url, :run, host, depth, hops, via, CAST(:seed AS bigint), trap, sample, :round,
+    {_NOT_FOLLOWED}
+FROM (SELECT *, @next_id AS next_id FROM @found) AS r WHERE true ORDER BY @insertion_order
+ON CONFLICT (@key) DO NOTHING RETURNING id, url
+"""
+
+OPEN: Final = """
+INSERT INTO visit (id, host, depth, trap, sample, state)
+SELECT id, host, depth, trap, sample, state FROM @rows(id, host, depth, trap, sample, state)
+"""
+
+FILTERED: Final = """
+INSERT INTO page (id, outcome, detail, settled)
+SELECT id, outcome, detail, settled FROM @rows(id, outcome, detail, settled) WHERE true ON CONFLICT (id) DO NOTHING
+"""
+
+# URLs that an earlier run found.
+OLDER: Final = """
+SELECT u.url, u.id, u.run FROM url AS u WHERE u.@key @any(keys, key) AND u.run < :run ORDER BY u.@key @lock
+"""
+
+RENEW: Final = f"""
+UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = r.via, seed = CAST(:seed AS bigint),
+    trap = r.trap, sample = r.sample, found = :round, round = NULL, nofollow = {_NOT_FOLLOWED}
+FROM @found WHERE url.@key = r.@key AND url.run < :run
+"""
+
+# The content of the previous run becomes the known content if that run was published. Content without a date does not
+# replace what is known: the site may have shown error pages, and the earlier content may return. A page that fails next
+# keeps its published date, whatever a refused run found.
+_PUBLISHED: Final = "(r.is_concluded AND page.outcome = 'listed' AND page.content IS NOT NULL)"
+_IS_KNOWN: Final = f"({_PUBLISHED} AND (page.lastmod IS NOT NULL OR page.dated_lastmod IS NULL))"
+RENEW_PAGES: Final = f"""
+UPDATE page SET
+    attempts = 0,
+    detail = CASE WHEN r.outcome IS NULL THEN page.detail ELSE r.detail END,
+    was = page.outcome, was_lastmod = page.lastmod,
+    outcome = coalesce(r.outcome, page.outcome), settled = coalesce(r.settled, page.settled),
+    facts_run = CASE WHEN r.outcome IS NULL THEN page.facts_run END,
+    published_content = CASE WHEN {_PUBLISHED} THEN page.content ELSE page.published_content END,
+    dated_content = CASE WHEN {_IS_KNOWN} THEN page.content ELSE page.dated_content END,
+    dated_lastmod = CASE WHEN {_PUBLISHED} THEN coalesce(page.lastmod, page.dated_lastmod) ELSE page.dated_lastmod END,
+    lastmod = CASE WHEN r.is_concluded OR page.published_content IS NULL THEN page.lastmod
+        WHEN page.published_content = page.dated_content THEN page.dated_lastmod END,
+    dated_header = CASE
+        WHEN {_PUBLISHED} AND page.content = page.dated_content THEN coalesce(page.header, page.dated_header)
+        WHEN {_IS_KNOWN} THEN page.header
+        ELSE page.dated_header END
+FROM @rows(id, outcome, detail, settled, is_concluded) WHERE page.id = r.id
+"""
+
+CONCLUDED: Final = "SELECT number FROM run WHERE status = 'concluded'"
+
+# What is found again: the first statement of a pair selects `Moved`, the second one updates `url` for these rows.
+_MOVED: Final = (
+    "k.id, coalesce(k.host, r.host), r.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample)"
+)
+_OF_RUN: Final = "FROM @found JOIN known AS k ON k.@key = r.@key WHERE k.run = :run"
+
+# A URL that was found by nofollow links only is followed now.
+UPGRADE: Final = (
+    f"SELECT k.id, r.host, r.depth, r.trap, r.sample, r.state, r.outcome, r.detail, r.settled {_OF_RUN} "
+    f"AND k.nofollow AND {_FOLLOWED}",
+    """
+UPDATE url SET host = r.host, depth = r.depth, hops = r.hops, via = r.via, trap = r.trap, sample = r.sample,
+    found = :round, nofollow = false
+FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
+""",
+)
+
+# A URL that was found at a smaller depth than recorded (by a redirect), and was not fetched yet.
+LOWER_DEPTHS: Final = (
+    f"""
+SELECT {_MOVED}, CASE WHEN k.state = {SETTLED} THEN r.state ELSE k.state END,
+    CASE WHEN k.state = {SETTLED} THEN r.outcome ELSE k.outcome END,
+    CASE WHEN k.state = {SETTLED} THEN r.detail ELSE k.detail END, NULL
+{_OF_RUN} AND r.depth < k.depth
+AND (k.state IN ({HELD}, {QUEUED}) OR (k.state = {SETTLED} AND k.outcome = 'unlisted:depth'))
+""",
+    """
+UPDATE url SET depth = r.depth, hops = @least(url.hops, r.hops), via = r.via, host = coalesce(url.host, r.host),
+    trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
+FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
+""",
+)
+
+# A URL that a page names as canonical or redirects to, and that was not fetched yet, is moved to the pattern of such URLs.
+NAMED: Final = (
+    f"""
+SELECT k.id, k.host, k.depth, r.trap, r.sample, r.state,
+    coalesce(r.outcome, CASE WHEN k.state <> {SETTLED} THEN k.outcome END), r.detail, NULL
+{_OF_RUN} AND k.trap IS NOT NULL AND k.trap <> r.trap
+AND (k.state = {HELD} OR (k.state = {SETTLED} AND k.outcome = 'unlisted:trap' AND k.attempts = 0))
+""",
+    "UPDATE url SET trap = r.trap, sample = r.sample FROM @found WHERE url.@key = r.@key AND url.id @any(ids)",
+)
+
+# A URL that was filtered, and is to be fetched because the site has grown or a shorter path was found.
+ADMIT: Final = (
+    f"SELECT k.id, r.host, k.depth, r.trap, r.sample, r.state, r.outcome, r.detail, r.settled {_OF_RUN} "
+    f"AND k.state = {SETTLED} AND k.host IS NULL",
+    """
+UPDATE url SET host = r.host, trap = r.trap, sample = r.sample, found = :round
+FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
+""",
+)
+
+LIST_FILTERED: Final = f"""
+SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
+WHERE u.url > :after AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL
+AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
+"""
+
+# Paths to known URLs, and to their redirect targets, by fewer redirects: the URLs and how many redirects lead to them now.
+# A path is (key, redirects, redirects that were recorded when the URL was fetched). The steps are queries on their own, and
+# not joins: the planner does not know how few the paths are, and would read all pages.
+SHORTER: Final = """
+SELECT u.id, CASE WHEN r.hops < u.hops THEN r.hops ELSE u.hops END FROM @rows(@key, hops, was_hops)
+JOIN url AS u ON u.@key = r.@key
+WHERE u.run = :run AND (r.hops < u.hops OR r.was_hops > u.hops)
+"""
+REDIRECTED: Final = """
+SELECT t.id, min(r.hops) + 1 FROM @rows(id, hops)
+JOIN page AS p ON p.id = r.id @each(p.links) JOIN url AS t ON t.id = j.value
+WHERE p.outcome = 'moved' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = p.id)
+AND t.run = :run AND t.hops > r.hops + 1 GROUP BY t.id
+"""
+LOWER_HOPS: Final = "UPDATE url SET hops = r.hops FROM @rows(id, hops) WHERE url.id = r.id"
+# One that failed for too many redirects is due again.
+TOO_MANY: Final = f"""
+SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM url AS u JOIN page AS p ON p.id = u.id
+WHERE u.id @any(ids) AND p.outcome = 'failed:redirects' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = u.id)
+"""
+
+# The first other page that links to a URL found in a seed.
+LINKED: Final = f"""
+UPDATE url SET via = r.via FROM @found
+WHERE url.@key = r.@key AND url.run = :run AND url.via IS NULL AND url.id <> r.via AND {_FOLLOWED}
+"""
+
+# Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by redirects.
+MAY_CHANGE: Final = "u.via IS NULL OR u.hops > 0 OR u.nofollow"
+KNOWN: Final = f"SELECT u.url, u.id, {MAY_CHANGE} FROM url AS u WHERE u.@key @any(keys, key) AND u.run = :run"
+
+ANY_NOFOLLOW: Final = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
+COUNT: Final = "UPDATE member SET discovered = discovered + :new WHERE id = :member"
 
 
-class Hosts(Protocol):
-    """The rows of hosts."""
-
-    def id(self, origin: str) -> int:
-        """The number of a host, which is added if it is new."""
-        ...
-
-
-class Statements(NamedTuple):
-    """The statements of a backend."""
-
-    lower_depths: str  # records a smaller depth of known URLs
-    named: str  # moves URLs that a page names instead of itself to the pattern of such URLs
-    admit: str  # adds URLs that were filtered
-    list_filtered: str  # the next `:limit` of these, after the URL `:after`
-
-
-class Discovery(ABC):
+class Discovery:
     """Adds URLs."""
 
-    def __init__(
-        self, db: Tables, hosts: Hosts, patterns: PatternTable, seeds: SeedTable, statements: Statements
-    ) -> None:
+    def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
         self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
-        self._statements = statements
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
         """Add visits. The number of new ones, without those that are filtered or held, which are stored too."""
+        self._db.by_index()
         if seed is None:
             return self.add_found(visits, {}).new
         number = self._seeds.id(seed)
@@ -66,34 +204,26 @@ class Discovery(ABC):
 
     def list_filtered(self, after: str) -> Sequence[Visit]:
         """See `ports.Queue.list_filtered`."""
-        given = {"run": self._db.run, "after": after, "limit": CHUNK}
-        rows = self._db.all(self._statements.list_filtered, given)
+        rows = self._db.all(LIST_FILTERED, {"run": self._db.run, "after": after, "limit": CHUNK})
         return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
 
     def requeue(self, visits: Iterable[Visit]) -> int:
         """See `ports.Queue.requeue`."""
         rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
-        self._db.do(self._statements.admit, self._given(rows))
+        self._change(ADMIT, rows)
         return sum(row.state == QUEUED for row in rows)
 
     def record_targets(self, found: Sequence[Visit]) -> None:
         """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
-        self._lower_depths([visit for visit in found if visit.hops and visit.filtered is None])
+        targets = [visit for visit in found if visit.hops and visit.filtered is None]
+        self._change(LOWER_DEPTHS, [self._row(visit, {}) for visit in targets])
+        self._lower_hops([(visit.url, visit.hops, 0) for visit in targets])
         named = [visit for visit in found if visit.pattern and visit.pattern.named]
-        if named:
-            self._db.do(self._statements.named, self._given([self._row(visit, {}) for visit in named]))
+        self._change(NAMED, [self._row(visit, {}) for visit in named])
 
     def record_hops(self, visits: Sequence[Visit]) -> None:
         """Record the redirects of settled visits: a path with fewer redirects may have been found while they were fetched."""
         self._lower_hops([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
-
-    def _lower_depths(self, visits: Sequence[Visit]) -> None:
-        """Record a smaller depth for URLs that may be known already."""
-        if visits:
-            self._db.do(
-                self._statements.lower_depths, self._given([self._row(visit, {}) for visit in visits])
-            )
-            self._lower_hops([(visit.url, visit.hops, 0) for visit in visits])
 
     def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
@@ -118,31 +248,120 @@ class Discovery(ABC):
         )
 
     def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
-        """Insert the rows of URLs, those to be fetched last."""
+        """Insert the rows of URLs, those to be fetched last. `seed`: its number."""
         due = [row for row in rows if row.state == QUEUED]
         _, others = self._insert_all([row for row in rows if row.state != QUEUED], seed)
         new, numbers = self._insert_all(due, seed)
         return Added(new, {**others, **numbers})
 
-    @abstractmethod
     def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
-        """Insert rows, and record what the others add to known URLs. `seed`: its number."""
+        """Insert rows, and record what the others add to known URLs."""
+        if not rows:
+            return Added(0, {})
+        given = self._given(rows)
+        ids = {url: number for number, url in self._db.all(ADD, given | {"seed": seed})}
+        if len(ids) < len(rows):
+            ids |= self._renew([row for row in rows if row.url not in ids], seed)
+        self._open([(ids[row.url], row) for row in rows if row.url in ids])
+        new = len(ids)
+        self._db.do(COUNT, {"new": new, "member": self._db.member})
+        if new == len(rows):
+            return Added(
+                new, {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
+            )
+        self._db.do(LINKED, given)
+        self._lower_hops([(row.url, row.hops, 0) for row in rows if row.host is not None])
+        if self._db.one(ANY_NOFOLLOW)[0]:
+            new += self._change(UPGRADE, rows)
+        return Added(new, self._numbers([Url(row.url) for row in rows]))
 
-    @abstractmethod
+    def _renew(self, rows: Sequence[FoundRow], seed: int | None) -> dict[str, int]:
+        """Make the rows of URLs that an earlier run found those of this run; their ids."""
+        keys = self._db.dialect.keys(row.url for row in rows)
+        older = self._db.packed(OLDER, {"keys": keys, "run": self._db.run})
+        if not older:
+            return {}
+        concluded = {number for (number,) in self._db.all(CONCLUDED)}
+        ids = {url: number for url, number, _ in older}
+        renewed = {row.url: row for row in rows if row.url in ids}
+        self._db.do(RENEW, self._given(list(renewed.values())) | {"seed": seed})
+        columns = ("id", "outcome", "detail", "settled", "is_concluded")
+        known = [
+            (number, renewed[url].outcome, renewed[url].detail, renewed[url].settled, run in concluded)
+            for url, number, run in older
+        ]
+        self._db.do_rows(RENEW_PAGES, columns, known)
+        return ids
+
+    def _open(self, new: Sequence[tuple[int, FoundRow]]) -> None:
+        """Insert what new URLs have beside their row: a visit, or the reason why there is none."""
+        due = [
+            (number, row.host, row.depth, row.trap, row.sample, row.state)
+            for number, row in new
+            if row.state != SETTLED
+        ]
+        if due:
+            self._db.do_rows(OPEN, ("id", "host", "depth", "trap", "sample", "state"), due)
+        filtered = [
+            (number, row.outcome, row.detail, row.settled) for number, row in new if row.state == SETTLED
+        ]
+        if filtered:
+            self._db.do_rows(FILTERED, ("id", "outcome", "detail", "settled"), filtered)
+
+    def _change(self, change: tuple[str, str], rows: Sequence[FoundRow]) -> int:
+        """Change known URLs that were found again; how many are due now."""
+        if not rows:
+            return 0
+        given = self._given(rows)
+        select, update = change
+        moved = [Moved._make(row) for row in self._db.all(select, given)]
+        if not moved:
+            return 0
+        self._db.do(update, given | {"ids": self._db.dialect.all_of(row.id for row in moved)})
+        move(self._db, moved)
+        return len(moved)
+
     def _lower_hops(self, paths: Sequence[tuple[str, int, int]]) -> None:
         """Record fewer redirects for URLs that may be known already.
 
         A path is (URL, redirects, redirects that were recorded when the URL was fetched).
         """
+        if not paths:
+            return
+        run, key = {"run": self._db.run}, self._db.dialect.column
+        rows = [(self._db.dialect.key_of(url), hops, was) for url, hops, was in paths]
+        step = dict(self._db.packed(SHORTER, self._db.dialect.given((key, "hops", "was_hops"), rows) | run))
+        fewer = dict[int, int]()
+        while step:
+            for number, hops in step.items():
+                fewer[number] = min(hops, fewer.get(number, hops))
+            given = self._db.dialect.given(("id", "hops"), list(step.items()))
+            step = {
+                number: hops
+                for number, hops in self._db.packed(REDIRECTED, given | run)
+                if hops < fewer.get(number, hops + 1)
+            }
+        if fewer:
+            self._db.do_rows(LOWER_HOPS, ("id", "hops"), sorted(fewer.items()))
+            move(self._db, self._db.all(TOO_MANY, {"ids": self._db.dialect.all_of(fewer)}))
 
-    @abstractmethod
+    def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
+        return self._db.dialect.given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
+
     def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
         """The record numbers of those URLs that are known in this run, as in `Settled.numbers`."""
+        if not urls:
+            return {}
+        rows = self._db.packed(KNOWN, {"keys": self._db.dialect.keys(urls), "run": self._db.run})
+        return {Url(url): -number if may_change else number for url, number, may_change in rows}
 
-    @abstractmethod
     def _id(self, url: Url) -> int | None:
-        """The record number of a URL, if it is known."""
+        row = self._db.one_or_none(
+            "SELECT id FROM url WHERE @key @any(keys, key)", {"keys": self._db.dialect.keys([url])}
+        )
+        return row[0] if row else None
 
-    @abstractmethod
-    def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
-        """The parameters of a statement that takes rows."""
+
+def _may_change(row: FoundRow) -> bool:
+    """Whether a further link may change a new row, as in `KNOWN`."""
+    return row.via is None or row.hops > 0 or row.outcome == NOFOLLOW

@@ -1,22 +1,23 @@
 """What other sites answered for the URLs that pages link to: which are to be checked, and the last answer of each.
 
-For all backends. Each function is called within a transaction.
+Each function is called within a transaction.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
+from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.frontier.tables import Tables
 from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
 from crawler.parse.url import Url
+from crawler.rules.record import SETTLED
 
 CHUNK: Final = 5_000  # URLs to read at a time
 
 # One that only seeds contain has no `via`: no page leads to it.
-_LINKED: Final = """
-FROM {urls} AS u LEFT JOIN external AS x ON x.id = u.id
-WHERE u.run = :run AND u.state = 3 AND u.outcome = 'unlisted:offsite' AND u.via IS NOT NULL
+_LINKED: Final = f"""
+FROM known AS u LEFT JOIN external AS x ON x.id = u.id
+WHERE u.run = :run AND u.state = {SETTLED} AND u.outcome = 'unlisted:offsite' AND u.via IS NOT NULL
 """
 _DUE: Final = f"{_LINKED} AND coalesce(x.round, 0) <> :round"
 _NEXT: Final = f"""
@@ -25,13 +26,13 @@ ORDER BY 3, 1 LIMIT :limit
 """
 _STORE: Final = f"""
 INSERT INTO external ({", ".join(CheckedLink._fields)}, round)
-SELECT {of("r", CheckedLink._fields)}, :round FROM {{rows}} JOIN url AS u ON u.id = r.id WHERE true
+SELECT {of("r", CheckedLink._fields)}, :round FROM @rows({", ".join(CheckedLink._fields)}) JOIN url AS u ON u.id = r.id WHERE true
 ON CONFLICT (id) DO UPDATE SET code = excluded.code, status = excluded.status, detail = excluded.detail,
     checked = excluded.checked, round = excluded.round,
     was = CASE WHEN external.round = excluded.round THEN external.was ELSE external.code END
 """
 _ONE: Final = f"""
-SELECT {of("x", ExternalRow._fields)} FROM external AS x JOIN url AS u ON u.id = x.id WHERE {{which}}
+SELECT {of("x", ExternalRow._fields)} FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.@key @any(keys, key)
 """
 _COUNTS: Final = f"SELECT x.code, count(*) {_LINKED} GROUP BY 1"
 
@@ -43,7 +44,7 @@ class Place(NamedTuple):
     id: int = 0
 
 
-def due_links(db: Tables, round_number: int, after: Place) -> tuple[Sequence[DueLink], Place]:
+def due_links(db: Database, round_number: int, after: Place) -> tuple[Sequence[DueLink], Place]:
     """The next chunk of `ports.Externals.due_links`, and where it ends."""
     given = {
         "run": db.run,
@@ -52,30 +53,30 @@ def due_links(db: Tables, round_number: int, after: Place) -> tuple[Sequence[Due
         "after": after.id,
         "limit": CHUNK,
     }
-    rows = db.all(_NEXT.format(urls=db.urls), given)
+    rows = db.all(_NEXT, given)
     links = [DueLink(number, Url(url)) for number, url, _ in rows]
     return links, Place(float(rows[-1][2]), rows[-1][0]) if rows else after
 
 
-def count_due_links(db: Tables, round_number: int) -> int:
+def count_due_links(db: Database, round_number: int) -> int:
     """See `ports.Externals.count_due_links`."""
-    statement = f"SELECT count(*) {_DUE}".format(urls=db.urls)
+    statement = f"SELECT count(*) {_DUE}"
     return db.count(statement, {"run": db.run, "round": round_number})
 
 
-def store_answers(db: Tables, rows: str, given: Mapping[str, Any], round_number: int) -> None:
-    """See `ports.Externals.store_answers`. `rows`: SQL for a table `r` of `CheckedLink`; `given`: its parameters."""
-    db.do(_STORE.format(rows=rows), {**given, "round": round_number})
+def store_answers(db: Database, answers: Sequence[CheckedLink], round_number: int) -> None:
+    """See `ports.Externals.store_answers`."""
+    db.do_rows(_STORE, CheckedLink._fields, answers, round=round_number)
 
 
-def external(db: Tables, which: str, given: Mapping[str, Any]) -> ExternalRow | None:
-    """See `ports.Externals.external`. `which`: a condition in SQL on the URL; `given`: its parameters."""
-    row = db.one_or_none(_ONE.format(which=which), given)
+def external(db: Database, url: Url) -> ExternalRow | None:
+    """See `ports.Externals.external`."""
+    row = db.one_or_none(_ONE, {"keys": db.dialect.keys([url])})
     return ExternalRow._make(row) if row else None
 
 
-def count_answers(db: Tables) -> ExternalCounts:
+def count_answers(db: Database) -> ExternalCounts:
     """See `ports.Externals.count_answers`."""
-    codes = dict(db.all(_COUNTS.format(urls=db.urls), {"run": db.run}))
+    codes = dict(db.all(_COUNTS, {"run": db.run}))
     unchecked = codes.pop(None, 0)
     return ExternalCounts(codes, unchecked)

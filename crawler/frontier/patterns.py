@@ -1,15 +1,14 @@
-"""The patterns of URLs that may be crawler traps: which URLs they have, counts, and reported traps. For all backends.
+"""The patterns of URLs that may be crawler traps: which URLs they have, counts, and reported traps.
 
-`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns. A backend has the statements on the
-rows of URLs, and adds the row of a new pattern.
+`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns. The leader decides on patterns and
+begins rounds; other members refresh what they cached.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from crawler.frontier.tables import Tables
+from crawler.frontier.database import Database
 from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse.url import Url, target
@@ -56,19 +55,58 @@ class NewPattern(NamedTuple):
     closed: bool
 
 
-class Statements(NamedTuple):
-    """The statements of a backend."""
+_FIND: Final = "SELECT id, closed FROM trap WHERE run = :run AND pattern = :pattern AND named = :named"
 
-    count_pages: str  # pages of `ids` that were read, towards the batches of their patterns
-    count_families: str  # the same for families
-    repeats: str  # unlists pages of closed patterns that repeat others
+_ADD: Final = """
+INSERT INTO trap (run, batch_round, family, kind, pattern, named, bare, batch, batch_left, closed)
+VALUES (:run, :round, :family, :kind, :pattern, :named, CAST(:bare AS @key_type), :batch, :batch, :closed)
+ON CONFLICT DO NOTHING
+"""
+
+_SETTLED: Final = f"u.id @any(ids) AND u.round IS NOT NULL AND {READ}"
+_COUNT: Final = f"""
+UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
+FROM (SELECT u.trap AS id, count(*) AS pages FROM known AS u WHERE {_SETTLED} GROUP BY u.trap) AS n WHERE trap.id = n.id
+"""
+_COUNT_FAMILY: Final = f"""
+UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
+FROM (
+    SELECT t.family AS id, count(*) AS pages FROM known AS u JOIN trap AS t ON t.id = u.trap
+    WHERE {_SETTLED} AND NOT t.proven GROUP BY t.family
+) AS n WHERE trap.id = n.id
+"""
+
+# A page of a closed pattern is listed if it is the only one, or the first, of its family with its content.
+_REPEATS: Final = """
+UPDATE page SET outcome = 'unlisted:trap', detail = 'same content as ' || r.best
+FROM (
+    SELECT id, closed, url, first_value(url) OVER (
+        PARTITION BY family, content ORDER BY closed, waited, named DESC, url
+    ) AS best
+    FROM (
+        SELECT u.id, u.url, u.content, f.pattern AS family, CAST(t.closed AS integer) AS closed,
+            CAST(u.round IS NOT NULL AS integer) AS waited, CAST(t.named AS integer) AS named
+        FROM trap AS f JOIN trap AS t ON t.family = f.id JOIN known AS u ON u.trap = t.id
+        WHERE f.run = :run AND u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL AND f.pattern IN (
+            SELECT f.pattern FROM trap AS f JOIN trap AS t ON t.family = f.id WHERE t.run = :run AND t.closed
+        )
+        UNION ALL
+        SELECT u.id, u.url, u.content, f.pattern, -1, 0, 0
+        FROM trap AS f JOIN known AS u ON u.@key = f.bare
+        WHERE f.run = :run AND f.family IS NULL AND f.batch > 0 AND NOT f.named AND f.kind = 'query'
+        AND u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL
+    ) AS shown
+) AS r
+WHERE page.id = r.id AND r.closed = 1 AND r.best <> r.url
+"""
 
 
-class PatternTable(ABC):
+class PatternTable:
     """The rows of patterns in the current run."""
 
-    def __init__(self, db: Tables, statements: Statements) -> None:
-        self._db, self._statements = db, statements
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._closings = 0
         self._places: dict[Pattern, tuple[int, bool]] = {}
         self._longest: dict[int, int] = {}  # by pattern: its longest URL
         self._round: int | None = None
@@ -80,8 +118,20 @@ class PatternTable(ABC):
         self._longest.clear()
         self._round = None
 
+    def refresh(self) -> None:
+        """Clear the caches if the leader has closed patterns or begun a round."""
+        if not self._db.is_shared:
+            return
+        now, closings = self._db.one(
+            "SELECT round, closings FROM run WHERE number = :run", {"run": self._db.run}
+        )
+        if closings != self._closings:
+            self.forget()
+        self._round, self._closings = now, closings
+
     def note_closing(self) -> None:
-        """Patterns were closed."""
+        """Patterns were closed: the caches of all members are out of date."""
+        self._db.do("UPDATE run SET closings = closings + 1 WHERE number = :run", {"run": self._db.run})
         self.forget()
 
     @property
@@ -117,22 +167,29 @@ class PatternTable(ABC):
         parent, closed = self._added(NewPattern(None, kind, family, named, FAMILY_BATCH, closed=False))
         return self._added(NewPattern(parent, kind, text, named, BATCH, closed=closed))
 
-    @abstractmethod
     def _added(self, new: NewPattern) -> tuple[int, bool]:
         """The number of a pattern, which is added unless it is known, and whether it is closed."""
+        key = {"run": self._db.run, "pattern": new.pattern, "named": new.named}
+        found = self._db.one_or_none(_FIND, key)
+        if found is None:
+            is_query = new.family is None and "?" in new.pattern
+            bare = self._db.dialect.key_of(new.pattern.partition("?")[0]) if is_query else None
+            self._db.do(_ADD, new._asdict() | {"run": self._db.run, "round": self.round, "bare": bare})
+            found = self._db.one(_FIND, key)
+        return found[0], bool(found[1])
 
     def count(self, settled: Sequence[int]) -> None:
         """Count settled pages, given by record number, towards the batches of their patterns."""
-        given = {"ids": self._db.ids(settled)}
-        self._db.do(self._statements.count_pages, given)
-        self._db.do(self._statements.count_families, given)
+        given = {"ids": self._db.dialect.all_of(settled)}
+        self._db.do(_COUNT, given)
+        self._db.do(_COUNT_FAMILY, given)
 
     def unlist_repeats(self) -> int:
         """Unlist pages of closed patterns with the same content as another page of their family. Returns how many."""
         run = {"run": self._db.run}
         if not self._db.one("SELECT EXISTS (SELECT 1 FROM trap WHERE run = :run AND closed)", run)[0]:
             return 0
-        return self._db.do(self._statements.repeats, run)
+        return self._db.do(_REPEATS, run)
 
     def store_traps(self, traps: Sequence[Trap]) -> None:
         """Store traps that are recognised by the text of a URL."""

@@ -1,11 +1,13 @@
-"""The publications of a state: what is read of them, and the note of a delivery. For all backends."""
+"""The publications of a state: what is read of them, and the note of a delivery."""
 
 from collections.abc import Mapping
 from typing import Final
 
+from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.frontier.tables import Tables
+from crawler.frontier.schema import LISTED
 from crawler.model.rows import PublicationRow
+from crawler.rules.record import SETTLED, patience_by_code
 
 # The last publication with the settings of this run; with any settings if there is none.
 _LAST: Final = """
@@ -15,34 +17,96 @@ ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC NU
 _NEWEST: Final = (
     f"SELECT {of('p', PublicationRow._fields)} FROM publication AS p ORDER BY p.number DESC LIMIT 1"
 )
-_CHANGED: Final = """
-SELECT CASE WHEN run = :run AND state = 3 THEN outcome ELSE '' END, count(*) FROM {urls} WHERE published >= :last GROUP BY 1
+_CHANGED: Final = f"""
+SELECT CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END, count(*) FROM known WHERE published >= :last GROUP BY 1
 """
 _DELIVERED: Final = """
 UPDATE publication SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN CAST(:delivered AS text) END
 """
 
 
-def last_publication(db: Tables) -> int | None:
+def last_publication(db: Database) -> int | None:
     """The number of the publication that this run is compared with."""
     row = db.one_or_none(_LAST, {"run": db.run})
     return row[0] if row else None
 
 
-def newest(db: Tables) -> PublicationRow | None:
+def newest(db: Database) -> PublicationRow | None:
     """See `ports.Runs.last_publication`."""
     row = db.one_or_none(_NEWEST)
     return PublicationRow(*row) if row else None
 
 
-def mark_delivered(db: Tables, delivered: str) -> None:
+def mark_delivered(db: Database, delivered: str) -> None:
     """See `ports.Runs.mark_delivered`."""
     db.do(_DELIVERED, {"delivered": delivered})
 
 
-def published_outcomes(db: Tables) -> Mapping[str, int]:
+def published_outcomes(db: Database) -> Mapping[str, int]:
     """See `ports.Record.published_outcomes`."""
     last = last_publication(db)
     if last is None:
         return {}
-    return dict(db.all(_CHANGED.format(urls=db.urls), {"run": db.run, "last": last}))
+    return dict(db.all(_CHANGED, {"run": db.run, "last": last}))
+
+
+PATIENCE = ("failed", "kept", "seconds")
+
+KEEP = """
+UPDATE page SET outcome = CASE WHEN published >= :last AND :now - failing < r.seconds THEN r.kept ELSE r.failed END
+FROM @rows(failed, kept, seconds), url AS u
+WHERE u.id = page.id AND u.run = :run AND page.outcome IN (r.failed, r.kept)
+AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = page.id)
+"""
+
+_TYPES = {
+    "files": "integer",
+    "base": "text",
+    "folder": "text",
+    "delivered": "text",
+    "files_changed": "double precision",
+}
+PUBLISH = f"""
+INSERT INTO publication (run, fingerprint, at, {", ".join(PublicationRow._fields)})
+SELECT number, fingerprint, CAST(:now AS double precision),
+    {", ".join(f"CAST(:{value} AS {_TYPES.get(value, 'bigint')})" for value in PublicationRow._fields)}
+FROM run WHERE number = :run RETURNING number
+"""
+
+MARKED = "SELECT 1 FROM publication WHERE run = :run AND at = :at"
+
+# URLs added, removed, or listed with another date since the last publication.
+SINCE = f"""
+SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
+    count(*) FILTER (WHERE before AND now AND lastmod IS DISTINCT FROM was_lastmod)
+FROM (
+    SELECT coalesce(run = :run AND state = {SETTLED} AND {LISTED}, false) AS now,
+        published IS NOT DISTINCT FROM :last AS before, lastmod, was_lastmod
+    FROM known WHERE run = :run OR published = :last
+) AS page
+"""
+
+MARK_PUBLISHED = f"""
+UPDATE page SET published = :number FROM url AS u
+WHERE u.id = page.id AND u.run = :run AND {LISTED}
+"""
+
+
+def mark_published(db: Database, published: PublicationRow, at: float) -> None:
+    """See `ports.Runs.mark_published`. `at`: seconds since the epoch, the same when the call is tried again."""
+    if db.is_retry and db.one_or_none(MARKED, {"run": db.run, "at": at}):
+        return  # it was committed, and the answer was lost
+    last = db.one("SELECT max(number) FROM publication")[0]
+    if last is not None:
+        added, removed, changed = db.one(SINCE, {"run": db.run, "last": last})
+        published = published._replace(added=added, removed=removed, changed=changed)
+    number = db.count(PUBLISH, published._asdict() | {"run": db.run, "now": at})
+    db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
+
+
+def keep_failing_pages(db: Database, keep_failing: float) -> None:
+    """See `ports.Record.keep_failing`. `keep_failing`: seconds."""
+    last = last_publication(db)
+    if last is not None:
+        rows = set(patience_by_code(float(keep_failing)).values())
+        db.do_rows(KEEP, PATIENCE, rows, run=db.run, last=last, now=db.now())

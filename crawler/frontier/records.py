@@ -1,23 +1,24 @@
-"""What is read from the state, for all backends: columns, and the values of `model` that their rows become.
+"""What is read from the state: statements, and the values of `model` that their rows become. Nothing here writes.
 
-The statements read one row per URL: the table `url` of SQLite, the view `known` of PostgreSQL; `{urls}` stands for its name.
-Conditions, order and chunks are up to the backend. Nothing here writes.
+The statements read one row per URL, from the view `known`. Those of a `Stream` may return a row for each URL of the state;
+the backend chooses the size of the chunks.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from crawler.frontier.database import Database
 from crawler.frontier.rows import FACT_COLUMNS, of
-from crawler.frontier.tables import Tables
+from crawler.frontier.schema import LISTED
 from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Prior
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.outcome import Failed, Kept
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import HostRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Run
 from crawler.model.seed import Seed
 from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of
@@ -26,9 +27,8 @@ from crawler.model.url_record import InPattern, UrlRecord
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports.rows import HOSTS
+from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
 
-# The states of a URL.
-HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
 _STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
 EXTERNAL: Final = len(ExternalRow._fields)
@@ -37,61 +37,61 @@ _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 RECORD: Final = f"""
 SELECT u.depth, v.url AS via, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled, {of("u", FACT_COLUMNS)},
        s.kind, s.name, s.depth AS nested, u.was, u.was_lastmod, u.failing, t.pattern, t.fetched, t.closed
-FROM {{urls}} AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
+FROM known AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
 LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 """
 
 PAGES: Final = f"""
-SELECT u.id, u.url, u.run, CASE WHEN u.state = 3 THEN u.outcome ELSE '' END, u.detail,
+SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
        CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.rendering, {of("x", ExternalRow._fields)}
-FROM {{urls}} AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
+FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
 SUSPECTS: Final = f"""
 SELECT u.id, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields)}
-FROM {{urls}} AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
-WHERE u.run = :run AND u.state = 3 AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
+FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
+WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (u.outcome <> 'listed' OR s.kind > 0 OR u.rendering IS NOT NULL)
 """
 
-VERSIONS: Final = "SELECT id, url, outcome, was, alternates FROM {urls} WHERE run = :run AND state = 3"
-
-LISTED: Final = "u.run = :run AND u.state = 3 AND (u.outcome = 'listed' OR u.outcome LIKE 'kept:%')"
-COMMON: Final = f"""
-count(*) >= :fewest AND count(*) * 100 >= :percent * (SELECT count(*) FROM {{urls}} AS u WHERE {LISTED})
-"""
-MANY_IMAGES: Final = f"SELECT u.id, u.url, u.outcome, u.was FROM {{urls}} AS u WHERE {LISTED}"
-
-SURVEY: Final = """
-SELECT outcome, CASE WHEN outcome = 'listed' OR outcome LIKE 'kept:%' THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
-FROM {urls} WHERE run = :run AND state = 3 GROUP BY 1, 2, 3
+VERSIONS: Final = f"""
+SELECT u.id, u.url, u.outcome, u.was, u.alternates FROM known AS u WHERE u.run = :run AND u.state = {SETTLED}
 """
 
-_UNDATED: Final = """
+OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {LISTED}"
+
+SURVEY: Final = f"""
+SELECT outcome, CASE WHEN {LISTED} THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
+FROM known WHERE run = :run AND state = {SETTLED} GROUP BY 1, 2, 3
+"""
+
+_UNDATED: Final = f"""
 SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
-FROM {urls} WHERE run = :run AND state = 3 AND outcome = 'listed' AND lastmod IS NULL
+FROM known WHERE run = :run AND state = {SETTLED} AND outcome = 'listed' AND lastmod IS NULL
 """
-_REPEATED: Final = """
+_REPEATED: Final = f"""
 SELECT count(*), coalesce(sum(pages), 0) FROM (
-    SELECT count(*) AS pages FROM {urls}
-    WHERE run = :run AND state = 3 AND outcome = 'listed' AND {text} <> '' GROUP BY host, {text} HAVING count(*) > 1
+    SELECT count(*) AS pages FROM known
+    WHERE run = :run AND state = {SETTLED} AND outcome = 'listed' AND TEXT <> '' GROUP BY host, TEXT HAVING count(*) > 1
 ) AS repeated
 """
 
-_ANSWERED: Final = """
-SELECT url FROM {urls} WHERE run = :run AND state = 3 AND outcome = 'listed' AND status IS NOT NULL
+_ANSWERED: Final = f"""
+SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = 'listed' AND status IS NOT NULL
 AND host = (SELECT id FROM host WHERE origin = :origin) ORDER BY settled DESC, id DESC LIMIT 1
 """
 
-_EXAMPLES: Final = """
-SELECT url FROM {urls} WHERE run = :run AND state = 3 AND outcome = :outcome ORDER BY url LIMIT :limit
+_EXAMPLES: Final = f"""
+SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = :outcome ORDER BY url LIMIT :limit
 """
 
-_BALANCE: Final = "SELECT state < 3, outcome, count(*) FROM {urls} WHERE run = :run GROUP BY 1, 2 ORDER BY 2"
+_BALANCE: Final = (
+    f"SELECT state < {SETTLED}, outcome, count(*) FROM known WHERE run = :run GROUP BY 1, 2 ORDER BY 2"
+)
 
-_DATED: Final = """
-SELECT source, count(*) FROM {urls} WHERE run = :run AND state = 3 AND (outcome = 'listed' OR outcome LIKE 'kept:%')
+_DATED: Final = f"""
+SELECT source, count(*) FROM known WHERE run = :run AND state = {SETTLED} AND {LISTED}
 AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC
 """
 
@@ -102,7 +102,7 @@ ORDER BY u.urls DESC, h.origin LIMIT :most
 """
 
 _RUNS: Final = f"""
-SELECT r.number, r.started, r.status, {{discovered}},
+SELECT r.number, r.started, r.status, (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint) FROM member AS m WHERE m.run = r.number),
     coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
     r.seconds, r.requests, r.bytes, r.outcomes, r.refused, r.succeeded,
     {of("p", PublicationRow._fields)}
@@ -116,6 +116,49 @@ SELECT s.base, s.reading = r.reading,
 FROM submission AS s LEFT JOIN run AS r ON r.number = :run
 ORDER BY s.number DESC LIMIT 1
 """
+
+
+class Stream(NamedTuple):
+    """A query that may return a row for each URL of the state; it ends with a condition."""
+
+    sql: str
+    by: str = "u.url"  # the column that it is sorted by
+    place: int = 0  # of that column in its rows
+
+
+PAGE_ROWS: Final = Stream(f"{PAGES} WHERE true", place=1)
+EDGE_ROWS: Final = Stream(
+    f"""
+SELECT u.id, u.url, u.links, u.named, CASE WHEN u.outcome = 'moved' THEN u.detail END, u.canonical
+FROM known AS u
+WHERE u.run = :run AND u.state = {SETTLED} AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
+""",
+    place=1,
+)
+SUSPECT_ROWS: Final = Stream(SUSPECTS, "u.id")
+VERSION_ROWS: Final = Stream(f"{VERSIONS} AND u.alternates IS NOT NULL", place=1)
+ENTRIES: Final = Stream(f"SELECT u.url, u.lastmod FROM known AS u WHERE u.url < :below AND {OF_SITEMAP}")
+KNOWN_HERE: Final = Stream(
+    "SELECT u.url FROM known AS u WHERE u.run = :run AND u.outcome IS DISTINCT FROM 'unlisted:offsite'"
+)
+
+_IDS: Final = "SELECT url, id FROM url WHERE @key @any(keys, key)"
+_ROWS_OF: Final = f"{PAGES} WHERE u.id @any(ids)"
+_VERSIONS_OF: Final = f"{VERSIONS} AND u.@key @any(keys, key)"
+_RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"
+_LINKING: Final = """
+SELECT count(DISTINCT u.id) FROM url AS u JOIN page AS p ON p.id = u.id @each(p.links)
+WHERE u.run = :run AND @place > coalesce(p.named, 0)
+AND abs(j.value) = (SELECT id FROM url WHERE @key @any(keys, key))
+"""
+# The origin of a detail that is a URL: the part before the first slash of its path.
+_CANONICAL_ORIGINS: Final = f"""
+SELECT substr(detail, 1, @position(substr(detail, 9), '/') + 7) AS origin, count(*) FROM known
+WHERE run = :run AND state = {SETTLED} AND outcome = 'unlisted:canonical'
+AND substr(detail, 1, length(CAST(:first AS text))) <> :first
+GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1
+"""
+_DISCOVERED: Final = "SELECT coalesce(sum(discovered), 0) FROM member WHERE run = :run"
 
 
 def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
@@ -178,8 +221,8 @@ def version(row: tuple[Any, ...]) -> Version:
 
 
 def many_images(row: tuple[Any, ...], run: int) -> PageRow:
-    """A row of `MANY_IMAGES`."""
-    number, url, outcome, was = row
+    """A row of `images.MANY_IMAGES`."""
+    url, number, outcome, was = row
     return PageRow(number, Url(url), run, outcome, was=was)
 
 
@@ -211,21 +254,21 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
     return Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
 
 
-def tallies(db: Tables) -> Tallies:
+def tallies(db: Database) -> Tallies:
     """See `ports.Rows.tallies`."""
-    statements = (_UNDATED, *(_REPEATED.replace("{text}", text) for text in ("content", "title")))
-    counts = [db.all(statement.format(urls=db.urls), {"run": db.run})[0] for statement in statements]
+    statements = (_UNDATED, *(_REPEATED.replace("TEXT", text) for text in ("content", "title")))
+    counts = [db.all(statement, {"run": db.run})[0] for statement in statements]
     return Tallies._make(int(number) for row in counts for number in row)
 
 
-def host_rows(db: Tables) -> Sequence[HostRow]:
+def host_rows(db: Database) -> Sequence[HostRow]:
     """See `ports.Rows.host_rows`."""
     return [HostRow._make(row) for row in db.all(_HOSTS, {"run": db.run, "most": HOSTS})]
 
 
-def run_rows(db: Tables, discovered: str, *, is_at_work: bool) -> Sequence[RunRow]:
-    """See `ports.Rows.run_rows`. `discovered`: SQL. `is_at_work`: a session is working on the newest run."""
-    rows = db.all(_RUNS.format(discovered=discovered))
+def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
+    """See `ports.Rows.run_rows`. `is_at_work`: a session is working on the newest run."""
+    rows = db.all(_RUNS)
     return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in rows]
 
 
@@ -241,27 +284,27 @@ def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
     )
 
 
-def survey(db: Tables, site: str, canonical_origins: str) -> Survey:
-    """See `ports.Record.survey`. `canonical_origins`: SQL for the origin most canonicals name, and how many."""
+def survey(db: Database, site: str) -> Survey:
+    """See `ports.Record.survey`."""
     given = {"run": db.run, "first": f"{site}/", "below": f"{site}0"}
     outcomes, obstacles = Counter[str](), Counter[str]()
-    for outcome, obstacle, is_own, count in db.all(SURVEY.format(urls=db.urls), given):
+    for outcome, obstacle, is_own, count in db.all(SURVEY, given):
         outcomes[outcome] += count if is_own else 0
         obstacles[obstacle or ""] += count if obstacle is not None else 0
-    named = db.one_or_none(canonical_origins, given)
+    named = db.one_or_none(_CANONICAL_ORIGINS, given)
     return Survey(+outcomes, +obstacles, named and (named[0], named[1]))
 
 
-def last_answered(db: Tables, origin: str) -> Url | None:
+def last_answered(db: Database, origin: str) -> Url | None:
     """See `ports.Record.last_answered`."""
-    row = db.one_or_none(_ANSWERED.format(urls=db.urls), {"run": db.run, "origin": origin})
+    row = db.one_or_none(_ANSWERED, {"run": db.run, "origin": origin})
     return Url(row[0]) if row else None
 
 
-def examples(db: Tables, outcome_code: str, limit: int) -> Sequence[Url]:
+def examples(db: Database, outcome_code: str, limit: int) -> Sequence[Url]:
     """See `ports.Record.examples`."""
     given = {"run": db.run, "outcome": outcome_code, "limit": limit}
-    return urls(db.all(_EXAMPLES.format(urls=db.urls), given))
+    return urls(db.all(_EXAMPLES, given))
 
 
 def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
@@ -269,33 +312,69 @@ def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
     return [Url(row[0]) for row in rows]
 
 
-def filtered(db: Tables) -> int:
+def filtered(db: Database) -> int:
     """See `ports.Record.filtered`."""
     rows = db.all("SELECT count(*) FROM url WHERE run = :run AND host IS NULL", {"run": db.run})
     return int(rows[0][0])
 
 
-def dated(db: Tables) -> Mapping[str, int]:
+def dated(db: Database) -> Mapping[str, int]:
     """See `ports.Record.dated`."""
-    return dict(db.all(_DATED.format(urls=db.urls), {"run": db.run}))
+    return dict(db.all(_DATED, {"run": db.run}))
 
 
-def run(db: Tables) -> Run | None:
+def run(db: Database) -> Run | None:
     """See `ports.Runs.run`."""
     row = db.one_or_none("SELECT number, started, status FROM run WHERE number = :run", {"run": db.run})
     return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
 
 
-def balance(db: Tables, discovered: int) -> Balance:
+def balance(db: Database) -> Balance:
     """See `ports.Record.balance`."""
-    counts = db.all(_BALANCE.format(urls=db.urls), {"run": db.run})
+    discovered = db.count(_DISCOVERED, {"run": db.run})
+    counts = db.all(_BALANCE, {"run": db.run})
     outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
     for outcome in outcomes:
         outcome_of(outcome, "", None)  # raises for an unknown code
     return Balance(discovered, outcomes, sum(count for is_open, _, count in counts if is_open))
 
 
-def ledger(db: Tables) -> LedgerHead | None:
+def ledger(db: Database) -> LedgerHead | None:
     """See `ports.Ledger.ledger`."""
     row = db.one_or_none(_LEDGER, {"run": db.run})
     return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
+
+
+def record(db: Database, url: Url) -> UrlRecord | None:
+    """See `ports.Record.record`."""
+    row = db.by_name(_RECORD_OF, {"keys": db.dialect.keys([url])})
+    return url_record(url, row) if row else None
+
+
+def count_linking(db: Database, url: Url) -> int:
+    """See `ports.Record.count_linking`."""
+    return db.count(_LINKING, {"keys": db.dialect.keys([url]), "run": db.run})
+
+
+def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:
+    """See `ports.Rows.rows_of`."""
+    return {row[0]: page(row) for row in db.all(_ROWS_OF, {"ids": db.dialect.all_of(ids)})}
+
+
+def versions(db: Database, urls: Sequence[Url]) -> Mapping[Url, Version]:
+    """See `ports.Rows.versions`."""
+    rows = db.all(_VERSIONS_OF, {"keys": db.dialect.keys(urls), "run": db.run})
+    return {one.url: one for one in map(version, rows)}
+
+
+def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:
+    """Rows of `EDGE_ROWS`, with the ids of redirect targets and canonicals."""
+    named = {url for row in rows for url in row[4:] if url}
+    ids = dict(db.packed(_IDS, {"keys": db.dialect.keys(named)})) if named else {}
+    leads = db.dialect.arrays([row[2] for row in rows])
+    return [
+        EdgeRow(
+            number, Url(url), links[first:] if first else links, ids.get(redirect, 0), ids.get(canonical, 0)
+        )
+        for (number, url, _, first, redirect, canonical), links in zip(rows, leads, strict=True)
+    ]

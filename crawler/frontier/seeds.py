@@ -1,18 +1,20 @@
-"""The seeds of a crawl: which ones to read, the outcome of each, and their URLs. For all backends, which have the statements.
+"""The seeds of a crawl: which ones to read, the outcome of each, and their URLs.
 
 `app/seeding` reads sitemaps; `discovery` adds their URLs.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
+from crawler.frontier.database import Database
 from crawler.frontier.publications import last_publication
 from crawler.frontier.rows import FoundRow
-from crawler.frontier.tables import Tables
+from crawler.frontier.schema import LISTED
+from crawler.frontier.visits import Moved, move
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.parse.url import Url
+from crawler.rules.record import HELD, QUEUED, SETTLED
 
 _USED: Final = "SELECT count(*) FROM seed WHERE run = :run AND kind = :kind AND depth = :depth"
 _NEXT: Final = """
@@ -35,31 +37,78 @@ SELECT coalesce(outcome, 'open'), count(*), sum(passed) FROM seed WHERE run = :r
 _ID: Final = "SELECT id FROM seed WHERE kind = :kind AND name = :name"
 
 
-class Statements(NamedTuple):
-    """The statements of a backend."""
+_NEW: Final = """
+FROM @rows(kind, name, depth)
+WHERE NOT EXISTS (SELECT 1 FROM seed AS s WHERE s.kind = r.kind AND s.name = r.name AND s.run = :run)
+"""
+# Seeds that this run does not know yet, up to `:room`; and how many of them it still does not know.
+_ADD: Final = f"""
+INSERT INTO seed (kind, name, run, parent, depth)
+SELECT kind, name, :run, CAST(:parent AS bigint), min(depth) {_NEW}
+GROUP BY kind, name ORDER BY min(place_) LIMIT :room
+ON CONFLICT (kind, name) DO UPDATE SET
+    run = excluded.run, parent = excluded.parent, depth = excluded.depth,
+    settled = NULL, outcome = NULL, detail = NULL, entries = 0, passed = 0
+"""
+_LEFT_OUT: Final = f"SELECT count(*) FROM (SELECT DISTINCT kind, name {_NEW}) AS skipped"
 
-    add: str  # seeds that this run does not know yet, up to `:room`
-    left_out: str  # how many of them it still does not know
-    named_before: str  # the published URLs of seeds that fail temporarily
-    seeded: str  # records that known URLs are also in a seed
-    lift: str  # their depth becomes 0
-    orphans: str  # listed pages by sitemap, without links to them
+# The published URLs of seeds that fail temporarily.
+_NAMED_BEFORE: Final = """
+SELECT s.kind, s.name, s.depth, u.url FROM seed AS s JOIN known AS u ON u.seed = s.id
+WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND :now - s.failing < :keep
+ORDER BY s.id, u.id
+"""
+
+# A URL that was found before is also in a seed. The first seed by kind and id counts, whichever was read first.
+_SEEDED: Final = """
+UPDATE url SET seed = :seed WHERE @key @any(keys, key) AND run = :run
+AND (seed IS NULL OR (SELECT s.kind > :kind OR (s.kind = :kind AND s.id > :seed) FROM seed AS s WHERE s.id = url.seed))
+"""
+
+# Its depth is 0.
+_LIFT: Final = "UPDATE url SET depth = 0 WHERE @key @any(keys, key) AND run = :run AND depth > 0"
+_LIFT_VISITS: Final = """
+UPDATE visit SET depth = 0 WHERE depth > 0 AND id @first SELECT id FROM url WHERE @key @any(keys, key) AND run = :run @end
+"""
+
+# It is fetched even if its links are nofollow or too deep, and is no longer held for a round or barred with its pattern.
+_BARRED: Final = f"""
+SELECT k.id, r.host, k.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample), {QUEUED},
+    CASE WHEN k.state = {HELD} THEN k.outcome END, NULL, NULL
+FROM @found JOIN known AS k ON k.@key = r.@key
+WHERE k.run = :run AND r.outcome IS NULL AND (
+    k.state = {HELD}
+    OR (k.state = {SETTLED} AND k.host IS NULL
+        AND k.outcome IN ('unlisted:nofollow', 'unlisted:depth', 'unlisted:not-named', 'unlisted:trap'))
+    OR (k.state = {SETTLED} AND k.outcome = 'unlisted:trap' AND k.attempts = 0)
+)
+"""
+_REQUEUE: Final = """
+UPDATE url SET host = r.host, trap = r.trap, sample = r.sample, via = CASE WHEN nofollow THEN NULL ELSE via END, nofollow = false
+FROM @rows(id, host, trap, sample) WHERE url.id = r.id
+"""
+
+_ORPHANS: Final = f"""
+SELECT s.name, count(*) FROM known AS u JOIN seed AS s ON s.id = u.seed
+WHERE u.run = :run AND u.state = {SETTLED} AND {LISTED.replace("outcome", "u.outcome")} AND u.via IS NULL AND s.kind = 2
+GROUP BY s.id, s.name ORDER BY 2 DESC, 1
+"""
 
 
-class SeedTable(ABC):
+class SeedTable:
     """The rows of seeds. `keep_failing`: seconds for which the URLs of a failing seed are kept."""
 
-    def __init__(self, db: Tables, keep_failing: float, statements: Statements) -> None:
-        self._db, self._keep_failing, self._statements = db, float(keep_failing), statements
+    def __init__(self, db: Database, keep_failing: float) -> None:
+        self._db, self._keep_failing = db, float(keep_failing)
 
     def add_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
         """See `ports.Queue.add_seeds`."""
         if not seeds:
             return 0
-        first, given = seeds[0], self._given_seeds(seeds) | {"run": self._db.run}
+        first, given = seeds[0], self._given(seeds)
         used = self._db.count(_USED, {"run": self._db.run, "kind": first.kind.value, "depth": first.depth})
-        self._db.do(self._statements.add, given | {"room": max(0, room - used), "parent": parent})
-        return self._db.count(self._statements.left_out, given)
+        self._db.do(_ADD, given | {"room": max(0, room - used), "parent": parent})
+        return self._db.count(_LEFT_OUT, given)
 
     def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
@@ -93,8 +142,10 @@ class SeedTable(ABC):
         if last is None:
             return []
         given = {"run": self._db.run, "now": self._db.now(), "keep": self._keep_failing, "last": last}
-        rows = self._db.all(self._statements.named_before, given)
-        return [(_seed(*seed), self._urls(urls)) for *seed, urls in rows]
+        found = dict[Seed, list[Url]]()
+        for *seed, url in self._db.all(_NAMED_BEFORE, given):
+            found.setdefault(_seed(*seed), []).append(Url(url))
+        return list(found.items())
 
     def reopen(self) -> None:
         """Reopen sitemaps that were not read because a robots.txt was unreachable."""
@@ -108,36 +159,29 @@ class SeedTable(ABC):
 
     def id(self, seed: Seed) -> int:
         """The number of a seed, which is added to this run if it is new."""
-        given = {"run": self._db.run, "room": 1, "parent": None}
-        self._db.do(self._statements.add, self._given_seeds([seed]) | given)
+        self._db.do(_ADD, self._given([seed]) | {"room": 1, "parent": None})
         return self._db.count(_ID, {"kind": seed.kind.value, "name": seed.name})
 
     def requeue(self, rows: Sequence[FoundRow], seed: Seed, number: int) -> int:
         """Record known URLs that are also in a seed. Returns how many of them became visits."""
-        given = self._given_rows(rows) | {"run": self._db.run}
-        self._db.do(self._statements.seeded, given | {"kind": seed.kind.value, "seed": number})
-        self._db.do(self._statements.lift, given)
-        return self._requeued(given)
+        given = {"keys": self._db.dialect.keys(row.url for row in rows), "run": self._db.run}
+        self._db.do(_SEEDED, given | {"kind": seed.kind.value, "seed": number})
+        self._db.do(_LIFT, given)
+        self._db.do(_LIFT_VISITS, given)
+        found = self._db.dialect.given_found(rows) | {"run": self._db.run}
+        moved = [Moved._make(row) for row in self._db.all(_BARRED, found)]
+        if moved:
+            changed = [(one.id, one.host, one.trap, one.sample) for one in moved]
+            self._db.do_rows(_REQUEUE, ("id", "host", "trap", "sample"), changed)
+        return move(self._db, moved)
 
     def orphans(self) -> Mapping[str, int]:
         """See `ports.Record.orphans`."""
-        return dict(self._db.all(self._statements.orphans, {"run": self._db.run}))
+        return dict(self._db.all(_ORPHANS, {"run": self._db.run}))
 
-    @abstractmethod
-    def _given_seeds(self, seeds: Sequence[Seed]) -> dict[str, Any]:
-        """The parameters of a statement that takes seeds."""
-
-    @abstractmethod
-    def _given_rows(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
-        """The parameters of a statement that takes rows of URLs."""
-
-    @abstractmethod
-    def _requeued(self, given: dict[str, Any]) -> int:
-        """Make visits of the URLs of a seed that were filtered, held or barred. How many."""
-
-    @abstractmethod
-    def _urls(self, value: Any) -> list[Url]:
-        """URLs, as `named_before` returns them."""
+    def _given(self, seeds: Sequence[Seed]) -> dict[str, object]:
+        rows = [(seed.kind.value, seed.name, seed.depth) for seed in seeds]
+        return self._db.dialect.given(("kind", "name", "depth"), rows) | {"run": self._db.run}
 
 
 def _seed(kind: int, name: str, depth: int) -> Seed:

@@ -1,33 +1,81 @@
-"""Settlements: closes leases, and stores the facts and links of each page. For all backends, which have the statements."""
+"""Settlements: closes leases, and stores the outcome, the facts and the links of each page.
 
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+Results of a lease that was lost to another member are dropped here: their visits do not have its token any more.
+"""
 
-from crawler.frontier.discovery import Discovery
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from crawler.frontier import images
+from crawler.frontier.database import Database
+from crawler.frontier.discovery import MAY_CHANGE, Discovery
+from crawler.frontier.hosts import HostTable
+from crawler.frontier.leases import Leases
 from crawler.frontier.links import link_ids, settled_numbers
-from crawler.frontier.rows import LinkIds
+from crawler.frontier.patterns import PatternTable
+from crawler.frontier.rows import FACT_COLUMNS
 from crawler.model.lease import Lease
-from crawler.model.outcome import Failed, Kept, Later
+from crawler.model.outcome import Failed, Kept, Later, code
+from crawler.model.serialise import detail_of, plain_facts
 from crawler.model.settlement import Settled, Settlement
+from crawler.model.visit import Link
 from crawler.parse.url import Url, origin
-from crawler.rules.record import keep_for
+from crawler.rules.record import LEASED, WAITING, failing_since, keep_for, stays_known
 
-ANSWER: Final = ("status", "etag", "modified")
+LIVE: Final = f"""
+SELECT v.id, v.attempts, p.failing, p.published FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
+LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
+"""
+DONE: Final = "DELETE FROM visit WHERE id @any(ids)"
+POSTPONE: Final = f"""
+UPDATE visit SET state = {WAITING}, token = NULL, due = r.until, suspect = false FROM @rows(id, until) WHERE visit.id = r.id
+"""
+LINKS: Final = f"""
+SELECT p.id, u.url, j.value < 0, @place
+FROM page AS p @each(p.links) JOIN url AS u ON u.id = abs(j.value)
+WHERE p.id @any(ids) AND p.facts_run >= :since
+AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved', 'unlisted:canonical'))
+"""
+
+_ANSWER: Final = ("status", "etag", "modified")
 """After a transient failure, the facts of the last successful response are kept, but not its status and validators."""
+_OUTCOME: Final = ("id", "outcome", "detail", "settled", "attempts", "failing", "published")
+_LINKS: Final = ("links", "named", "images")
 
 
-class Settlements(ABC):
+class _Live(NamedTuple):
+    """A visit whose lease is still held, and what its page keeps."""
+
+    id: int
+    attempts: int
+    failing: float | None
+    published: int | None
+
+
+class Settlements:
     """Stores the results of visits. `keep_failing`: seconds for which a published page that fails stays listed."""
 
-    def __init__(self, discovery: Discovery, keep_failing: float) -> None:
-        self._discovery, self._keep_failing = discovery, float(keep_failing)
+    def __init__(
+        self,
+        db: Database,
+        discovery: Discovery,
+        hosts: HostTable,
+        patterns: PatternTable,
+        leases: Leases,
+        keep_failing: float,
+    ) -> None:
+        self._db, self._discovery, self._hosts = db, discovery, hosts
+        self._patterns, self._leases, self._keep_failing = patterns, leases, float(keep_failing)
 
     def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
-        valid = self._valid([s.lease for s in settlements])
-        live = [s for s in settlements if s.lease.id in valid]
+        self._db.check()
+        self._db.by_index()
+        self._patterns.refresh()
+        held = self._held([s.lease for s in settlements])
+        live = [s for s in settlements if s.lease.id in held]
         pages = {s.lease.visit.url: s.lease.id for s in live}
         found = [visit for s in live for visit in s.found]
         new, numbers = self._discovery.add_found(found, pages)
@@ -35,31 +83,77 @@ class Settlements(ABC):
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
-            self._store(done, numbers)
+            self._store(done, held, numbers)
         if late:
-            self._postpone(late)
-        return Settled(new, settled_numbers(settlements, valid, numbers))
+            self._db.do_rows(POSTPONE, ("id", "until"), late)
+        return Settled(new, settled_numbers(settlements, held, numbers))
 
-    @abstractmethod
-    def _valid(self, leases: Sequence[Lease]) -> Collection[int]:
-        """The ids of those leases that are still held."""
+    def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
+        """See `ports.Record.links`."""
+        found: dict[int, list[Link]] = {lease.id: [] for lease in leases}
+        given = {"ids": self._db.dialect.all_of(found), "since": self._db.since, "run": self._db.run}
+        rows = sorted(self._db.packed(LINKS, given), key=lambda row: (row[0], row[3]))
+        for number, url, nofollow, _ in rows:
+            found[number].append(Link(Url(url), bool(nofollow)))
+        return [found[lease.id] for lease in leases]
 
-    @abstractmethod
-    def _store(self, done: Sequence[Settlement], numbers: Mapping[Url, int]) -> None:
-        """Store outcomes, facts and links. `numbers`: of the visits that were found."""
+    def _held(self, leases: Sequence[Lease]) -> Mapping[int, _Live]:
+        """Those of these leases that are still held."""
+        given = self._db.dialect.given(("id", "token"), [(lease.id, lease.token) for lease in leases])
+        return {row[0]: _Live._make(row) for row in self._db.packed(LIVE, given)}
 
-    @abstractmethod
-    def _postpone(self, late: Sequence[tuple[int, float]]) -> None:
-        """Let visits wait: their ids, and when they are due."""
+    def _store(
+        self, done: Sequence[Settlement], held: Mapping[int, _Live], numbers: Mapping[Url, int]
+    ) -> None:
+        now = self._db.now()
+        ids = images.ids_of(self._db, chain.from_iterable(s.verdict.images for s in done))
+        rows = defaultdict[tuple[str, ...], list[list[Any]]](list)
+        for s in done:
+            columns, values = self._row(s, held[s.lease.id], now)
+            if _LINKS[0] in columns:
+                values += self._leads(s, numbers, ids)
+            rows[columns].append(values)
+        for columns, group in rows.items():
+            self._db.upsert("page", columns, group)
+        self._db.do(DONE, {"ids": self._db.dialect.all_of(s.lease.id for s in done)})
+        self._discovery.record_hops([s.lease.visit for s in done])
+        self._patterns.count([s.lease.id for s in done])
+        self._hosts.ease(_good_responses(done))
+        self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))
+        self._db.do(
+            "UPDATE member SET settled = settled + :done WHERE id = :id",
+            {"done": len(done), "id": self._db.member},
+        )
 
-    def _keep_for(self, settlement: Settlement) -> float:
-        return float(keep_for(settlement.verdict.outcome, self._keep_failing))
+    def _row(self, settlement: Settlement, stored: _Live, now: float) -> tuple[tuple[str, ...], list[Any]]:
+        """The columns of `page` that change, and their values; the values of `_LINKS` are still to be added."""
+        verdict = settlement.verdict
+        patience = keep_for(verdict.outcome, self._keep_failing)
+        is_answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
+        failing = failing_since(stored.failing, patience, now, answered=is_answered)
+        published = stored.published if settlement.listable else None
+        outcome = [
+            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, now, stored.attempts, failing, published
+        ]  # fmt: skip
+        facts = plain_facts(verdict.facts)
+        if stays_known(stored.failing, patience, now):  # what is known of the page stays
+            return (*_OUTCOME, *_ANSWER), [*outcome, *facts[: len(_ANSWER)]]
+        if is_as_it_was(settlement):
+            return (*_OUTCOME, "facts_run"), [*outcome, self._db.run]
+        if verdict.unchanged:
+            return (*_OUTCOME, "facts_run", *FACT_COLUMNS), [*outcome, self._db.run, *facts]
+        return (*_OUTCOME, "facts_run", *FACT_COLUMNS, *_LINKS), [*outcome, self._db.run, *facts]
 
-    def _link_ids(self, settlement: Settlement, numbers: Mapping[Url, int]) -> LinkIds:
-        if settlement.verdict.unchanged or self._keep_for(settlement):
-            return LinkIds()
-        ids, named = link_ids(settlement, numbers)
-        return LinkIds(ids, named) if ids else LinkIds()
+    def _leads(self, settlement: Settlement, numbers: Mapping[Url, int], ids: Mapping[Url, int]) -> list[Any]:
+        """The values of `_LINKS`. `ids`: of images."""
+        array, shown = self._db.dialect.array, settlement.verdict.images
+        is_transient = keep_for(settlement.verdict.outcome, self._keep_failing) > 0
+        links, named = ((), 0) if is_transient else link_ids(settlement, numbers)
+        return [
+            array(links) if links else None,
+            named or None,
+            array([ids[image] for image in shown]) if shown else None,
+        ]
 
 
 def is_as_it_was(settlement: Settlement) -> bool:
@@ -68,10 +162,15 @@ def is_as_it_was(settlement: Settlement) -> bool:
     return verdict.unchanged and prior is not None and verdict.facts is prior.facts
 
 
-def good_responses(done: Sequence[Settlement]) -> Mapping[str, int]:
+def _good_responses(done: Sequence[Settlement]) -> Mapping[str, int]:
     """The number of good responses by origin, without visits that sent no request."""
     return Counter(
         origin(s.lease.visit.url)
         for s in done
         if s.verdict.facts and not isinstance(s.verdict.outcome, Failed | Kept)
     )
+
+
+def _was_requested(settlement: Settlement) -> bool:
+    verdict = settlement.verdict
+    return verdict.facts is not None or isinstance(verdict.outcome, Failed | Kept)

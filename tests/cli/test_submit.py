@@ -110,7 +110,7 @@ def paths(origin: str, urls: Sequence[str]) -> list[str]:
 def told(folder: Path) -> dict[str, str]:
     [state] = (folder / ".sitemap-crawler").glob("*.db")
     with closing(sqlite3.connect(state)) as db:
-        return dict(db.execute("SELECT url, submitted FROM url WHERE submitted IS NOT NULL").fetchall())
+        return dict(db.execute("SELECT url, submitted FROM known WHERE submitted IS NOT NULL").fetchall())
 
 
 # -- what is due --------------------------------------------------------------------------------------------
@@ -662,10 +662,14 @@ def many(state: Path, origin: str, count: int) -> None:
     """Add listed pages to the newest run of a state that was crawled."""
     with closing(sqlite3.connect(state)) as db, db:
         db.executemany(
-            "INSERT INTO url (url, run, state, depth, hops, outcome, content, settled) VALUES (?, 1, 3, 1, 0, 'listed', ?, 0)",
-            ((f"{origin}/page-{number:06}", f"{number:016x}") for number in range(count)),
+            "INSERT INTO url (url, run, depth, hops) VALUES (?, 1, 1, 0)",
+            ((f"{origin}/page-{number:06}",) for number in range(count)),
         )
-        db.execute("UPDATE run SET discovered = discovered + ?", (count,))
+        db.execute(
+            "INSERT INTO page (id, outcome, content, settled) "
+            "SELECT id, 'listed', printf('%016x', id), 0 FROM url WHERE url LIKE '%/page-______'"
+        )
+        db.execute("UPDATE member SET discovered = discovered + ?", (count,))
         db.execute("DELETE FROM checksum")  # that of the file before
 
 

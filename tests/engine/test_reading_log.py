@@ -44,7 +44,7 @@ def small_site() -> Site:
 
 def outcomes(folder: Path, origin: str) -> dict[str, str]:
     with closing(sqlite3.connect(folder / "s.db")) as db:
-        rows = db.execute("SELECT url, outcome FROM url").fetchall()
+        rows = db.execute("SELECT url, outcome FROM pages").fetchall()
     return {url.removeprefix(origin): outcome for url, outcome in rows}
 
 

@@ -1,7 +1,6 @@
 """Every fact of the model has a column, and survives storage in the state and transfer between processes."""
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,8 +12,8 @@ import msgspec
 import pytest
 
 from crawler.frontier.rows import FACT_COLUMNS
-from crawler.frontier.sqlite import schema
 from crawler.frontier.sqlite.frontier import SqliteFrontier
+from crawler.frontier.sqlite.state_file import open_state
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
@@ -108,7 +107,6 @@ async def test_facts_round_trip_through_state(tmp_path: Path) -> None:
 
 
 def test_every_fact_has_a_column() -> None:
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(schema.TABLES)
-        columns = {row[1] for row in db.execute("PRAGMA table_info(url)")}
+    with closing(open_state(":memory:", read_only=False)) as db:
+        columns = {row[1] for row in db.execute("PRAGMA table_info(page)")}
     assert set(FACT_COLUMNS) <= columns

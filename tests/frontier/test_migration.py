@@ -8,8 +8,7 @@ from typing import Final
 import pytest
 
 from crawler.errors import FrontierError
-from crawler.frontier.postgres import schema as postgres_schema
-from crawler.frontier.sqlite import schema
+from crawler.frontier import schema
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
@@ -38,9 +37,8 @@ async def state(tmp_path: Path) -> str:
 
 @pytest.fixture
 def step(state: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - made before
-    for module in (schema, postgres_schema):
-        monkeypatch.setattr(module, "VERSION", NEXT)
-        monkeypatch.setattr(module, "STEPS", {NEXT - 1: STEP})
+    monkeypatch.setattr(schema, "VERSION", NEXT)
+    monkeypatch.setattr(schema, "STEPS", {NEXT - 1: STEP})
 
 
 def rows(path: str, query: str) -> list[tuple[object, ...]]:
@@ -89,10 +87,10 @@ async def test_step_and_refusal_on_postgres(monkeypatch: pytest.MonkeyPatch) -> 
     await one.begin("settings")
     await one.add([Visit(URL)])
     await one.close()
-    monkeypatch.setattr(postgres_schema, "VERSION", NEXT)
+    monkeypatch.setattr(schema, "VERSION", NEXT)
     with pytest.raises(FrontierError, match=r"is of version 1, .*--fresh, or keep it"):
         PostgresFrontier(address)
-    monkeypatch.setattr(postgres_schema, "STEPS", {NEXT - 1: STEP})
+    monkeypatch.setattr(schema, "STEPS", {NEXT - 1: STEP})
     again = PostgresFrontier(address)
     assert (await again.balance()).open == 1
     assert await again._call(lambda: again._db.all(COLOURS)) == [(None,)]

@@ -37,7 +37,7 @@ async def crawl(frontier: "PostgresFrontier", *paths: str, refused: bool = False
 
 
 def rows(frontier: "PostgresFrontier", table: str) -> int:
-    found: Any = frontier._db.connection.execute(
+    found: Any = frontier._database.connection.execute(
         f'SELECT count(*) FROM "{frontier._address.schema}".{table}'.encode()
     ).fetchone()
     return int(found[0])
@@ -48,7 +48,7 @@ async def test_urls_that_no_kept_run_found_are_forgotten_in_portions(
     refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("psycopg")
-    from crawler.frontier.postgres import retention  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier import retention  # noqa: PLC0415 - with the driver
 
     monkeypatch.setattr(retention, "PORTION", 3)
     frontier = opened(new_state(), Clock())

@@ -1,6 +1,7 @@
 """The rows of a state are complete and ordered by URL, whatever the chunk size."""
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,9 @@ from crawler.app.job import open_job
 from crawler.app.state import open_frontier
 from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
-from crawler.frontier.sqlite import streams
+from crawler.frontier.sqlite import frontier as sqlite_frontier
+from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.frontier.sqlite.rows import bound, padded
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, PageRow
 from crawler.ports import Rows
@@ -25,16 +26,17 @@ from tests.postgres import new_state
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
-def test_bound_rows_are_those_given_whatever_their_number(count: int) -> None:
-    rows = [(number, f"page {number}") for number in range(count)]
-    size, values = padded(rows)
-    with closing(sqlite3.connect(":memory:")) as db:
-        sql = (
-            f"SELECT column1 - ?1, column2 FROM (VALUES {bound(2, size, first=2)}) WHERE column1 IS NOT NULL"
-        )
-        found = db.execute(sql, (10, *values)).fetchall()
-    assert found == [(number - 10, text) for number, text in rows]
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 600])
+def test_upserted_rows_are_those_given_whatever_their_number(count: int) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE few (id INTEGER PRIMARY KEY, number, text)")
+        db = SqliteDatabase(connection, time.time)
+        rows = [(number, -number, f"page {number}") for number in range(1, count + 1)]
+        db.upsert("few", ("id", "number", "text"), rows)
+        changed = [(number, f"again {number}") for number in range(1, count + 3)]
+        db.upsert("few", ("id", "text"), changed)
+        found = db.all("SELECT * FROM few ORDER BY id")
+    assert found == [(number, -number if number <= count else None, text) for number, text in changed]
 
 
 async def crawled(site: Site, path: str, folder: Path, max_pages: int | None = None) -> str:
@@ -71,8 +73,7 @@ def path(tmp_path: Path) -> str:
 async def test_rows_are_complete_and_ordered(
     size: int, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "PAGES", size)
-    monkeypatch.setattr(streams, "EDGES", size)
+    monkeypatch.setattr(sqlite_frontier, "CHUNK", size)
     origin = await crawled(demo_site(), path, tmp_path / "out")
     frontier = SqliteFrontier(path, read_only=True)
     try:

@@ -93,7 +93,7 @@ async def test_killed_run_is_reported_as_interrupted(path: str, monkeypatch: pyt
     assert [row.status for row in await frontier.run_rows()] == ["crawling"]
     assert [row.status for row in await rows_in(path)] == ["crawling"], "seen by another"
     await frontier.close()  # as if killed: it did not say how it ended
-    monkeypatch.setattr("crawler.frontier.sqlite.frontier.SILENT", -1.0)
+    monkeypatch.setattr("crawler.frontier.sqlite.database.SqliteDatabase.life", -1.0)
     assert [row.status for row in await rows_in(path)] == ["interrupted"]
     frontier = opened(path)
     await frontier.begin("other settings")

@@ -55,7 +55,7 @@ def status_of_newest(path: str, kill: bool) -> str:
             return str(db.execute(STATUS).fetchall()[-1][0])
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         if kill:
-            file.execute("UPDATE run SET beat = beat - 61")
+            file.execute("UPDATE member SET until = until - 61")
         return str(file.execute(STATUS).fetchall()[-1][0])
 
 

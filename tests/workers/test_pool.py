@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 from crawler.app.job import open_job
 from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
-from crawler.frontier.rows import LinkIds, settled_row
-from crawler.frontier.sqlite.rows import array
+from crawler.model import serialise
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.settlement import Settlement, Unvisited, Verdict, VisitResult, WhyUnvisited
+from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
 from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url, host, origin
 from crawler.settings.sections import Settings
@@ -389,9 +388,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         assert origin(link)
         assert host(link)
         assert not scope("http://x.example/").belongs(link) or host(link) == "x.example"
-    row = settled_row(
-        Settlement(held, result.verdict, ()), LinkIds(), dict.fromkeys(result.verdict.images, 1), 0.0, array
-    )
+    row = [serialise.detail_of(result.verdict.outcome), *serialise.plain_facts(result.verdict.facts)]
     with closing(sqlite3.connect(":memory:")) as db:
         stored = db.execute(
             "SELECT " + ", ".join("?" * len(row)), [str(v) if isinstance(v, list) else v for v in row]

@@ -12,9 +12,14 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from crawler.errors import FrontierError, StateAway, StateBusy
-from crawler.frontier.postgres import schema
+from crawler.frontier import schema
+from crawler.frontier.dialect import translated
 from crawler.frontier.postgres.address import Address
+from crawler.frontier.postgres.dialect import PostgresDialect
 
+# The version of the tables; the ids of URLs.
+ABOUT: Final = "CREATE TABLE about (version integer NOT NULL); CREATE SEQUENCE url_id;"
+_DIALECT: Final = PostgresDialect()
 CONNECT_TIMEOUT: Final = 10  # seconds
 RACES: Final = 5  # attempts to create tables that other members create at the same time
 # Classes of errors after which the same may succeed; 25006: a replica that is not promoted yet.
@@ -99,7 +104,7 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
         name = sql.Literal(address.name).as_string(connection)
         connection.execute(f'COMMENT ON SCHEMA "{address.schema}" IS {name}')
         connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
-        connection.execute(schema.TABLES)
+        connection.execute(f"{ABOUT} {_sql(schema.TABLES)} {_sql(schema.VIEWS)}".encode())
         connection.execute(f"INSERT INTO about VALUES ({schema.VERSION})")
         return
     connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
@@ -120,9 +125,13 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
     for (view,) in views.fetchall():
         connection.execute(f'DROP VIEW IF EXISTS "{view}" CASCADE')
     for step in range(version, schema.VERSION):
-        connection.execute(schema.STEPS[step])
-    connection.execute(schema.VIEWS)
+        connection.execute(schema.STEPS[step].encode())
+    connection.execute(_sql(schema.VIEWS).encode())
     connection.execute(f"UPDATE about SET version = {schema.VERSION}")
+
+
+def _sql(text: str) -> str:
+    return translated(_DIALECT, text)
 
 
 def _version(connection: "psycopg.Connection[Any]") -> int:
@@ -168,7 +177,7 @@ def _is_to_be_joined(connection: "psycopg.Connection[Any]", address: Address, ke
     """Whether members are at work on the run `key`. Raises `StateBusy` if they are on another one."""
     if not _living(connection):
         return False
-    if connection.execute("SELECT 1 FROM run WHERE %s = ANY (keys)", [key or None]).fetchone():
+    if connection.execute("SELECT 1 FROM run_key WHERE key = %s", [key or None]).fetchone():
         return True
     raise StateBusy(f"--fresh: members are at work on the state {address}. Wait for them, or stop them.")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import psycopg
 
+from crawler.frontier.members import HEARTBEAT, Members
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.connection import begin, connect
-from crawler.frontier.postgres.database import Database
-from crawler.frontier.postgres.members import HEARTBEAT, LIFE, Members
+from crawler.frontier.postgres.database import PostgresDatabase
 
 
 class Heartbeat:
@@ -27,7 +27,7 @@ class Heartbeat:
     def __init__(
         self,
         address: Address,
-        db: Database,
+        db: PostgresDatabase,
         beaten: Callable[["psycopg.Connection[Any]"], None],
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -40,7 +40,7 @@ class Heartbeat:
 
     def is_alive(self) -> bool:
         """Whether the other members still take this one for alive."""
-        return self._ticks() - self._started < LIFE
+        return self._ticks() - self._started < PostgresDatabase.life
 
     def renew(self, started: float) -> None:
         """The process has joined again. `started`: the tick at which it began to."""
@@ -63,7 +63,7 @@ class Heartbeat:
     def beat(self, connection: "psycopg.Connection[Any]") -> None:
         """Send one heartbeat. A member that was taken for dead is not alive until it joins again."""
         started = self._ticks()
-        db = Database(connection, self._db.now)
+        db = PostgresDatabase(connection, self._db.now)
         db.run, db.member = self._db.run, self._db.member
         members = Members(db)
         begin(connection, self._address)

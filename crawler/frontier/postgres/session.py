@@ -14,6 +14,7 @@ import anyio.to_thread
 import psycopg
 
 from crawler.errors import FrontierError
+from crawler.frontier.database import CHUNK
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
 from crawler.frontier.postgres.connection import (
@@ -26,8 +27,7 @@ from crawler.frontier.postgres.connection import (
     timeline,
     unusable,
 )
-from crawler.frontier.postgres.database import Database, statement
-from crawler.frontier.tables import CHUNK
+from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.model.failpoints import failpoint
 
 P = ParamSpec("P")
@@ -54,7 +54,7 @@ class Session:
         self.server_clock = ServerClock()
         self.on_failover: Callable[[], None] = lambda: None
         connection = self._connected()
-        self.db = Database(connection, clock or self.server_clock)
+        self.db = PostgresDatabase(connection, clock or self.server_clock)
         self.db.timeline = timeline(connection)
 
     def _connected(self) -> "psycopg.Connection[Any]":

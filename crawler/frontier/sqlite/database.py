@@ -1,77 +1,75 @@
-"""The open state: a connection, the current run, and the clock. The SQL is in the modules that own the tables.
-
-Synchronous and blocking; each call belongs to a transaction, which `frontier` opens and closes.
-"""
+"""The open state file: a connection of SQLite as a `Database`."""
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any, Final
+
+from crawler.frontier.database import Database
+from crawler.frontier.dialect import translated
+from crawler.frontier.sqlite.dialect import SqliteDialect
+
+MOST_ROWS: Final = 256  # in a statement with bound values, of which SQLite takes 32,766
 
 # For each None and bool that is bound, sqlite3 looks for a way to adapt it, which takes longest if there is none.
 sqlite3.register_adapter(type(None), lambda _: None)
 sqlite3.register_adapter(bool, int)
 
 
-class Database:
-    """A connection with short methods. `clock`: seconds since the epoch."""
+class SqliteDatabase(Database):
+    """See `Database`."""
 
-    urls: Final = "url"
-    """The table with one row per URL."""
+    dialect = SqliteDialect()
+    is_shared = False
+    life = 60.0
 
     def __init__(self, connection: sqlite3.Connection, clock: Callable[[], float]) -> None:
-        self._connection, self.now = connection, clock
-        self._caches: list[Callable[[], None]] = []
-        self.run: int = self.one("SELECT max(number) FROM run")[0] or 0
-        """The number of the current run, or of the newest."""
-        self.since = self.run
-        """Facts from this run or a later one may be used for conditional requests."""
+        super().__init__(clock)
+        self.connection = connection
+        self._packed: dict[str, str] = {}
 
-    def on_forget(self, cache: Callable[[], None]) -> None:
-        """Register `cache`, which is called when cached rows may be wrong."""
-        self._caches.append(cache)
+    def check(self) -> None:
+        """See `Database.check`: the file is the same."""
 
-    def forget(self) -> None:
-        """Clear all caches, after a transaction was rolled back."""
-        for cache in self._caches:
-            cache()
+    def by_index(self) -> None:
+        """See `Database.by_index`: SQLite does."""
 
-    def ids(self, numbers: Sequence[int]) -> str:
-        """The parameter of a statement that takes record numbers."""
-        return json.dumps(list(numbers))
+    def lock_runs(self) -> None:
+        """See `Database.lock_runs`: the lock of the file keeps others out."""
 
-    def do(self, sql: str, given: Any = ()) -> int:
-        """Execute a statement without a result; the number of rows that it changed."""
-        return self._connection.execute(sql, given).rowcount
+    def execute(self, sql: str, given: Mapping[str, Any]) -> sqlite3.Cursor:
+        """See `Database.execute`."""
+        return self.connection.execute(translated(self.dialect, sql), given)
 
-    def many(self, sql: str, given: Iterable[Any]) -> None:
-        """Execute the statement once for each of `given`."""
-        self._connection.executemany(sql, given)
+    def packed(self, sql: str, given: Mapping[str, Any]) -> list[Any]:
+        """See `Database.packed`: one row of JSON, since the interpreter lock is released for each row."""
+        packed = self._packed.get(sql)
+        if packed is None:
+            columns = self.execute(f"SELECT * FROM ({sql}) LIMIT 0", given).description
+            names = ", ".join(f"c{place}" for place in range(len(columns)))
+            packed = self._packed[sql] = (
+                f"WITH packed ({names}) AS ({sql}) SELECT json_group_array(json_array({names})) FROM packed"
+            )
+        rows: list[Any] = json.loads(self.execute(packed, given).fetchone()[0])
+        return rows
 
-    def insert(self, sql: str, given: Any) -> int:
-        """Insert a row; its number."""
-        return self._connection.execute(sql, given).lastrowid or 0
+    def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """See `Database.upsert`: with bound values, as SQLite parses a JSON row again for each of its columns."""
+        at = 0
+        while at < len(rows):  # the number of rows in a statement is a power of two, so that few are prepared
+            count = min(MOST_ROWS, 1 << (len(rows) - at).bit_length() - 1)
+            values = list(chain.from_iterable(rows[at : at + count]))
+            self.connection.execute(_upsert(table, tuple(columns), count), values)
+            at += count
 
-    def one(self, sql: str, given: Any = ()) -> tuple[Any, ...]:
-        """The only row of the result."""
-        row: tuple[Any, ...] = self._connection.execute(sql, given).fetchone()
-        return row
 
-    def one_or_none(self, sql: str, given: Any = ()) -> tuple[Any, ...] | None:
-        """The first row, if there is one."""
-        row: tuple[Any, ...] | None = self._connection.execute(sql, given).fetchone()
-        return row
-
-    def count(self, sql: str, given: Any = ()) -> int:
-        """The number that a statement returns."""
-        return int(self.one(sql, given)[0])
-
-    def all(self, sql: str, given: Any = ()) -> list[tuple[Any, ...]]:
-        """All rows."""
-        return self._connection.execute(sql, given).fetchall()
-
-    def by_name(self, sql: str, given: Any = ()) -> dict[str, Any] | None:
-        """The first row, if there is one, as a dict by column."""
-        cursor = self._connection.execute(sql, given)
-        row = cursor.fetchone()
-        return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else None
+@cache
+def _upsert(table: str, columns: tuple[str, ...], count: int) -> str:
+    row = f"({', '.join('?' * len(columns))})"
+    changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * count)} "
+        f"ON CONFLICT ({columns[0]}) DO UPDATE SET {changes}"
+    )

@@ -1,88 +1,38 @@
-"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`. One class implements its seven roles.
+"""The embedded frontier: one SQLite file in WAL mode, or `:memory:`.
 
 Every method is one transaction on one connection, run in a worker thread so that the event loop never waits for the disk.
-The work of each method is in another module of this package; this one is long because it lists all of them.
+One process works on a file, which holds its lock: it is the only member, and leads.
 """
 
-import json
-import os
-import socket
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from crawler.errors import Exit, FrontierError
-from crawler.frontier import externals, records
-from crawler.frontier import publications as stored_publications
+from crawler.errors import FrontierError
+from crawler.frontier.frontier import KEEP_FAILING, DatabaseFrontier
 from crawler.frontier.pace import FAR
-from crawler.frontier.rounds import Rounds
-from crawler.frontier.sqlite import (
-    dates,
-    duplicates,
-    images,
-    ledger,
-    overview,
-    pages,
-    publications,
-    rounds,
-    streams,
-)
-from crawler.frontier.sqlite.database import Database
-from crawler.frontier.sqlite.discovery import Discovery
-from crawler.frontier.sqlite.distances import Distances
-from crawler.frontier.sqlite.hosts import HostTable
-from crawler.frontier.sqlite.leases import Leases
+from crawler.frontier.records import Stream
+from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
-from crawler.frontier.sqlite.patterns import PatternTable
-from crawler.frontier.sqlite.rows import ANSWERS
-from crawler.frontier.sqlite.runs import RunTable
-from crawler.frontier.sqlite.seeds import SeedTable
-from crawler.frontier.sqlite.settlements import Settlements
 from crawler.frontier.sqlite.state_file import Lock, close_state, failure, open_state, seconds_since_heartbeat
-from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
-from crawler.model.facts import Entry, Image, Version
 from crawler.model.failpoints import failpoint
 from crawler.model.lease import Lease
-from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.note import Note
-from crawler.model.progress import Member
-from crawler.model.reasons import Source, Why
-from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
-from crawler.model.run import Interruption, Run, SessionEnd, Terms
-from crawler.model.seed import Seed, SeedSettlement
-from crawler.model.settlement import Settled, Settlement
-from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
-from crawler.model.trap import Trap
-from crawler.model.url_record import UrlRecord
-from crawler.model.visit import Link, Visit
-from crawler.parse.url import Url
-from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Rows, Runs
-from crawler.rules.traps import MAX_REPORTED
+from crawler.model.run import Run, Terms
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ANY_DEPTH: Final = 1 << 40
 MEMORY: Final = ":memory:"
-ABOVE_ALL: Final = "\x7f"  # sorts after every URL
-SILENT: Final = 60.0  # seconds without a heartbeat after which a session is taken for dead
-KEEP_FAILING: Final = 604_800.0  # seconds
+CHUNK: Final = 2_000  # rows to read at a time
 
 
-class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
-    """A `Frontier` in one file.
-
-    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
-    published page that fails stays listed.
-    """
-
-    is_shared: bool = False
+class SqliteFrontier(DatabaseFrontier):
+    """A `Frontier` in one file."""
 
     def __init__(
         self,
@@ -102,7 +52,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """
         if path != MEMORY:
             path = str(check_usable(path))
-        self._path, self._keep_failing, self.clock = path, keep_failing, clock
+        self._path = path
         self._lock = None if read_only or path == MEMORY else Lock(Path(path))
         try:
             self._connection = open_state(path, read_only=read_only)
@@ -111,396 +61,29 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
                 self._lock.release()
             raise
         self._turn = anyio.CapacityLimiter(1)
+        db = SqliteDatabase(self._connection, clock)
         try:
-            db = self._db = Database(self._connection, clock)
+            db.read_newest()
         except (sqlite3.Error, ValueError) as error:
             self._close()
             raise FrontierError(failure(path, error)) from error
-        hosts = self._hosts = HostTable(db, delay)
-        patterns = self._patterns = PatternTable(db)
-        seeds = self._seeds = SeedTable(db, keep_failing)
-        self._runs = RunTable(db, seeds, keep_runs)
-        self._discovery = Discovery(db, hosts, patterns, seeds)
-        self._leases = Leases(db, far)
-        self._settlements = Settlements(db, self._discovery, hosts, patterns, keep_failing)
-        self._rounds = Rounds(db, patterns, rounds.STATEMENTS)
+        super().__init__(db, delay=delay, keep_runs=keep_runs, keep_failing=keep_failing, far=far)
 
-    # -- Queue: the open work --------------------------------------------------------------------------------
-
-    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
-        """See `ports.Queue.add`."""
-        return await self._call(self._discovery.add, visits, seed)
-
-    async def lease(self, limit: int, depth: int | None = None) -> Batch:
-        """See `ports.Queue.lease`."""
-        return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth)
-
-    async def settle(self, settlements: Sequence[Settlement]) -> Settled:
-        """See `ports.Queue.settle`."""
-        return await self._call(self._settlements.settle, settlements)
-
-    async def release(self, leases: Sequence[Lease]) -> None:
-        """See `ports.Queue.release`."""
-        await self._call(self._leases.release, leases)
+    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:  # noqa: ARG002 - see below
+        """See `ports.Runs.begin`: the only member keeps the terms itself."""
+        run = await super().begin(fingerprint, reading)
+        if not run.resumed:
+            await self._prune()  # an unfinished run, too, makes the oldest one superfluous
+        return run
 
     async def suspect(self, lease: Lease) -> None:
         """See `ports.Queue.suspect`: `engine.reading_log` notes it in a file."""
 
-    async def reopen(self, pages: Sequence[Url]) -> None:
-        """See `ports.Queue.reopen`."""
-        if pages:
-            await self._call(self._leases.reopen, pages)
-
-    async def shorten(self, deepest: int) -> int:
-        """See `ports.Queue.shorten`."""
-        return await self._call(Distances(self._db).shorten, deepest)
-
-    async def list_filtered(self, after: str = "") -> Sequence[Visit]:
-        """See `ports.Queue.list_filtered`."""
-        return await self._call(self._discovery.list_filtered, after)
-
-    async def requeue(self, visits: Sequence[Visit]) -> int:
-        """See `ports.Queue.requeue`."""
-        return await self._call(self._discovery.requeue, visits)
-
-    async def advance(self, depth: int | None = None) -> Round:
-        """See `ports.Queue.advance`."""
-        return await self._call(self._rounds.advance, ANY_DEPTH if depth is None else depth)
-
-    async def store_traps(self, traps: Sequence[Trap]) -> None:
-        """See `ports.Queue.store_traps`."""
-        if traps:
-            await self._call(self._patterns.store_traps, traps)
-
-    async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
-        """See `ports.Queue.add_seeds`."""
-        return await self._call(self._seeds.add_seeds, seeds, room)
-
-    async def next_seed(self) -> Seed | None:
-        """See `ports.Queue.next_seed`."""
-        return await self._call(self._seeds.next_seed)
-
-    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """See `ports.Queue.settle_seed`."""
-        return await self._call(self._seeds.settle_seed, read, room)
-
-    async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """See `ports.Queue.pages_of_failing_seeds`."""
-        return await self._call(self._seeds.pages_of_failing_seeds)
-
-    # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
-
-    async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
-        """See `ports.Hosts.store_robots`."""
-        await self._call(self._hosts.store_robots, origin, file, delay)
-
-    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """See `ports.Hosts.robots`."""
-        return await self._call(self._hosts.robots, origin, stale=stale)
-
-    async def slot(self, origin: str) -> float:
-        """See `ports.Pacer.slot`."""
-        return await self._call(self._hosts.slot, origin)
-
-    async def slow(self, origin: str, until: float) -> None:
-        """See `ports.Pacer.slow`."""
-        await self._call(self._hosts.slow, origin, until)
-
-    # -- Runs: the life of a run -----------------------------------------------------------------------------
-
-    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:  # noqa: ARG002 - see below
-        """See `ports.Runs.begin`. There is one member, so the `terms` are its own."""
-        return await self._call(self._runs.begin, fingerprint, reading)
-
-    async def run(self) -> Run | None:
-        """See `ports.Runs.run`."""
-        return await self._call(records.run, self._db)
-
-    async def take_leadership(self) -> bool:
-        """See `ports.Runs.take_leadership`: the lock of the file keeps others out."""
-        return True
-
-    async def check_leadership(self) -> None:
-        """See `ports.Runs.check_leadership`."""
-
-    async def exit_of_run(self) -> Exit | None:
-        """See `ports.Runs.exit_of_run`: the only member ends the run itself."""
-        return None
-
-    async def interrupt(self, interruption: Interruption) -> None:
-        """See `ports.Runs.interrupt`: there is nobody else to stop."""
-
-    def holds(self, lease: Lease) -> bool:  # noqa: ARG002 - by the protocol
-        """See `ports.Runs.holds`: nobody else takes it."""
-        return True
-
-    @property
-    def name(self) -> str:
-        """See `ports.Runs.name`."""
-        return f"{socket.gethostname()}:{os.getpid()}"
-
-    async def members(self) -> Sequence[Member]:
-        """See `ports.Runs.members`."""
-        return [Member(self.name, True, True, False, 0.0, 0)]
-
-    async def finish(self) -> None:
-        """See `ports.Runs.finish`."""
-        await self._call(self._runs.finish)
-
-    async def conclude(self, *, refused: bool = False) -> None:
-        """See `ports.Runs.conclude`."""
-        await self._call(self._runs.conclude, refused=refused)
-
-    async def mark_published(self, published: PublicationRow) -> None:
-        """See `ports.Runs.mark_published`."""
-        await self._call(publications.mark_published, self._db, published)
-
-    async def mark_delivered(self, delivered: str) -> None:
-        """See `ports.Runs.mark_delivered`."""
-        await self._call(stored_publications.mark_delivered, self._db, delivered)
-
-    async def last_publication(self) -> PublicationRow | None:
-        """See `ports.Runs.last_publication`."""
-        return await self._call(stored_publications.newest, self._db)
-
-    async def end_session(self, end: SessionEnd) -> None:
-        """See `ports.Runs.end_session`."""
-        await self._call(self._runs.end_session, end)
-
-    async def remember(self, note: Note[T], value: T) -> None:
-        """See `ports.Runs.remember`."""
-        await self._call(self._runs.remember, note, value)
-
-    async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
-        """See `ports.Runs.amend`."""
-        return await self._call(self._runs.amend, note, change)
-
-    async def recall(self, note: Note[T], *, published: bool = False) -> T:
-        """See `ports.Runs.recall`."""
-        return await self._call(self._runs.recall, note, published=published)
-
-    # -- Record: what became of the pages --------------------------------------------------------------------
-
-    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        """See `ports.Record.links`."""
-        return await self._call(self._settlements.links, leases)
-
-    async def evidence(self) -> Sequence[Evidence]:
-        """See `ports.Record.evidence`."""
-        return await self._call(dates.evidence, self._db)
-
-    async def builds(self, window: int, older: int) -> Sequence[Build]:
-        """See `ports.Record.builds`."""
-        return await self._call(dates.builds, self._db, window, older)
-
-    async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
-        """See `ports.Record.date`."""
-        await self._call(dates.date, self._db, sources, doubts)
-
-    async def dated(self) -> Mapping[str, int]:
-        """See `ports.Record.dated`."""
-        return await self._call(records.dated, self._db)
-
-    async def same_content(self, least: int) -> Sequence[SameContent]:
-        """See `ports.Record.same_content`."""
-        return await self._call(duplicates.same_content, self._db, least)
-
-    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
-        """See `ports.Record.withdraw`."""
-        await self._call(duplicates.withdraw, self._db, pages, why, detail)
-
-    async def unlist_duplicates(self) -> None:
-        """See `ports.Record.unlist_duplicates`."""
-        await self._call(duplicates.unlist_duplicates, self._db)
-
-    async def unlist_repeats(self) -> int:
-        """See `ports.Record.unlist_repeats`."""
-        return await self._call(self._patterns.unlist_repeats)
-
-    async def keep_failing(self) -> None:
-        """See `ports.Record.keep_failing`."""
-        await self._call(publications.keep_failing_pages, self._db, self._keep_failing)
-
-    async def published_outcomes(self) -> Mapping[str, int]:
-        """See `ports.Record.published_outcomes`."""
-        return await self._call(stored_publications.published_outcomes, self._db)
-
-    async def last_answered(self, origin: str) -> Url | None:
-        """See `ports.Record.last_answered`."""
-        return await self._call(records.last_answered, self._db, origin)
-
-    async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
-        """See `ports.Record.entries`."""
-        after = first and first[:-1] + chr(ord(first[-1]) - 1) + ABOVE_ALL
-        while chunk := await self._call(pages.entries, self._db, after, below):
-            yield chunk
-            after = chunk[-1].url
-
-    async def known_urls(self) -> AsyncIterator[Sequence[Url]]:
-        """See `ports.Record.known_urls`."""
-        after = ""
-        while chunk := await self._call(pages.known_urls, self._db, after):
-            yield chunk
-            after = chunk[-1]
-
-    async def balance(self) -> Balance:
-        """See `ports.Record.balance`."""
-        return await self._call(overview.balance, self._db)
-
-    async def filtered(self) -> int:
-        """See `ports.Record.filtered`."""
-        return await self._call(records.filtered, self._db)
-
-    async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
-        """See `ports.Record.examples`."""
-        return await self._call(records.examples, self._db, outcome_code, limit)
-
-    async def traps(self) -> Sequence[Trap]:
-        """See `ports.Record.traps`."""
-        return await self._call(self._patterns.stored_traps, MAX_REPORTED)
-
-    async def sitemaps(self) -> Mapping[str, int]:
-        """See `ports.Record.sitemaps`."""
-        return await self._call(self._seeds.sitemaps)
-
-    async def orphans(self) -> Mapping[str, int]:
-        """See `ports.Record.orphans`."""
-        return await self._call(self._seeds.orphans)
-
-    async def survey(self, site: str) -> Survey:
-        """See `ports.Record.survey`."""
-        return await self._call(pages.survey, self._db, site)
-
-    async def first_start(self) -> Url | None:
-        """See `ports.Record.first_start`."""
-        return await self._call(self._runs.first_start)
-
-    async def record(self, url: Url) -> UrlRecord | None:
-        """See `ports.Record.record`."""
-        return await self._call(pages.record, self._db, url)
-
-    async def count_linking(self, url: Url) -> int:
-        """See `ports.Record.count_linking`."""
-        return await self._call(pages.count_linking, self._db, url)
-
-    # -- Rows: the whole state, streamed---------------------------------------------------------------------
-
-    async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.page_rows`."""
-        after = ""
-        while chunk := await self._call(streams.page_rows, self._db, after):
-            yield chunk
-            after = chunk[-1].url
-
-    async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
-        """See `ports.Rows.edge_rows`."""
-        after = ""
-        while chunk := await self._call(streams.edge_rows, self._db, after):
-            yield chunk
-            after = chunk[-1].url
-
-    async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.suspect_rows`."""
-        after = 0
-        while chunk := await self._call(streams.suspect_rows, self._db, after):
-            yield chunk
-            after = chunk[-1].id
-
-    async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
-        """See `ports.Rows.version_rows`."""
-        after = ""
-        while chunk := await self._call(streams.version_rows, self._db, after):
-            yield chunk
-            after = chunk[-1].url
-
-    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
-        """See `ports.Rows.versions`."""
-        return await self._call(streams.versions, self._db, urls)
-
-    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
-        """See `ports.Rows.images_of`."""
-        return await self._call(images.of_pages, self._db, urls)
-
-    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
-        """See `ports.Rows.common_images`."""
-        return await self._call(images.common, self._db, fewest, percent)
-
-    async def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.many_images_rows`."""
-        after = ""
-        while chunk := await self._call(images.many_images, self._db, most, after):
-            yield chunk
-            after = chunk[-1].url
-
-    async def tallies(self) -> Tallies:
-        """See `ports.Rows.tallies`."""
-        return await self._call(records.tallies, self._db)
-
-    async def host_rows(self) -> Sequence[HostRow]:
-        """See `ports.Rows.host_rows`."""
-        return await self._call(records.host_rows, self._db)
-
-    async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
-        """See `ports.Rows.rows_of`."""
-        return await self._call(streams.rows_of, self._db, ids)
-
-    async def run_rows(self) -> Sequence[RunRow]:
-        """See `ports.Rows.run_rows`."""
-        return await self._call(streams.run_rows, self._db, self._is_at_work())
-
-    # -- Ledger: what search engines were told ----------------------------------------------------------------
-
-    async def ledger(self) -> LedgerHead | None:
-        """See `ports.Ledger.ledger`."""
-        return await self._call(records.ledger, self._db)
-
-    async def open_ledger(self, base: str, *, noted: bool) -> int:
-        """See `ports.Ledger.open_ledger`."""
-        return await self._call(ledger.open_ledger, self._db, base, noted)
-
-    async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
-        """See `ports.Ledger.ledger_rows`."""
-        after = ""
-        while chunk := await self._call(ledger.rows, self._db, after, unchanged):
-            yield chunk
-            after = chunk[-1].url
-
-    async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
-        """See `ports.Ledger.enter`."""
-        await self._call(ledger.enter, self._db, rows, sent)
-
-    # -- Externals: what other sites answered -----------------------------------------------------------------
-
-    async def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
-        """See `ports.Externals.due_links`."""
-        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
-        while links:
-            yield links
-            links, place = await self._call(externals.due_links, self._db, round_number, place)
-
-    async def count_due_links(self, round_number: int) -> int:
-        """See `ports.Externals.count_due_links`."""
-        return await self._call(externals.count_due_links, self._db, round_number)
-
-    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
-        """See `ports.Externals.store_answers`."""
-        given = {"rows": json.dumps(answers)}
-        await self._call(externals.store_answers, self._db, ANSWERS, given, round_number)
-
-    async def external(self, url: Url) -> ExternalRow | None:
-        """See `ports.Externals.external`."""
-        return await self._call(externals.external, self._db, "u.url = :url", {"url": url})
-
-    async def count_answers(self) -> ExternalCounts:
-        """See `ports.Externals.count_answers`."""
-        return await self._call(externals.count_answers, self._db)
-
     def _is_at_work(self) -> bool:
-        """Whether this session or another one is working on the state."""
         if self._lock or self._path == MEMORY:
             return True
         silent = seconds_since_heartbeat(self._path, time.time())
-        return silent is not None and silent < SILENT
+        return silent is not None and silent < SqliteDatabase.life
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""
@@ -514,10 +97,8 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         else:
             self._connection.close()
 
-    # -- a transaction ------------------------------------------------------------------------------------
-
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run one method as one transaction, in a worker thread."""
+        """See `DatabaseFrontier`."""
         return await anyio.to_thread.run_sync(
             lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
         )
@@ -528,7 +109,7 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE" if self._lock else "BEGIN")
                 if beats:
-                    self._runs.beat()
+                    self._members.beat()
                 answer = verb(*args, **kwargs)
                 with failpoint(f"commit of {verb.__name__}"):
                     self._connection.execute("COMMIT")
@@ -537,3 +118,15 @@ class SqliteFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
             # All but the first: values or names in the file that this program never writes.
             self._db.forget()
             raise FrontierError(failure(self._path, error)) from error
+
+    async def _stream(
+        self, query: Stream, given: Mapping[str, Any], first: str = ""
+    ) -> AsyncIterator[Sequence[tuple[Any, ...]]]:
+        """See `DatabaseFrontier`. A chunk is one statement on the index, which starts after the last row of the one before."""
+        sql = f"{query.sql} AND {query.by} {{}} :after ORDER BY {query.by} LIMIT {CHUNK}"
+        after: Any = first if query.by == "u.url" else 0
+        chunk = await self._call(self._db.all, sql.format(">="), {**given, "after": after})
+        while chunk:
+            yield chunk
+            after = chunk[-1][query.place]
+            chunk = await self._call(self._db.all, sql.format(">"), {**given, "after": after})

@@ -9,7 +9,7 @@ from contextlib import closing
 
 from crawler.errors import FrontierError
 from crawler.frontier import records
-from crawler.frontier.sqlite.database import Database
+from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import failure, open_state
 from crawler.model.run import Run
@@ -22,15 +22,10 @@ def read_overview(path: str) -> tuple[Run, Balance] | None:
     try:
         with closing(open_state(path, read_only=True)) as connection:
             connection.execute("BEGIN")
-            db = Database(connection, time.time)
+            db = SqliteDatabase(connection, time.time)
+            db.read_newest()
             newest = records.run(db)
-            return (newest, balance(db)) if newest else None
+            return (newest, records.balance(db)) if newest else None
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: values in the file that this program never writes.
         raise FrontierError(failure(path, error)) from error
-
-
-def balance(db: Database) -> Balance:
-    """See `ports.Record.balance`."""
-    row = db.one_or_none("SELECT discovered FROM run WHERE number = ?", (db.run,))
-    return records.balance(db, row[0] if row else 0)

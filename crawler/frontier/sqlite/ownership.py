@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from crawler.errors import FrontierError
-from crawler.frontier.sqlite import schema
+
+APPLICATION_ID: Final = 0x53_4D_43_52  # "SMCR"
 
 # The database header (sqlite.org/fileformat.html 1.3) ends with the application id and versions; then page 1 begins.
 _SQLITE: Final = b"SQLite format 3\0"
 _OWNER: Final = slice(68, 72)
 _CELLS: Final = slice(103, 105)  # number of entries in sqlite_schema
 _HEAD: Final = 105
-_OURS: Final = schema.APPLICATION_ID.to_bytes(4, "big")
+_OURS: Final = APPLICATION_ID.to_bytes(4, "big")
 _UNSET: Final = bytes(4)
 
 # The write-ahead log (same document, 4.1 and 4.2): a header, then pages, each with its own header.

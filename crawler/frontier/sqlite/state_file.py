@@ -14,13 +14,23 @@ from pathlib import Path
 from typing import Final
 
 from crawler.errors import FrontierError, StateBusy
-from crawler.frontier.sqlite import schema
+from crawler.frontier import schema
+from crawler.frontier.dialect import translated
 from crawler.frontier.sqlite.checksum import has_wrong_checksum, remove_checksum, store_checksum
-from crawler.frontier.sqlite.duplicates import register_functions
-from crawler.frontier.sqlite.ownership import Owner, check_usable, leftovers, located, owner_of
+from crawler.frontier.sqlite.database import SqliteDatabase
+from crawler.frontier.sqlite.ownership import (
+    APPLICATION_ID,
+    Owner,
+    check_usable,
+    leftovers,
+    located,
+    owner_of,
+)
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
 
+# Whether the file has the bytes that the last session left (`checksum`). No row while a session is open.
+CHECKSUM: Final = "CREATE TABLE checksum (value INTEGER);"
 HEARTBEAT: Final = 5.0  # seconds between heartbeats
 _CHANGED: Final = "its bytes are not those that the last run wrote"
 
@@ -91,8 +101,8 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     An earlier version is migrated in one transaction, for reading in an in-memory copy. Raises `FrontierError` for a file
     that is missing (when reading), damaged, or of another version.
     """
-    if sqlite3.sqlite_version_info < (3, 38):
-        raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed.")
+    if sqlite3.sqlite_version_info < (3, 39):
+        raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.39 or newer is needed.")
     if read_only and not Path(path).is_file():
         raise FrontierError(f"There is no state at {path}: crawl first, or name it with --state.")
     if not read_only:
@@ -104,7 +114,6 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         _check_version(db, path, read_only=read_only)
         if read_only and _version(db) != schema.VERSION:
             db = in_memory(db)
-        register_functions(db)
         if not read_only:
             _prepare(db, is_changed=is_changed)
         elif _version(db) != schema.VERSION:
@@ -153,21 +162,26 @@ def _migrate(db: sqlite3.Connection) -> None:
     """Migrate a state of an earlier version to the current one."""
     steps = "; ".join(schema.STEPS[version] for version in range(_version(db), schema.VERSION))
     # Renaming a column renames it in views too; a view that uses a dropped view could not be read, and would prevent it.
-    views = "".join(f"DROP VIEW IF EXISTS {view}; " for view in schema.VIEW_NAMES) + schema.VIEWS
+    views = "".join(f"DROP VIEW IF EXISTS {view}; " for view in schema.VIEW_NAMES) + _sql(schema.VIEWS)
     with failpoint("migration"):
         db.executescript(f"BEGIN IMMEDIATE; {steps}; {views} PRAGMA user_version = {schema.VERSION}; COMMIT;")
+
+
+def _sql(text: str) -> str:
+    return translated(SqliteDatabase.dialect, text)
 
 
 def _prepare(db: sqlite3.Connection, *, is_changed: bool) -> None:
     is_new = not _has_tables(db)
     if is_new:  # so that the application id is in the database file itself, not only in the log
-        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA temp_store = FILE")
     db.execute("PRAGMA cache_size = -8192")
     if is_new:
-        db.executescript(f"BEGIN; PRAGMA user_version = {schema.VERSION}; {schema.TABLES} COMMIT;")
+        tables = CHECKSUM + _sql(schema.TABLES) + _sql(schema.VIEWS)
+        db.executescript(f"BEGIN; PRAGMA user_version = {schema.VERSION}; {tables} COMMIT;")
         return
     if is_changed:
         raise sqlite3.DatabaseError(_CHANGED)

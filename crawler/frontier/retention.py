@@ -1,4 +1,4 @@
-"""Retention in the PostgreSQL frontier: deletes old runs, and the URLs that none of the last runs found.
+"""Retention: deletes old runs, and the URLs that none of the last runs found.
 
 The leader does this after its run, in transactions of a few thousand URLs, so that no lock and no rollback segment lasts
 long. It stops if another run begins meanwhile, whose conclusion goes on with it.
@@ -6,24 +6,21 @@ long. It stops if another run begins meanwhile, whose conclusion goes on with it
 
 from typing import Final
 
-from crawler.frontier.postgres import images
-from crawler.frontier.postgres.database import Database
+from crawler.frontier import images
+from crawler.frontier.database import Database
 
 PORTION: Final = 10_000  # URLs that are looked at in a transaction
 
-NEWEST = "SELECT max(number) FROM run"
+UP_TO: Final = "SELECT max(id) FROM (SELECT id FROM url WHERE id > :after ORDER BY id LIMIT :most) AS portion"
 
-UP_TO = "SELECT max(id) FROM (SELECT id FROM url WHERE id > :after ORDER BY id LIMIT :most) AS portion"
+ANY: Final = "SELECT EXISTS (SELECT 1 FROM run WHERE number <= :last)"
 
-FORGET = """
-WITH old AS (DELETE FROM url WHERE id > :after AND id <= :up_to AND run <= :last RETURNING id),
-opened AS (DELETE FROM visit USING old WHERE visit.id = old.id),
-answered AS (DELETE FROM external USING old WHERE external.id = old.id)
-DELETE FROM page USING old WHERE page.id = old.id
-"""
+OLD: Final = "SELECT id FROM url WHERE id > :after AND id <= :up_to AND run <= :last"
 
+LARGE: Final = ("url", "visit", "page", "external")  # by the ids of URLs
 SMALL: Final = (
     "run WHERE number <= :last",
+    "run_key WHERE run <= :last",
     "member WHERE run <= :last",
     "note WHERE run <= :last",
     "trap WHERE run <= :last",
@@ -39,9 +36,9 @@ class Retention:
 
     def prune(self, after: int) -> int | None:
         """Delete what is old among the next URLs after the id `after`, 0 at first. The last id; None when none is left."""
-        self._db.do("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE")  # no run begins while URLs are deleted
+        self._db.lock_runs()  # no run begins while URLs are deleted
         last = self._db.run - self._keep_runs
-        if last <= 0 or self._db.one(NEWEST)[0] != self._db.run:
+        if self._db.newest() != self._db.run or not self._db.one(ANY, {"last": last})[0]:
             return None
         up_to: int | None = self._db.one(UP_TO, {"after": after, "most": PORTION})[0]
         if up_to is None:
@@ -50,5 +47,7 @@ class Retention:
             if self._db.run % self._keep_runs == 0:  # reads all pages
                 images.prune(self._db)
             return None
-        self._db.do(FORGET, {"after": after, "up_to": up_to, "last": last})
+        old = [number for (number,) in self._db.all(OLD, {"after": after, "up_to": up_to, "last": last})]
+        for table in LARGE if old else ():
+            self._db.do(f"DELETE FROM {table} WHERE id @any(old)", {"old": self._db.dialect.all_of(old)})
         return up_to

@@ -1,4 +1,4 @@
-"""The leases of the PostgreSQL frontier: which due visit is leased next, and in which slot of its host.
+"""The leases: which due visit is leased next, and in which slot of its host.
 
 Results are handled by `settlements`; a lease that is not settled in time expires, or is returned when its member is taken
 for dead (`members`). A member locks the row of a paced host and skips locked ones, so two members lease from two hosts.
@@ -6,113 +6,114 @@ for dead (`members`). A member locks the row of a paced host and skips locked on
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from crawler.frontier import pace, records
-from crawler.frontier.postgres.database import Database
-from crawler.frontier.postgres.members import Members
-from crawler.frontier.postgres.rows import DueRow, fp, given, table
-from crawler.frontier.records import QUEUED, WAITING
+from crawler.frontier.database import Database
+from crawler.frontier.members import Members
 from crawler.frontier.rows import FACT_COLUMNS, of
+from crawler.frontier.visits import move
 from crawler.model.lease import Lease
 from crawler.model.run import Interruption, StopReason
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
+from crawler.rules.record import LEASED, QUEUED, SETTLED, WAITING
 
-_DUE: Final = 1 + len(
-    DueRow._fields
-)  # index of the first fact in a row of `TAKE`, which begins with the host
 SOON: Final = 0.05  # seconds until a member without work asks again; doubled each time, up to
 PATIENCE: Final = 1.0  # seconds
+FIRST_FACT: Final = 11  # place of the first fact in a row of `NEXT`
 
-EXPIRE = """
-UPDATE visit SET state = 0, token = NULL, due = NULL WHERE id IN (
-    SELECT id FROM visit WHERE state IN (1, 2) AND (due <= :now OR due > :far) ORDER BY id FOR UPDATE SKIP LOCKED
-)
+EXPIRED: Final = f"""
+SELECT id FROM visit WHERE state IN ({WAITING}, {LEASED}) AND (due <= :now OR due > :far) ORDER BY id @skip_locked
 """
+EXPIRE: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE id @any(ids)"
 
 # No slot is booked so far ahead: the clock was set back.
-UNBOOK = "UPDATE host SET next = :now WHERE next > :far"
+UNBOOK: Final = "UPDATE host SET next = :now WHERE next > :far"
 
-# In the order of the index: without it, the planner would read the table, with all rows that are held or leased.
-HOSTS = """
-SELECT h.id, h.delay, h.backoff, h.next, h.robots_leased_until, h.robots_read_at, d.visits
-FROM host AS h CROSS JOIN LATERAL (
-    SELECT count(*) AS visits FROM (
-        SELECT 1 FROM visit WHERE state = 0 AND host = h.id AND depth <= :depth ORDER BY reopened, depth, id LIMIT :limit
-    ) AS v
-) AS d
-WHERE d.visits > 0 ORDER BY h.next, h.id
+# Each query of visits is in the order of its index: PostgreSQL would read the table, with all rows that are held or leased.
+_DUE: Final = f"""
+SELECT id FROM visit WHERE state = {QUEUED} AND host = h.id AND depth <= :depth ORDER BY reopened, depth, id LIMIT :limit
+"""
+HOSTS: Final = f"""
+SELECT id, delay, backoff, next, robots_leased_until, robots_read_at, visits
+FROM (SELECT h.*, (SELECT count(*) FROM ({_DUE}) AS v) AS visits FROM host AS h) AS d
+WHERE visits > 0 ORDER BY next, id
 """
 
-TERMS = """
+TERMS: Final = """
 SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete') FROM run WHERE number = :run
 """
 
-INTERRUPT = """
-UPDATE run SET interruption = coalesce(interruption, :words::text) WHERE number = :run RETURNING interruption
+INTERRUPT: Final = """
+UPDATE run SET interruption = coalesce(interruption, CAST(:words AS text)) WHERE number = :run RETURNING interruption
 """
 
-SPEND = "UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL"
+SPEND: Final = "UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL"
 
-ANY_LEASED = "SELECT EXISTS (SELECT 1 FROM visit WHERE state = 2)"
-
-SUSPECT = "UPDATE visit SET suspect = true WHERE id = :id AND token = :token"
-
-SET_MAX_DEPTH = "UPDATE run SET max_depth = :max_depth WHERE number = :run AND leader = :me"
-
-LOCK = """
-SELECT delay, backoff, next, robots_leased_until, robots_read_at FROM host WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED
+ANY_LEASED: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state = {LEASED})"
+ANY_OUT: Final = f"""
+SELECT EXISTS (SELECT 1 FROM visit WHERE state BETWEEN :first AND {LEASED} AND depth <= :depth)
 """
 
-# Not a join: the planner cannot know the limit of each host, and would read the whole queue.
-TAKE = f"""
-WITH taken AS (
-    UPDATE visit SET state = 2, token = :token, due = :due, attempts = attempts + 1
-    WHERE id = ANY (ARRAY(
-        SELECT v.id FROM {table(("host", "share"), "h")} CROSS JOIN LATERAL (
-            SELECT id FROM visit WHERE host = h.host AND state = 0 AND depth <= :depth
-            ORDER BY reopened, depth, id LIMIT h.share FOR UPDATE SKIP LOCKED
-        ) AS v
-    ))
-    RETURNING id, host, reopened, attempts, deaths
-)
-SELECT t.host, {
-    of(
-        "u",
-        DueRow._fields,
-        via="w.url",
-        attempts="t.attempts",
-        deaths="t.deaths",
-        facts_run="p.facts_run",
-        outcome="p.outcome",
-        detail="p.detail",
-    )
-},
-       {of("p", FACT_COLUMNS)}
-FROM taken AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
-ORDER BY t.reopened, u.depth, u.id
+SUSPECT: Final = "UPDATE visit SET suspect = true WHERE id = :id AND token = :token"
+
+SET_MAX_DEPTH: Final = "UPDATE run SET max_depth = :max_depth WHERE number = :run AND leader = :me"
+
+LOCK: Final = """
+SELECT delay, backoff, next, robots_leased_until, robots_read_at FROM host WHERE id = :id @skip_locked
 """
+
+_NEXT_OF: Final = f"""
+SELECT * FROM (
+    SELECT id, reopened, attempts, deaths FROM visit WHERE state = {QUEUED} AND host = :host AND reopened = {{reopened}} AND depth <= :depth
+    ORDER BY depth, id LIMIT :share @skip_locked
+) AS of_{{reopened}}
+"""
+# The next visits of a host, with what an earlier run stored of their pages. Those that are reopened come last.
+NEXT: Final = f"""
+SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.facts_run, p.outcome, p.detail, {of("p", FACT_COLUMNS)}
+FROM (
+    {_NEXT_OF.format(reopened=0)} UNION ALL {_NEXT_OF.format(reopened=1)} LIMIT :share
+) AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
+"""
+TAKE: Final = f"""
+UPDATE visit SET state = {LEASED}, token = :token, due = :due, attempts = attempts + 1 WHERE id @any(ids)
+"""
+NOTE: Final = "UPDATE host SET next = :next, robots_leased_until = :until WHERE id = :id"
 
 # If the answer to a commit was lost, it may have leased visits already: they are returned, and leased again.
-UNTAKE = "UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1 WHERE token = :token AND state = 2"
+UNTAKE: Final = f"""
+UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts - 1 WHERE token = :token AND state = {LEASED}
+"""
+RETURN: Final = f"""
+UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts - 1, suspect = false
+FROM @rows(id, token) WHERE visit.id = r.id AND visit.token = r.token AND visit.state = {LEASED}
+"""
+UNLEASE_ROBOTS: Final = "UPDATE host SET robots_leased_until = 0 WHERE origin @any(origins, text)"
 
-RETURN = f"""
-UPDATE visit SET state = 0, token = NULL, due = NULL, attempts = attempts - 1, suspect = false
-FROM {table(("id", "token"))} WHERE visit.id = r.id AND visit.token = r.token AND visit.state = 2
+FAILED: Final = f"""
+SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM known AS u
+WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome LIKE 'failed:%' AND u.host IS NOT NULL
 """
 
-REOPEN = """
-WITH again AS (
-    SELECT u.id, u.host, u.depth, u.trap, u.sample FROM known AS u
-    WHERE u.run = :run AND u.fp = ANY (:fps::uuid[]) AND u.state = 3 AND u.outcome LIKE 'failed:%' AND u.host IS NOT NULL
-),
-opened AS (
-    INSERT INTO visit (id, host, depth, trap, sample, state, reopened) SELECT id, host, depth, trap, sample, 0, 1 FROM again
-)
-UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
-"""
+
+class _Due(NamedTuple):
+    """A URL that is due; the facts of an earlier run follow in its row."""
+
+    reopened: int
+    depth: int
+    id: int
+    url: str
+    hops: int
+    via: str | None
+    attempts: int
+    deaths: int
+    facts_run: int | None
+    outcome: str | None
+    detail: str | None
 
 
 class _Booking(NamedTuple):
@@ -126,6 +127,13 @@ class _Booking(NamedTuple):
     is_paced: bool
 
 
+class Slot(NamedTuple):
+    """When a page may be requested."""
+
+    at: float  # seconds since the epoch
+    robots_first: bool
+
+
 class Leases:
     """Leases visits. `far`: seconds; a slot farther ahead means that the clock was set back."""
 
@@ -135,7 +143,7 @@ class Leases:
 
     def lease(self, limit: int, depth: int, token: int) -> Batch:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
-        self._db.check_timeline()
+        self._db.check()
         self._members.stay()
         leader, max_depth, budget, deadline, interruption, is_open = self._db.one(
             TERMS, {"run": self._db.run}
@@ -196,7 +204,8 @@ class Leases:
     def _lease(self, limit: int, depth: int, token: int) -> Batch:
         now = self._db.now()
         self._db.do(UNBOOK, {"now": now, "far": now + self._far})
-        self._db.do(EXPIRE, {"now": now, "far": now + self._far})
+        if expired := self._db.all(EXPIRED, {"now": now, "far": now + self._far}):
+            self._db.do(EXPIRE, {"ids": self._db.dialect.all_of(number for (number,) in expired)})
         hosts = self._db.all(HOSTS, {"depth": depth, "limit": limit})
         leases = self._take(self._book(hosts, limit, now), depth, token, now)
         if leases:
@@ -206,8 +215,7 @@ class Leases:
         return Batch(wait=self._wait(hosts, now), is_idle=not hosts)
 
     def _is_any_out(self, depth: int, first: int = WAITING) -> bool:
-        query = "SELECT EXISTS (SELECT 1 FROM visit WHERE state BETWEEN :first AND 2 AND depth <= :depth)"
-        return bool(self._db.one(query, {"first": first, "depth": depth})[0])
+        return bool(self._db.one(ANY_OUT, {"first": first, "depth": depth})[0])
 
     def _book(self, hosts: list[tuple[Any, ...]], limit: int, now: float) -> list[_Booking]:
         bookings, left = list[_Booking](), limit
@@ -237,40 +245,36 @@ class Leases:
     def _take(self, bookings: list[_Booking], depth: int, token: int, now: float) -> list[Lease]:
         if not bookings:
             return []
-        shares = given(("host", "share"), [(one.host, one.share) for one in bookings])
-        values = {"token": token, "due": now + pace.LEASE_SECONDS, "depth": depth}
-        by_host: dict[int, list[tuple[Any, ...]]] = {one.host: [] for one in bookings}
-        for row in self._db.all(TAKE, shares | values):
-            by_host[row[0]].append(row)
         leases = list[Lease]()
         for one in bookings:
-            rows = by_host[one.host]
+            given = {"host": one.host, "share": one.share, "depth": depth}
+            rows = sorted(self._db.packed(NEXT, given), key=itemgetter(0, 1, 2))
             leases += [
-                self._lease_of(row, token, one.start + place * one.delay, one.robots_first)
+                self._lease_of(row, token, Slot(one.start + place * one.delay, one.robots_first))
                 for place, row in enumerate(rows)
             ]
             if one.is_paced and rows:
                 self._note(one, one.start + len(rows) * one.delay, now)
+        if leases:
+            ids = self._db.dialect.all_of(lease.id for lease in leases)
+            self._db.do(TAKE, {"token": token, "due": now + pace.LEASE_SECONDS, "ids": ids})
         return leases
 
     def _note(self, one: _Booking, upcoming: float, now: float) -> None:
         robots_leased_until = now + pace.LEASE_SECONDS if one.robots_first else 0.0
-        self._db.do(
-            "UPDATE host SET next = :next, robots_leased_until = :until WHERE id = :id",
-            {"next": upcoming, "until": robots_leased_until, "id": one.host},
-        )
+        self._db.do(NOTE, {"next": upcoming, "until": robots_leased_until, "id": one.host})
 
-    def _lease_of(self, row: tuple[Any, ...], token: int, at: float, robots_first: bool) -> Lease:
-        due, facts = DueRow._make(row[1:_DUE]), row[_DUE:]
+    def _lease_of(self, row: Sequence[Any], token: int, slot: Slot) -> Lease:
+        due, facts = _Due._make(row[:FIRST_FACT]), row[FIRST_FACT:]
         prior = None
         if due.facts_run is not None and self._db.since <= due.facts_run < self._db.run:
             prior = records.prior(due.outcome, due.detail, facts)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
-        return Lease(due.id, token, visit, due.attempts, at, robots_first, due.deaths, prior)
+        return Lease(due.id, token, visit, due.attempts, slot.at, slot.robots_first, due.deaths, prior)
 
     def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
         """Seconds until a waiting visit is due or a host has a slot again."""
-        due = self._db.one("SELECT min(due) FROM visit WHERE state IN (1, 2)")[0]
+        due = self._db.one(f"SELECT min(due) FROM visit WHERE state IN ({WAITING}, {LEASED})")[0]
         moments = [] if due is None else [due]
         for _, _, _, upcoming, robots_leased_until, robots_read_at, _ in hosts:
             robots_first = pace.needs_robots(robots_read_at, now)
@@ -279,14 +283,11 @@ class Leases:
 
     def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Queue.release`."""
-        pairs = given(("id", "token"), [(lease.id, lease.token) for lease in leases])
-        self._return_budget(self._db.do(RETURN, pairs))
+        pairs = [(lease.id, lease.token) for lease in leases]
+        self._return_budget(self._db.do_rows(RETURN, ("id", "token"), pairs))
         unknown_origins = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
         if unknown_origins:
-            self._db.do(
-                "UPDATE host SET robots_leased_until = 0 WHERE origin = ANY (:origins::text[])",
-                {"origins": unknown_origins},
-            )
+            self._db.do(UNLEASE_ROBOTS, {"origins": self._db.dialect.all_of(unknown_origins)})
 
     def _return_budget(self, pages: int) -> None:
         if pages:
@@ -302,4 +303,5 @@ class Leases:
 
     def reopen(self, pages: Sequence[Url]) -> None:
         """See `ports.Queue.reopen`."""
-        self._db.do(REOPEN, {"run": self._db.run, "fps": [fp(page) for page in pages]})
+        failed = self._db.all(FAILED, {"run": self._db.run, "keys": self._db.dialect.keys(pages)})
+        move(self._db, failed, reopened=1)

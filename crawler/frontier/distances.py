@@ -6,41 +6,42 @@ deep, so this is computed only if there are any, as it reads all pages. With `--
 
 from typing import Final
 
-from crawler.frontier.postgres.database import Database
+from crawler.frontier.database import Database
+from crawler.rules.record import SETTLED
 
 # URLs that were filtered as too deep. The index `page_barred` finds them.
-TOO_DEEP: Final = (
-    "u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = 3 AND u.host IS NULL AND u.depth > :deepest"
-)
+TOO_DEEP: Final = f"u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL AND u.depth > :deepest"
 ANY: Final = f"SELECT EXISTS (SELECT 1 FROM known AS u WHERE {TOO_DEEP})"
 
+TABLE: Final = "CREATE TEMP TABLE near (id @number, depth integer NOT NULL)"
+INDEX: Final = "CREATE INDEX near_level ON near (depth)"
+DROP: Final = "DROP TABLE near"
 FIRST: Final = (
     "INSERT INTO near SELECT id, 0 FROM url WHERE run = :run AND host IS NOT NULL AND seed IS NOT NULL"
 )
-REDIRECTED: Final = """
+REDIRECTED: Final = f"""
 INSERT INTO near
 SELECT DISTINCT t.id, n.depth FROM near AS n JOIN known AS s ON s.id = n.id
-CROSS JOIN LATERAL unnest(s.links[1 : s.named]) AS j JOIN url AS t ON t.id = abs(j)
-WHERE n.depth = :depth AND s.state = 3 AND s.outcome = 'moved' AND t.run = :run
+@each(s.links) JOIN url AS t ON t.id = abs(j.value)
+WHERE n.depth = :depth AND s.state = {SETTLED} AND s.outcome = 'moved' AND @place <= s.named AND t.run = :run
 ON CONFLICT DO NOTHING
 """
-LINKED: Final = """
+LINKED: Final = f"""
 INSERT INTO near
 SELECT DISTINCT u.id, n.depth + 1
-FROM near AS n JOIN known AS p ON p.id = n.id CROSS JOIN LATERAL unnest(p.links) AS j JOIN url AS u ON u.id = j
-WHERE n.depth = :depth AND p.run = :run AND p.state = 3 AND p.facts_run >= :since AND u.run = :run
+FROM near AS n JOIN known AS p ON p.id = n.id @each(p.links) JOIN url AS u ON u.id = j.value
+WHERE n.depth = :depth AND p.run = :run AND p.state = {SETTLED} AND p.facts_run >= :since AND u.run = :run
 ON CONFLICT DO NOTHING
 """
 NEARER: Final = (
-    f"SELECT count(*) FROM known AS u JOIN near USING (id) WHERE {TOO_DEEP} AND near.depth <= :deepest"
+    f"SELECT count(*) FROM known AS u JOIN near ON near.id = u.id WHERE {TOO_DEEP} AND near.depth <= :deepest"
 )
 LOWER: Final = """
-WITH lower AS (
-    UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth
-    RETURNING url.id, url.depth
-)
-UPDATE visit SET depth = lower.depth FROM lower WHERE visit.id = lower.id
+UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth
 """
+LOWER_VISITS: Final = (
+    "UPDATE visit SET depth = near.depth FROM near WHERE visit.id = near.id AND near.depth < visit.depth"
+)
 
 
 class Distances:
@@ -54,7 +55,8 @@ class Distances:
         given = {"run": self._db.run, "deepest": deepest}
         if not self._db.one(ANY, given)[0]:
             return 0
-        self._db.do("TRUNCATE near")
+        for statement in (TABLE, INDEX):
+            self._db.do(statement)
         self._db.do(FIRST, {"run": self._db.run})
         for depth in range(deepest):
             level = {"run": self._db.run, "depth": depth}
@@ -64,4 +66,6 @@ class Distances:
                 break
         nearer = self._db.count(NEARER, given)
         self._db.do(LOWER, {"run": self._db.run})
+        self._db.do(LOWER_VISITS)
+        self._db.do(DROP)
         return nearer

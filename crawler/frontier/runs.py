@@ -1,95 +1,99 @@
-"""The runs of the PostgreSQL frontier: how they begin, are joined, resumed and ended, and their notes.
+"""The runs: how they begin, are joined, resumed and ended, and their notes.
 
 A process that begins while members are at work joins them; one that begins alone resumes an unfinished run, if it can.
 """
 
 import json
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from crawler.errors import ConfigError, Exit, StateBusy
-from crawler.frontier.postgres.database import Database
-from crawler.frontier.postgres.members import Members
-from crawler.frontier.postgres.overview import balance
-from crawler.frontier.postgres.seeds import SeedTable
+from crawler.frontier import records
+from crawler.frontier.database import Database
+from crawler.frontier.members import Members
+from crawler.frontier.seeds import SeedTable
+from crawler.frontier.visits import move
 from crawler.model.note import Note
 from crawler.model.run import Run, SessionEnd, Terms
 from crawler.parse.url import Url
+from crawler.rules.record import LEASED, QUEUED, SETTLED
 
 T = TypeVar("T")
 
 UNFINISHED: Final = ("crawling", "complete")
 
-REOPEN_ROBOTS_DOWN = """
-WITH again AS (
-    SELECT u.id, u.host, u.depth, u.trap, u.sample FROM page AS p JOIN known AS u ON u.id = p.id
-    WHERE p.outcome IN ('unlisted:robots-down', 'kept:robots-down') AND u.run = :run AND u.state = 3 AND u.host IS NOT NULL
-),
-opened AS (
-    INSERT INTO visit (id, host, depth, trap, sample, state) SELECT id, host, depth, trap, sample, 0 FROM again
-)
-UPDATE page SET outcome = NULL, detail = NULL, settled = NULL, attempts = 0 FROM again WHERE page.id = again.id
+ROBOTS_DOWN: Final = f"""
+SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM page AS p JOIN known AS u ON u.id = p.id
+WHERE p.outcome IN ('unlisted:robots-down', 'kept:robots-down')
+AND u.run = :run AND u.state = {SETTLED} AND u.host IS NOT NULL
 """
 
-WORKED = """
-UPDATE member SET seconds = greatest(seconds, :seconds), requests = greatest(requests, :requests), bytes = greatest(bytes, :bytes)
+WORKED: Final = """
+UPDATE member SET seconds = @greatest(seconds, :seconds), requests = @greatest(requests, :requests),
+    bytes = @greatest(bytes, :bytes)
 WHERE id = :me
 """
 
 # The sum over all sessions: each had a member of its own.
-COUNT_WORK = """
+COUNT_WORK: Final = """
 UPDATE run SET seconds = m.seconds, requests = m.requests, bytes = m.bytes
 FROM (SELECT sum(seconds) AS seconds, sum(requests) AS requests, sum(bytes) AS bytes FROM member WHERE run = :run) AS m
 WHERE number = :run
 """
 
-END = """
-UPDATE run SET ended = :now, exit = :exit, refused = :refused::text, outcomes = :outcomes, succeeded = :succeeded::double precision
+END: Final = """
+UPDATE run SET ended = :now, exit = :exit, refused = CAST(:refused AS text), outcomes = :outcomes,
+    succeeded = CAST(:succeeded AS double precision)
 WHERE number = :run
 """
 
 # The run ends for all members once its last leader has left.
-_CODE = "coalesce(exit, CASE status WHEN 'concluded' THEN 0 WHEN 'refused' THEN 6 ELSE 7 END)"
-OVER = f"""
+_CODE: Final = "coalesce(exit, CASE status WHEN 'concluded' THEN 0 WHEN 'refused' THEN 6 ELSE 7 END)"
+OVER: Final = f"""
 SELECT {_CODE} FROM run WHERE number = :run AND leader IS NULL
 AND (ended IS NOT NULL OR status NOT IN ('crawling', 'complete'))
 """
 
-LAST = "SELECT number, started, status, fingerprint, reading, terms, succeeded, ended IS NOT NULL FROM run ORDER BY number DESC LIMIT 1"
+LAST: Final = """
+SELECT number, started, status, fingerprint, reading, terms, succeeded, ended IS NOT NULL FROM run ORDER BY number DESC LIMIT 1
+"""
 
 # An interrupted one is over for those who name it; without its name, or with another one, it is resumed.
-BY_KEY = f"""
-SELECT number, started, {_CODE} FROM run WHERE :key = ANY (keys)
+BY_KEY: Final = f"""
+SELECT number, started, {_CODE} FROM run WHERE number IN (SELECT run FROM run_key WHERE key = :key)
 AND (status NOT IN ('crawling', 'complete') OR (ended IS NOT NULL AND interruption IS NOT NULL))
 """
 
-SITTING = """
-UPDATE run SET leader = NULL, max_depth = NULL, interruption = NULL, terms = :terms, budget = :budget::bigint,
-    deadline = :deadline::double precision, ended = NULL, exit = NULL, refused = NULL
+RETURN: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE state = {LEASED}"
+
+SITTING: Final = """
+UPDATE run SET leader = NULL, max_depth = NULL, interruption = NULL, terms = :terms, budget = CAST(:budget AS bigint),
+    deadline = CAST(:deadline AS double precision), ended = NULL, exit = NULL, refused = NULL
 WHERE number = :run
 """
 
-ADD_KEY = "UPDATE run SET keys = array_append(keys, :key) WHERE number = :run AND :key <> ALL (keys)"
+ADD_KEY: Final = "INSERT INTO run_key (run, key) VALUES (:run, :key) ON CONFLICT DO NOTHING"
 
-RECALL = "SELECT value FROM note WHERE run = :run AND key = :key"
+RECALL: Final = "SELECT value FROM note WHERE run = :run AND key = :key"
 
-RECALL_PUBLISHED = """
+RECALL_PUBLISHED: Final = """
 SELECT value FROM note WHERE key = :key
 AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
 """
 
-REMEMBER = """
+REMEMBER: Final = """
 INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value
 """
 
-ADD_NOTE = "INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
+ADD_NOTE: Final = "INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
 
-BEGIN = """
+BEGIN: Final = """
 INSERT INTO run (number, fingerprint, reading, started, status, succeeded)
-VALUES (:number, :fingerprint, :reading, :started, 'crawling', :succeeded::double precision)
+VALUES (:number, :fingerprint, :reading, :started, 'crawling', CAST(:succeeded AS double precision))
 """
 
-FIRST = """
+FIRST: Final = """
 SELECT url FROM url WHERE run = :run AND depth = 0
 ORDER BY seed IS DISTINCT FROM (SELECT id FROM seed WHERE kind = 0), id LIMIT 1
 """
@@ -117,11 +121,9 @@ class RunTable:
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
         """See `ports.Runs.begin`. None while members whose run has just ended are leaving: to be tried again."""
         self._db.forget()
-        self._db.do(
-            "LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"
-        )  # two members that begin at once begin one run
+        self._db.lock_runs()  # two members that begin at once begin one run
         self._members.leave()
-        self._members.mark_dead(self._db.now())
+        self._members.mark_dead(self._db.now() if self._db.is_shared else math.inf)
         if terms.key and (over := self._over(terms.key)):
             return over
         row = self._db.one_or_none(LAST)
@@ -163,9 +165,9 @@ class RunTable:
         self._db.run = last.number
         self._wake()
         self._sit(terms)
-        self._db.do("UPDATE visit SET state = 0, token = NULL, due = NULL WHERE state = 2")
+        self._db.do(RETURN)
         if last.status == "crawling":
-            self._db.do(REOPEN_ROBOTS_DOWN, {"run": last.number})
+            move(self._db, self._db.all(ROBOTS_DOWN, {"run": last.number}))
             self._seeds.reopen()
         run = self._as_member(last, reading, terms)
         self._members.take_leadership()
@@ -207,7 +209,7 @@ class RunTable:
     def _wake(self) -> None:
         """Clear what hosts were waiting for: no other member is at work."""
         self._db.do(
-            "UPDATE host SET robots_leased_until = 0, next = least(next, :latest)",
+            "UPDATE host SET robots_leased_until = 0, next = @least(next, :latest)",
             {"latest": self._db.now() + 3600.0},
         )
         # A failure is kept while these members work; the next ones try again.
@@ -242,7 +244,7 @@ class RunTable:
         goes_on = end.goes_on or not self._members.is_leader()
         if goes_on and self._members.others(self._db.run):
             return
-        outcomes = json.dumps(balance(self._db).outcomes)
+        outcomes = json.dumps(records.balance(self._db).outcomes)
         known = {
             "exit": int(end.exit),
             "refused": end.refused,
@@ -260,7 +262,7 @@ class RunTable:
         """See `ports.Runs.amend`."""
         row = {"run": self._db.run, "key": note.key}
         self._db.do(ADD_NOTE, row | {"value": note.write(note.absent)})
-        value = change(note.read(self._db.one(RECALL + " FOR UPDATE", row)[0]))
+        value = change(note.read(self._db.one(RECALL + " @lock", row)[0]))
         self.remember(note, value)
         return value
 

@@ -1,0 +1,480 @@
+"""The frontier on a database: one class implements the roles of `ports` for every backend.
+
+Every method is one transaction. The work of each is in another module of this package; this one is long because it lists
+all of them. A backend adds how to connect, to carry out a transaction, to stream, and which members there are.
+"""
+
+import secrets
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+import anyio
+
+from crawler.errors import Exit
+from crawler.frontier import dates, duplicates, externals, images, ledger, publications, records
+from crawler.frontier.database import Database
+from crawler.frontier.discovery import Discovery
+from crawler.frontier.distances import Distances
+from crawler.frontier.hosts import HostTable
+from crawler.frontier.leases import Leases
+from crawler.frontier.members import Members
+from crawler.frontier.patterns import PatternTable
+from crawler.frontier.records import Stream
+from crawler.frontier.retention import Retention
+from crawler.frontier.rounds import Rounds
+from crawler.frontier.runs import RunTable
+from crawler.frontier.seeds import SeedTable
+from crawler.frontier.settlements import Settlements
+from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.facts import Entry, Image, Version
+from crawler.model.lease import Lease
+from crawler.model.ledger import LedgerHead, LedgerRow
+from crawler.model.note import Note
+from crawler.model.progress import Member
+from crawler.model.reasons import Source, Why
+from crawler.model.robots import RobotsFile
+from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.run import Interruption, Run, SessionEnd, Terms
+from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.settlement import Settled, Settlement
+from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
+from crawler.model.trap import Trap
+from crawler.model.url_record import UrlRecord
+from crawler.model.visit import Link, Visit
+from crawler.parse.url import Url
+from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Rows, Runs
+from crawler.rules.traps import MAX_REPORTED
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LEAVING: Final = 0.2  # seconds between two looks whether the members of the last run have left
+ANY_DEPTH: Final = (1 << 31) - 1
+ABOVE_ALL: Final = "\x7f"  # sorts after every URL
+KEEP_FAILING: Final = 604_800.0  # seconds
+
+
+class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
+    """A `Frontier` on an open database.
+
+    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
+    published page that fails stays listed. `far`: seconds; a slot farther ahead means that the clock was set back.
+    """
+
+    is_shared: bool = False
+
+    def __init__(
+        self, db: Database, *, delay: float, keep_runs: int, keep_failing: float, far: float
+    ) -> None:
+        self._db, self._keep_failing, self.clock = db, float(keep_failing), db.now
+        hosts = self._hosts = HostTable(db, delay)
+        patterns = self._patterns = PatternTable(db)
+        seeds = self._seeds = SeedTable(db, keep_failing)
+        members = self._members = Members(db)
+        self._runs = RunTable(db, members, seeds)
+        self._retention = Retention(db, keep_runs)
+        self._discovery = Discovery(db, hosts, patterns, seeds)
+        self._leases = Leases(db, members, far)
+        self._settlements = Settlements(db, self._discovery, hosts, patterns, self._leases, keep_failing)
+        self._rounds = Rounds(db, patterns)
+
+    # -- Queue: the open work --------------------------------------------------------------------------------
+
+    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
+        """See `ports.Queue.add`. Only the leader reads seeds."""
+        add = self._as_leader(self._discovery.add) if seed else self._discovery.add
+        return await self._call(add, visits, seed)
+
+    async def lease(self, limit: int, depth: int | None = None) -> Batch:
+        """See `ports.Queue.lease`."""
+        token = secrets.randbits(31)  # the same when it is tried again
+        return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> Settled:
+        """See `ports.Queue.settle`."""
+        return await self._call(self._settlements.settle, settlements)
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """See `ports.Queue.release`."""
+        await self._call(self._leases.release, leases)
+
+    async def suspect(self, lease: Lease) -> None:
+        """See `ports.Queue.suspect`."""
+        await self._call(self._leases.suspect, lease)
+
+    async def reopen(self, pages: Sequence[Url]) -> None:
+        """See `ports.Queue.reopen`."""
+        if pages:
+            await self._call(self._leases.reopen, pages)
+
+    async def shorten(self, deepest: int) -> int:
+        """See `ports.Queue.shorten`."""
+        return await self._call(self._as_leader(Distances(self._db).shorten), deepest)
+
+    async def list_filtered(self, after: str = "") -> Sequence[Visit]:
+        """See `ports.Queue.list_filtered`."""
+        return await self._call(self._discovery.list_filtered, after)
+
+    async def requeue(self, visits: Sequence[Visit]) -> int:
+        """See `ports.Queue.requeue`."""
+        return await self._call(self._as_leader(self._discovery.requeue), visits)
+
+    async def advance(self, depth: int | None = None) -> Round:
+        """See `ports.Queue.advance`."""
+        return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)
+
+    async def store_traps(self, traps: Sequence[Trap]) -> None:
+        """See `ports.Queue.store_traps`."""
+        if traps:
+            await self._call(self._patterns.store_traps, traps)
+
+    async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
+        """See `ports.Queue.add_seeds`."""
+        return await self._call(self._as_leader(self._seeds.add_seeds), seeds, room)
+
+    async def next_seed(self) -> Seed | None:
+        """See `ports.Queue.next_seed`."""
+        return await self._call(self._seeds.next_seed)
+
+    async def settle_seed(self, read: SeedSettlement, room: int) -> int:
+        """See `ports.Queue.settle_seed`."""
+        return await self._call(self._as_leader(self._seeds.settle_seed), read, room)
+
+    async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
+        """See `ports.Queue.pages_of_failing_seeds`."""
+        return await self._call(self._seeds.pages_of_failing_seeds)
+
+    # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
+
+    async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
+        """See `ports.Hosts.store_robots`."""
+        await self._call(self._hosts.store_robots, origin, file, delay)
+
+    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
+        """See `ports.Hosts.robots`."""
+        return await self._call(self._hosts.robots, origin, stale=stale)
+
+    async def slot(self, origin: str) -> float:
+        """See `ports.Pacer.slot`."""
+        return await self._call(self._hosts.slot, origin)
+
+    async def slow(self, origin: str, until: float) -> None:
+        """See `ports.Pacer.slow`."""
+        await self._call(self._hosts.slow, origin, until)
+
+    # -- Runs: the life of a run -----------------------------------------------------------------------------
+
+    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
+        """See `ports.Runs.begin`."""
+        begin = self._runs.begin
+        while (run := await self._call(begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110 - others end it
+            await anyio.sleep(LEAVING)
+        return run
+
+    async def run(self) -> Run | None:
+        """See `ports.Runs.run`."""
+        return await self._call(records.run, self._db)
+
+    async def take_leadership(self) -> bool:
+        """See `ports.Runs.take_leadership`."""
+        return await self._call(self._members.take_leadership)
+
+    async def check_leadership(self) -> None:
+        """See `ports.Runs.check_leadership`."""
+        await self._call(self._members.check_leadership)
+
+    async def exit_of_run(self) -> Exit | None:
+        """See `ports.Runs.exit_of_run`."""
+        return await self._call(self._runs.exit_of_run)
+
+    async def interrupt(self, interruption: Interruption) -> None:
+        """See `ports.Runs.interrupt`."""
+        await self._call(self._leases.interrupt, interruption)
+
+    def holds(self, lease: Lease) -> bool:  # noqa: ARG002 - by the protocol
+        """See `ports.Runs.holds`: nobody else takes it, unless a backend knows better."""
+        return True
+
+    @property
+    def name(self) -> str:
+        """See `ports.Runs.name`."""
+        return self._members.name
+
+    async def members(self) -> Sequence[Member]:
+        """See `ports.Runs.members`."""
+        return await self._call(self._members.all)
+
+    async def finish(self) -> None:
+        """See `ports.Runs.finish`."""
+        await self._call(self._runs.finish)
+
+    async def conclude(self, *, refused: bool = False) -> None:
+        """See `ports.Runs.conclude`."""
+        await self._call(self._runs.conclude, refused=refused)
+        await self._prune()
+
+    async def _prune(self) -> None:
+        """Delete what is older than the last runs."""
+        after: int | None = 0
+        while after is not None:
+            after = await self._call(self._retention.prune, after)
+
+    async def mark_published(self, published: PublicationRow) -> None:
+        """See `ports.Runs.mark_published`."""
+        await self._call(self._as_leader(publications.mark_published), self._db, published, self.clock())
+
+    async def mark_delivered(self, delivered: str) -> None:
+        """See `ports.Runs.mark_delivered`."""
+        await self._call(publications.mark_delivered, self._db, delivered)
+
+    async def last_publication(self) -> PublicationRow | None:
+        """See `ports.Runs.last_publication`."""
+        return await self._call(publications.newest, self._db)
+
+    async def end_session(self, end: SessionEnd) -> None:
+        """See `ports.Runs.end_session`."""
+        await self._call(self._runs.end_session, end)
+
+    async def remember(self, note: Note[T], value: T) -> None:
+        """See `ports.Runs.remember`."""
+        await self._call(self._runs.remember, note, value)
+
+    async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
+        """See `ports.Runs.amend`."""
+        return await self._call(self._runs.amend, note, change)
+
+    async def recall(self, note: Note[T], *, published: bool = False) -> T:
+        """See `ports.Runs.recall`."""
+        return await self._call(self._runs.recall, note, published=published)
+
+    # -- Record: what became of the pages --------------------------------------------------------------------
+
+    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
+        """See `ports.Record.links`."""
+        return await self._call(self._settlements.links, leases)
+
+    async def evidence(self) -> Sequence[Evidence]:
+        """See `ports.Record.evidence`."""
+        return await self._call(dates.evidence, self._db)
+
+    async def builds(self, window: int, older: int) -> Sequence[Build]:
+        """See `ports.Record.builds`."""
+        return await self._call(dates.builds, self._db, window, older)
+
+    async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
+        """See `ports.Record.date`."""
+        await self._call(self._as_leader(dates.date), self._db, sources, doubts)
+
+    async def dated(self) -> Mapping[str, int]:
+        """See `ports.Record.dated`."""
+        return await self._call(records.dated, self._db)
+
+    async def same_content(self, least: int) -> Sequence[SameContent]:
+        """See `ports.Record.same_content`."""
+        return await self._call(duplicates.same_content, self._db, least)
+
+    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
+        """See `ports.Record.withdraw`."""
+        await self._call(self._as_leader(duplicates.withdraw), self._db, pages, why, detail)
+
+    async def unlist_duplicates(self) -> None:
+        """See `ports.Record.unlist_duplicates`."""
+        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db)
+
+    async def unlist_repeats(self) -> int:
+        """See `ports.Record.unlist_repeats`."""
+        return await self._call(self._as_leader(self._patterns.unlist_repeats))
+
+    async def keep_failing(self) -> None:
+        """See `ports.Record.keep_failing`."""
+        await self._call(self._as_leader(publications.keep_failing_pages), self._db, self._keep_failing)
+
+    async def published_outcomes(self) -> Mapping[str, int]:
+        """See `ports.Record.published_outcomes`."""
+        return await self._call(publications.published_outcomes, self._db)
+
+    async def last_answered(self, origin: str) -> Url | None:
+        """See `ports.Record.last_answered`."""
+        return await self._call(records.last_answered, self._db, origin)
+
+    async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
+        """See `ports.Record.entries`."""
+        given = {"run": self._db.run, "below": below}
+        async for rows in self._stream(records.ENTRIES, given, first):
+            yield [records.entry(row) for row in rows]
+
+    async def known_urls(self) -> AsyncIterator[Sequence[Url]]:
+        """See `ports.Record.known_urls`."""
+        async for rows in self._stream(records.KNOWN_HERE, {"run": self._db.run}):
+            yield records.urls(rows)
+
+    async def balance(self) -> Balance:
+        """See `ports.Record.balance`."""
+        return await self._call(records.balance, self._db)
+
+    async def filtered(self) -> int:
+        """See `ports.Record.filtered`."""
+        return await self._call(records.filtered, self._db)
+
+    async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
+        """See `ports.Record.examples`."""
+        return await self._call(records.examples, self._db, outcome_code, limit)
+
+    async def traps(self) -> Sequence[Trap]:
+        """See `ports.Record.traps`."""
+        return await self._call(self._patterns.stored_traps, MAX_REPORTED)
+
+    async def sitemaps(self) -> Mapping[str, int]:
+        """See `ports.Record.sitemaps`."""
+        return await self._call(self._seeds.sitemaps)
+
+    async def orphans(self) -> Mapping[str, int]:
+        """See `ports.Record.orphans`."""
+        return await self._call(self._seeds.orphans)
+
+    async def survey(self, site: str) -> Survey:
+        """See `ports.Record.survey`."""
+        return await self._call(records.survey, self._db, site)
+
+    async def first_start(self) -> Url | None:
+        """See `ports.Record.first_start`."""
+        return await self._call(self._runs.first_start)
+
+    async def record(self, url: Url) -> UrlRecord | None:
+        """See `ports.Record.record`."""
+        return await self._call(records.record, self._db, url)
+
+    async def count_linking(self, url: Url) -> int:
+        """See `ports.Record.count_linking`."""
+        return await self._call(records.count_linking, self._db, url)
+
+    # -- Rows: the whole state, streamed ---------------------------------------------------------------------
+
+    async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.page_rows`."""
+        async for rows in self._stream(records.PAGE_ROWS, {}):
+            yield [records.page(row) for row in rows]
+
+    async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
+        """See `ports.Rows.edge_rows`."""
+        async for rows in self._stream(records.EDGE_ROWS, {"run": self._db.run}):
+            yield await self._call(records.edges, self._db, rows)
+
+    async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.suspect_rows`."""
+        async for rows in self._stream(records.SUSPECT_ROWS, {"run": self._db.run}):
+            yield [records.suspect(row, self._db.run) for row in rows]
+
+    async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
+        """See `ports.Rows.version_rows`."""
+        async for rows in self._stream(records.VERSION_ROWS, {"run": self._db.run}):
+            yield [records.version(row) for row in rows]
+
+    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
+        """See `ports.Rows.versions`."""
+        return await self._call(records.versions, self._db, urls)
+
+    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
+        """See `ports.Rows.images_of`."""
+        return await self._call(images.of_pages, self._db, urls)
+
+    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
+        """See `ports.Rows.common_images`."""
+        return await self._call(images.common, self._db, fewest, percent)
+
+    async def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
+        """See `ports.Rows.many_images_rows`."""
+        async for rows in self._stream(images.MANY_IMAGES, {"run": self._db.run, "most": most}):
+            yield [records.many_images(row, self._db.run) for row in rows]
+
+    async def tallies(self) -> Tallies:
+        """See `ports.Rows.tallies`."""
+        return await self._call(records.tallies, self._db)
+
+    async def host_rows(self) -> Sequence[HostRow]:
+        """See `ports.Rows.host_rows`."""
+        return await self._call(records.host_rows, self._db)
+
+    async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+        """See `ports.Rows.rows_of`."""
+        return await self._call(records.rows_of, self._db, ids)
+
+    async def run_rows(self) -> Sequence[RunRow]:
+        """See `ports.Rows.run_rows`."""
+        return await self._call(lambda: records.run_rows(self._db, self._is_at_work()))
+
+    # -- Ledger: what search engines were told ----------------------------------------------------------------
+
+    async def ledger(self) -> LedgerHead | None:
+        """See `ports.Ledger.ledger`."""
+        return await self._call(records.ledger, self._db)
+
+    async def open_ledger(self, base: str, *, noted: bool) -> int:
+        """See `ports.Ledger.open_ledger`."""
+        return await self._call(ledger.open_ledger, self._db, base, noted)
+
+    async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
+        """See `ports.Ledger.ledger_rows`."""
+        async for rows in self._stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
+            yield [records.ledger_row(row) for row in rows]
+
+    async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
+        """See `ports.Ledger.enter`."""
+        await self._call(ledger.enter, self._db, rows, sent)
+
+    # -- Externals: what other sites answered -----------------------------------------------------------------
+
+    async def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
+        """See `ports.Externals.due_links`."""
+        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
+        while links:
+            yield links
+            links, place = await self._call(externals.due_links, self._db, round_number, place)
+
+    async def count_due_links(self, round_number: int) -> int:
+        """See `ports.Externals.count_due_links`."""
+        return await self._call(externals.count_due_links, self._db, round_number)
+
+    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
+        """See `ports.Externals.store_answers`."""
+        await self._call(externals.store_answers, self._db, answers, round_number)
+
+    async def external(self, url: Url) -> ExternalRow | None:
+        """See `ports.Externals.external`."""
+        return await self._call(externals.external, self._db, url)
+
+    async def count_answers(self) -> ExternalCounts:
+        """See `ports.Externals.count_answers`."""
+        return await self._call(externals.count_answers, self._db)
+
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def _as_leader(self, verb: Callable[P, T]) -> Callable[P, T]:
+        """A method that raises `LeadershipLost`, in its transaction, if this member does not lead."""
+
+        @wraps(verb)
+        def fenced(*args: P.args, **kwargs: P.kwargs) -> T:
+            self._members.check_leadership()
+            return verb(*args, **kwargs)
+
+        return fenced
+
+    @abstractmethod
+    def _is_at_work(self) -> bool:
+        """Whether a session is at work on the newest run."""
+
+    @abstractmethod
+    async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run one method as one transaction, in a worker thread. Raises `FrontierError`."""
+
+    @abstractmethod
+    def _stream(
+        self, query: Stream, given: Mapping[str, Any], first: str = ""
+    ) -> AsyncIterator[Sequence[tuple[Any, ...]]]:
+        """The rows of a query in chunks, from `first` on. Raises `FrontierError`."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """See `ports.Frontier.close`."""

@@ -1,0 +1,53 @@
+"""The ledger of submissions: a mark for each URL that engines were told, and the submissions."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.frontier.database import Database
+from crawler.frontier.records import OF_SITEMAP, Stream
+from crawler.model.ledger import LedgerRow
+from crawler.rules.record import SETTLED
+
+_MARK: Final = "coalesce(content, '') || '@' || coalesce(CAST(lastmod AS text), '')"
+
+RECORD = """
+INSERT INTO submission (at, run, base, reading, urls)
+SELECT CAST(:now AS double precision), number,
+    coalesce(CAST(:base AS text), (SELECT base FROM submission ORDER BY number DESC LIMIT 1)), reading, CAST(:urls AS bigint)
+FROM run WHERE number = :run
+"""
+
+OPEN = f"""
+UPDATE page SET submitted = CASE WHEN CAST(:noted AS boolean) THEN k.mark END
+FROM (SELECT id, submitted AS before, CASE WHEN {OF_SITEMAP} THEN {_MARK} END AS mark FROM known) AS k
+WHERE k.id = page.id AND (k.before IS NOT NULL OR k.mark IS NOT NULL)
+"""
+
+ROWS = Stream(
+    f"""
+SELECT u.url, u.submitted, u.now, CASE WHEN u.found THEN u.outcome ELSE '' END FROM (
+    SELECT url, submitted, outcome, run = :run AND state = {SETTLED} AS found, CASE WHEN {OF_SITEMAP} THEN {_MARK} END AS now
+    FROM known WHERE submitted IS NOT NULL OR run = :run
+) AS u
+WHERE (u.submitted IS DISTINCT FROM u.now
+    OR (CAST(:unchanged AS boolean) AND u.now IS NOT NULL))
+"""
+)
+
+ENTER = """
+UPDATE page SET submitted = r.mark FROM @rows(@key, mark), url AS u WHERE u.@key = r.@key AND page.id = u.id
+"""
+
+
+def open_ledger(db: Database, base: str, noted: bool) -> int:
+    """See `ports.Ledger.open_ledger`."""
+    db.do(OPEN, {"run": db.run, "noted": noted})
+    db.do(RECORD, {"run": db.run, "now": db.now(), "base": base, "urls": 0})
+    return db.count("SELECT count(*) FROM page WHERE submitted IS NOT NULL")
+
+
+def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:
+    """See `ports.Ledger.enter`."""
+    db.do_rows(ENTER, (db.dialect.column, "mark"), [(db.dialect.key_of(row.url), row.now) for row in entered])
+    if sent is not None:
+        db.do(RECORD, {"run": db.run, "now": db.now(), "base": None, "urls": sent})

@@ -1,0 +1,265 @@
+"""The tables of a state, and the views over them. Only this package writes there; any tool can read them.
+
+The data of a URL is split by how often it changes: `url` is written once, `visit` holds open work only and is deleted
+when that is done, `page` holds the outcome and the facts. The view `known` joins the three for statements. Times are
+seconds since the epoch. What is marked with @ is said by the dialect of a database (`dialect`).
+
+A state has the number of its version: once one is released, a change of `TABLES` needs a new `VERSION` and a step in `STEPS`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
+from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
+
+VERSION: Final = 1
+STEPS: Final[Mapping[int, str]] = {}
+"""By version: the migration to the next one, without views, which are made anew."""
+
+LISTED: Final = "(outcome = 'listed' OR outcome LIKE 'kept:%')"
+
+_FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
+FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}
+_FACTS: Final = "".join(
+    f"    {name} {'@text' if kind == 'text' else kind},\n" for name, kind in FACT_TYPES.items()
+)
+
+KNOWN: Final = f"""
+CREATE VIEW known AS
+SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
+    p.settled, p.failing, p.dated_lastmod, p.dated_header, p.was_lastmod, p.facts_run, p.published, p.named,
+    p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)},
+    p.published_content, p.dated_content, p.was, p.submitted, p.links, p.images
+FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
+"""
+
+TABLES: Final = f"""
+CREATE TABLE run (
+    number integer PRIMARY KEY,
+    fingerprint @text NOT NULL,                  -- hash of the settings that affect what is found and listed
+    reading @text NOT NULL,                      -- hash of the settings that affect how a page is parsed
+    started double precision NOT NULL,
+    status @text NOT NULL,                       -- crawling, complete, concluded (published), refused, abandoned
+    round integer NOT NULL DEFAULT 0,            -- number of rounds so far
+    leader bigint,                               -- the member that is the leader
+    max_depth bigint,                            -- visits up to this depth may be leased
+    closings integer NOT NULL DEFAULT 0,         -- how often patterns were closed: what members remember of them is void
+    terms @text,                                 -- JSON object: digests of what members must agree on, by setting
+    budget bigint,                               -- pages that may still be leased; NULL: any number
+    deadline double precision,                   -- of --max-time; NULL: none
+    interruption @text,                          -- JSON array, as `model.run.Interruption`; NULL: none
+    ended double precision,                      -- NULL: a session is at work, or was killed
+    exit integer,                                -- of the last session
+    seconds double precision,                    -- duration of all sessions
+    requests bigint,                             -- pages requested
+    bytes bigint,                                -- of the bodies of these pages, decoded
+    outcomes @text,                              -- JSON object: URLs by code
+    refused @text,                               -- why the guard kept the published sitemap
+    succeeded double precision                   -- when a session of this or an earlier run last ended with exit 0 or 8
+) @often_updated;
+CREATE TABLE run_key (run integer NOT NULL, key @text NOT NULL, PRIMARY KEY (key, run)); -- `--run` of its members
+CREATE TABLE member (                            -- a process that works on the run, or has worked on it
+    id @identity,
+    run integer NOT NULL,
+    name @text NOT NULL,                         -- host:pid
+    until double precision NOT NULL,             -- after this time it counts as dead
+    gone boolean NOT NULL DEFAULT false,
+    discovered bigint NOT NULL DEFAULT 0,        -- URLs that it added; the balance is held against the sum
+    settled bigint NOT NULL DEFAULT 0,
+    seconds double precision NOT NULL DEFAULT 0, -- at work
+    requests bigint NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0
+) @often_updated;
+CREATE INDEX member_run ON member (run);
+CREATE TABLE note (run integer NOT NULL, key @text NOT NULL, value @text NOT NULL, PRIMARY KEY (run, key)); -- `model.note`
+CREATE TABLE host (
+    id @identity,
+    origin @text NOT NULL UNIQUE,
+    delay double precision NOT NULL,             -- seconds between slots
+    backoff double precision NOT NULL DEFAULT 1, -- factor that extends `delay` while the host is throttled
+    backoff_grew_at double precision NOT NULL DEFAULT 0,
+    next double precision NOT NULL DEFAULT 0,    -- the next free slot
+    robots_leased_until double precision NOT NULL DEFAULT 0, -- until then, robots.txt is being read by a lease
+    robots_read_at double precision,
+    robots @text,                                -- rules, none or down
+    robots_text @bytes,
+    robots_detail @text
+) @often_updated;
+CREATE TABLE seed (                              -- sources of URLs other than links
+    id @identity,
+    kind smallint NOT NULL,                      -- 0 the start URLs, 1 a file of --input, 2 a sitemap
+    name @text NOT NULL,                         -- URL or path; '' for the start URLs
+    run integer NOT NULL,                        -- the last run that contained it
+    parent bigint,                               -- the sitemap index that contains it
+    depth integer NOT NULL,                      -- number of indexes above it
+    settled double precision,                    -- NULL: still to be read in this run
+    outcome @text,
+    detail @text,
+    entries bigint NOT NULL DEFAULT 0,           -- number of URLs in it
+    passed bigint NOT NULL DEFAULT 0,            -- number of its sitemaps skipped because of the limit
+    failing double precision,                    -- time of the first failure since it was last read
+    may_pass boolean,                            -- it failed temporarily in this run
+    UNIQUE (kind, name)
+);
+CREATE TABLE trap (                              -- patterns of URLs that may be crawler traps (`rounds`)
+    id @identity,
+    run integer NOT NULL,
+    family bigint,                               -- id of its family; NULL: a family itself, or a trap obvious from a URL
+    kind @text NOT NULL,
+    pattern @text NOT NULL,
+    named boolean NOT NULL DEFAULT false,        -- for URLs that are canonical or redirect targets of other pages
+    bare @key_type,                              -- of a family: the key of its path without a query
+    example @text,
+    batch integer NOT NULL DEFAULT 0,            -- pages to fetch before the pattern is continued or closed
+    batch_left integer NOT NULL DEFAULT 0,       -- those of the batch that are still to be fetched
+    fetched integer NOT NULL DEFAULT 0,          -- pages fetched in rounds so far
+    batch_round integer NOT NULL DEFAULT 0,      -- the round in which the batch was released
+    proven boolean NOT NULL DEFAULT false,       -- a batch had enough new content
+    closed boolean NOT NULL DEFAULT false,       -- a batch had too little new content
+    longest integer NOT NULL DEFAULT 0,          -- length of its longest URL, in characters
+    longest_before integer NOT NULL DEFAULT 0,   -- the same before the last round
+    rounds_growing integer NOT NULL DEFAULT 0,   -- consecutive rounds in which that length grew
+    UNIQUE (run, pattern, named)
+) @often_updated;
+CREATE INDEX trap_ripe ON trap (run) WHERE NOT closed AND batch_left <= 0;
+CREATE INDEX trap_members ON trap (family) WHERE family IS NOT NULL;
+CREATE TABLE url (
+    id @number,
+    host bigint,                                 -- NULL: not to be requested
+    via bigint,                                  -- the first page that linked to it
+    seed bigint,                                 -- the first seed, by kind and id, that contains it; NULL: found by links only
+    trap bigint,                                 -- the pattern that it belongs to
+    sample bigint,                               -- its position in the pattern: a hash of the URL
+    run integer NOT NULL,                        -- the last run that found it
+    depth integer NOT NULL,
+    hops integer NOT NULL,
+    found integer NOT NULL DEFAULT 0,            -- the round in which it was discovered
+    round integer,                               -- the round that released it; NULL: released without a round
+    nofollow boolean NOT NULL DEFAULT false,     -- found only by nofollow links
+    @web_address
+);
+CREATE INDEX url_nofollow ON url (id) WHERE nofollow;
+CREATE INDEX url_patterned ON url (trap, round) WHERE trap IS NOT NULL;
+CREATE TABLE visit (                             -- open work only
+    id @number,
+    host bigint NOT NULL,
+    token bigint,                                -- of the lease: member << 32 | number of the call
+    due double precision,                        -- waiting: when it is due; leased: when the lease expires
+    trap bigint,
+    sample bigint,
+    depth integer NOT NULL,
+    state smallint NOT NULL,                     -- {HELD} held for a round, {QUEUED} queued, {WAITING} waiting, {LEASED} leased
+    reopened smallint NOT NULL DEFAULT 0,        -- 1: after a failure, fetched after all others
+    attempts integer NOT NULL DEFAULT 0,
+    suspect boolean NOT NULL DEFAULT false,      -- its page is being parsed, and the member before died with it
+    deaths smallint NOT NULL DEFAULT 0           -- members that died while they parsed it
+) @emptied_often;
+CREATE INDEX visit_due ON visit (host, reopened, depth, id) WHERE state = {QUEUED};
+CREATE INDEX visit_out ON visit (due) WHERE state IN ({WAITING}, {LEASED});
+CREATE INDEX visit_held ON visit (trap, sample) WHERE state = {HELD};
+CREATE TABLE page (
+    id @number,
+    settled double precision,
+    failing double precision,                    -- time of the first failure since the last response
+    dated_lastmod bigint,                        -- the date of `dated_content`
+    dated_header bigint,                         -- Last-Modified when that content was last published
+    was_lastmod bigint,
+    facts_run integer,                           -- the run in which the facts were read
+    published integer,                           -- the last publication that contains it
+    attempts integer NOT NULL DEFAULT 0,
+    named integer,                               -- how many of the links, from the first on, are canonical or redirect targets
+    outcome @text,
+    detail @text,
+{_FACTS}    published_content @text,             -- fingerprint in the last published run that listed the page
+    dated_content @text,                         -- the last fingerprint whose date is known
+    was @text,                                   -- the outcome in the previous run
+    submitted @text,                             -- content@lastmod that search engines were told last; NULL: not told
+    links @ids,                                  -- negative: nofollow
+    images @ids                                  -- in `image`, in the order of the page; NULL: none
+);
+CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
+CREATE INDEX page_robots_down ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
+CREATE TABLE image (
+    id @identity,
+    @web_address
+);
+CREATE TABLE publication (
+    number @identity,
+    run integer NOT NULL,
+    fingerprint @text NOT NULL,                  -- of its run
+    at double precision NOT NULL,
+    urls bigint NOT NULL,
+    files integer,
+    bytes bigint,
+    added bigint,                                -- since the previous publication
+    removed bigint,
+    changed bigint,                              -- URLs whose date changed
+    base @text,                                  -- of the published URLs
+    folder @text,                                -- '' for standard output
+    files_changed double precision,              -- when this or an earlier publication last changed a file
+    delivered @text                              -- what --publish-command delivered last
+);
+CREATE TABLE submission (                        -- what an engine accepted; the first row only begins the ledger
+    number @identity,
+    at double precision NOT NULL,
+    run integer NOT NULL,
+    base @text NOT NULL,                         -- of the published URLs
+    reading @text NOT NULL,                      -- of its run
+    urls bigint NOT NULL
+);
+CREATE TABLE external (                          -- what other sites answered for the URLs that pages link to
+    id @number,                                  -- of the URL
+    round integer NOT NULL,                      -- the run in which the last check of it began
+    checked double precision NOT NULL,
+    code @text NOT NULL,                         -- `model.external.Answer`
+    status integer,
+    detail @text NOT NULL,
+    was @text                                    -- the code before
+);
+"""
+
+VIEW_NAMES: Final = ("pages", "links", "runs", "images", "external_links", "known")
+
+# The stable interface for queries by users: tables change, views do not. They use tables only, and no other view.
+_SETTLED_PAGES: Final = """
+url AS u JOIN page AS p ON p.id = u.id
+"""
+_OF_NEWEST: Final = """
+u.run = (SELECT max(number) FROM run) AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id)
+"""
+VIEWS: Final = f"""
+{KNOWN}
+CREATE VIEW pages AS
+SELECT u.id, u.url, u.run, CASE WHEN w.id IS NULL THEN p.outcome ELSE 'open' END AS outcome,
+    CASE WHEN w.id IS NULL THEN p.detail END AS detail, p.status, p.title, p.type, p.bytes, p.took,
+    @time(p.lastmod) AS lastmod, p.source, u.depth, v.url AS via,
+    CASE s.kind WHEN 0 THEN 'start' WHEN 1 THEN 'input' WHEN 2 THEN s.name END AS seed,
+    p.content, p.canonical, p.was, @time(p.was_lastmod) AS was_lastmod, @time(p.settled) AS settled
+FROM url AS u LEFT JOIN visit AS w ON w.id = u.id LEFT JOIN page AS p ON p.id = u.id
+LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
+CREATE VIEW external_links AS
+SELECT u.url, u.run, x.code AS answer, x.status, x.detail, @time(x.checked) AS asked, x.was
+FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id WHERE p.outcome = 'unlisted:offsite';
+CREATE VIEW links AS
+SELECT u.url AS source, t.url AS target, 'link' AS kind, CASE WHEN j.value < 0 THEN 1 ELSE 0 END AS nofollow
+FROM {_SETTLED_PAGES} @each(p.links) JOIN url AS t ON t.id = abs(j.value)
+WHERE {_OF_NEWEST} AND @place > coalesce(p.named, 0)
+UNION ALL
+SELECT u.url, p.detail, 'redirect', 0 FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.outcome = 'moved'
+UNION ALL
+SELECT u.url, p.canonical, 'canonical', 0 FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.canonical IS NOT NULL;
+CREATE VIEW images AS
+SELECT u.url AS page, i.url AS image
+FROM {_SETTLED_PAGES} @each(p.images) JOIN image AS i ON i.id = j.value WHERE {_OF_NEWEST};
+CREATE VIEW runs AS
+SELECT r.number, @time(r.started) AS started, @time(r.ended) AS ended,
+    CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND NOT EXISTS (
+            SELECT 1 FROM member AS m WHERE m.run = r.number AND NOT m.gone AND m.until > @clock
+        )) THEN 'interrupted' ELSE r.status END AS status,
+    r.exit, r.seconds, r.requests, r.bytes,
+    (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint) FROM member AS m WHERE m.run = r.number) AS discovered,
+    @json(r.outcomes) AS outcomes, r.refused,
+    @time(p.at) AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed, p.base, p.folder
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number);
+"""
