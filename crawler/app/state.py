@@ -5,6 +5,7 @@ It makes no requests. What a crawl needs is imported when a frontier is opened, 
 
 import logging
 import time
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -116,22 +117,18 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
 
 async def opened(settings: Settings, start: Url | None) -> "Frontier":
     """As `open_frontier`, but waits for a database that does not answer yet, for `AWAY` seconds."""
+    try:
+        return open_frontier(settings, start)
+    except StateAway as error:
+        fields = {"seconds": AWAY, "error": str(error)}
+        log.warning("database does not answer; trying again", extra={"fields": fields})
     import anyio  # noqa: PLC0415 - see above
 
-    deadline, pause = anyio.current_time() + AWAY, 0.2
-    while True:
-        try:
-            return open_frontier(settings, start)
-        except StateAway as error:
-            if anyio.current_time() + pause > deadline:
-                raise
-            if pause == 0.2:
-                log.warning(
-                    "database does not answer; trying again",
-                    extra={"fields": {"seconds": AWAY, "error": str(error)}},
-                )
-        await anyio.sleep(pause)
-        pause = min(2 * pause, 5.0)
+    from crawler.rules import retries  # noqa: PLC0415 - see above
+
+    opening = retries.while_error(lambda error: isinstance(error, StateAway), seconds=AWAY, sleep=anyio.sleep)
+    found: Frontier = await opening(partial(open_frontier, settings, start))
+    return found
 
 
 def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "Frontier":

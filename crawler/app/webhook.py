@@ -23,6 +23,7 @@ from crawler.model.reply import Broken, Reply
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
+from crawler.rules import retries
 from crawler.settings.sections import Http
 
 TRIES: Final = 3
@@ -70,16 +71,18 @@ async def _deliver(hook: Url, body: bytes, http: Http, is_ending: Callable[[], b
     chosen = replace(anonymous(http), insecure=False, http2=False, total_timeout=SECONDS)
     guard = AddressGuard([hook], http.allow_address)
     async with HttpFetcher(chosen, guard, Identity(chosen, ()), connections=1) as fetcher:
-        why = ""
-        for number in range(TRIES):
-            if number:
-                await anyio.sleep(PAUSE)
+
+        async def post() -> Reply:
             seconds = QUICK if is_ending() else SECONDS
-            reply = await fetcher.fetch(Request(hook, limit=ANSWER, cut=True, seconds=seconds, post=body))
-            why = _wrong_with(reply)
-            if not _is_transient(reply) or is_ending():
-                break
-    return why
+            return await fetcher.fetch(Request(hook, limit=ANSWER, cut=True, seconds=seconds, post=body))
+
+        posting = retries.while_result(
+            lambda reply: _is_transient(reply) and not is_ending(),
+            tries=TRIES,
+            sleep=anyio.sleep,
+            wait=lambda _: PAUSE,
+        )
+        return _wrong_with(await posting(post))
 
 
 def _wrong_with(reply: Reply) -> str:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from crawler.errors import ConfigError, NotSubmitted
@@ -103,14 +104,19 @@ class Engine:
 
         Raises `ConfigError` if the engine refuses them, `NotSubmitted` if they may be accepted later.
         """
-        for attempt in range(self._retries + 1):
-            reply = await self._post(batch)
-            wait = self._wait(reply)
-            if wait is None or attempt == self._retries:
-                return self._answered(reply)
-            self._waiting(wait)
-            await self._sleep(wait)
-        raise AssertionError  # the last attempt returns or raises
+        from crawler.rules import retries  # noqa: PLC0415 - takes long to import, and every crawl loads this module
+
+        posting = retries.while_result(
+            lambda reply: self._wait(reply) is not None,
+            tries=self._retries + 1,
+            sleep=self._pause,
+            wait=self._wait,
+        )
+        return self._answered(await posting(partial(self._post, batch)))
+
+    async def _pause(self, seconds: float) -> None:
+        self._waiting(seconds)
+        await self._sleep(seconds)
 
     async def _post(self, batch: Sequence[str]) -> Reply:
         site = urls.origin(batch[0])

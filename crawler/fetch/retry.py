@@ -1,16 +1,17 @@
-"""Retries: which failures are transient, and how often to retry. The length of each pause is for `backoff`.
+"""Retries: which failures are transient, how often to retry, and when. How is for `rules.retries`.
 
 Retried are broken connections, timeouts, invalid framing, and 429, 500, 502, 503 and 504. Pauses grow from half a second,
 with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every attempt takes a slot
 of its host, and all attempts of one request share its total timeout.
 """
 
+import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final
 
 from crawler.model.reasons import Cause
-from crawler.model.reply import Broken, Reply
+from crawler.model.reply import Broken, Reply, Response
 from crawler.parse.url import origin
 from crawler.ports import Fetcher, Pacer, Request, Turn
 from crawler.rules import retry_after
@@ -18,6 +19,7 @@ from crawler.rules.throttle import Throttle
 
 LONGEST_PAUSE: Final = 30.0  # most seconds that one Retry-After may pause a host
 MAX_TIMEOUTS: Final = 2  # attempts that may time out
+JITTER: Final = 0.5  # most seconds added to a Retry-After
 ABSURD: Final = 86_400.0  # seconds; a longer Retry-After is taken to mean "never", for that page only
 
 
@@ -53,16 +55,20 @@ class Retrying:
         reply = await self._once(request, budget)
         if self._retries == 0 or not self._is_transient(reply, budget):
             return reply
-        from crawler.fetch import backoff  # noqa: PLC0415 - takes long to import; nearly every first try stands
+        from crawler.rules import retries  # noqa: PLC0415 - takes long to import; nearly every first attempt stands
 
-        return await backoff.until(
-            lambda reply: not self._is_transient(reply, budget),
-            first=reply,
-            ask=lambda: self._again(request, budget),
+        first = [reply]
+
+        async def attempt() -> Reply:
+            return first.pop() if first else await self._again(request, budget)
+
+        final: Reply = await retries.while_result(
+            lambda reply: self._is_transient(reply, budget),
             tries=self._retries + 1,
             sleep=self._sleep,
-            now=self._now,
-        )
+            wait=self._asked_for,
+        )(attempt)
+        return final
 
     async def _again(self, request: Request, budget: "_Budget") -> Reply:
         site = origin(request.url)
@@ -89,6 +95,11 @@ class Retrying:
             return reply.transient and budget.timeouts < MAX_TIMEOUTS
         wait = retry_after.retry_after(reply.headers, self._now()) or 0.0
         return reply.status in retry_after.PASSING and wait <= retry_after.QUICK
+
+    def _asked_for(self, reply: Reply) -> float | None:
+        """Seconds to wait by Retry-After, with jitter; None if there is none."""
+        wait = retry_after.retry_after(reply.headers, self._now()) if isinstance(reply, Response) else None
+        return None if wait is None else wait + random.uniform(0, JITTER)  # noqa: S311
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)

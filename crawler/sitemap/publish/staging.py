@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -64,14 +65,27 @@ async def locked_staging(
     `waits`: whether to wait on, after so many seconds.
     """
     with _opened(folder, mode) as handle:
-        began = anyio.current_time()
-        while (locked := _lock(handle)) is False:
-            if not waits(anyio.current_time() - began):
-                raise OutputBusy(f"Another run is publishing to {folder}: run again when it is done.")
-            await anyio.sleep(TURN)
+        if (locked := _lock(handle)) is False:
+            locked = await _lock_later(handle, waits)
+        if locked is False:
+            raise OutputBusy(f"Another run is publishing to {folder}: run again when it is done.")
         _clear(folder, locked)
         with temporary_folder(folder) as place:
             yield place
+
+
+async def _lock_later(handle: int, waits: Callable[[float], bool]) -> bool | None:
+    """As `_lock`, while another run keeps the lock and `waits` allows."""
+    from crawler.rules import retries  # noqa: PLC0415 - takes long to import, and is seldom needed
+
+    began = anyio.current_time()
+    locking = retries.while_result(
+        lambda locked: locked is False and waits(anyio.current_time() - began),
+        sleep=anyio.sleep,
+        wait=lambda _: TURN,
+    )
+    locked: bool | None = await locking(partial(_lock, handle))
+    return locked
 
 
 @contextmanager
