@@ -4,12 +4,14 @@ Held by the names of modules, not by a time: in a process of its own, as nothing
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import crawler
 from crawler.app.state import open_frontier
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
@@ -86,13 +88,24 @@ def test_help_and_config_load_no_event_loop(words: list[str]) -> None:
     assert not modules & (HEAVY | LOOP | SELDOM | {"sqlite3"})
 
 
-def test_a_crawl_loads_httpx_without_its_command_line() -> None:
-    """Which brings rich and Pygments, into each worker process, too."""
+def test_importing_the_library_leaves_the_modules_of_httpx_alone() -> None:
+    """An application may use httpx's command line, which a None among the modules would take from it."""
+    ask = "import sys, crawler.app.job, crawler.app.worker; print(sys.modules.get('httpx._main', sys))"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() != "None"
+    package = Path(crawler.__file__).parent
+    written = re.compile(
+        r"sys\.modules(\[[^\]]+\] = |\.(setdefault|update|pop|__setitem__)\()|del sys\.modules"
+    )
+    assert not [path for path in package.rglob("*.py") if written.search(path.read_text())]
+
+
+def test_a_crawl_loads_what_sends_its_requests_and_no_other_client() -> None:
     ask = "import sys, crawler.app.worker; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     modules = set(done.stdout.split())
     assert "httpx" in modules
-    assert not modules & {"rich", "pygments", "httpcore", "h2"}
+    assert not modules & {"httpcore", "h2", "tenacity"}
 
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
