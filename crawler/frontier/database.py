@@ -4,7 +4,7 @@ Synchronous and blocking; each call belongs to a transaction, which the backend 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 from crawler.frontier.dialect import Dialect
@@ -124,6 +124,13 @@ class Database(ABC):
     def all(self, sql: str, given: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows."""
         return self.execute(sql, given or {}).fetchall()
+
+    def chunks(self, sql: str, given: Mapping[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of a query in chunks, by id: its first column. It takes `:after` and `:limit`."""
+        after = 0
+        while rows := self.all(sql, {**given, "after": after, "limit": CHUNK}):
+            yield rows
+            after = rows[-1][0]
 
     def by_name(self, sql: str, given: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
         """The first row, if there is one, as a dict by column."""

@@ -19,7 +19,7 @@ from crawler.model.reasons import Why
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
-from crawler.rules.record import HELD, QUEUED, SETTLED
+from crawler.rules.record import HELD, QUEUED, SETTLED, TOO_DEEP
 
 NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
@@ -216,10 +216,13 @@ class Discovery:
     def record_targets(self, found: Sequence[Visit]) -> None:
         """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
         targets = [visit for visit in found if visit.hops and visit.filtered is None]
-        self._change(LOWER_DEPTHS, [self._row(visit, {}) for visit in targets])
+        nearest: dict[Url, Visit] = {}  # each URL once, as several pages may lead to it
+        for visit in sorted(targets, key=lambda visit: visit.depth):
+            nearest.setdefault(visit.url, visit)
+        self._change(LOWER_DEPTHS, [self._row(visit, {}) for visit in nearest.values()])
         self._lower_hops([(visit.url, visit.hops, 0) for visit in targets])
-        named = [visit for visit in found if visit.pattern and visit.pattern.named]
-        self._change(NAMED, [self._row(visit, {}) for visit in named])
+        named = {visit.url: visit for visit in found if visit.pattern and visit.pattern.named}
+        self._change(NAMED, [self._row(visit, {}) for visit in named.values()])
 
     def record_hops(self, visits: Sequence[Visit]) -> None:
         """Record the redirects of settled visits: a path with fewer redirects may have been found while they were fetched."""
@@ -270,7 +273,9 @@ class Discovery:
                 new, {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
             )
         self._db.do(LINKED, given)
-        self._lower_hops([(row.url, row.hops, 0) for row in rows if row.host is not None])
+        self._lower_hops(
+            [(row.url, row.hops, 0) for row in rows if row.host is not None or row.outcome == TOO_DEEP]
+        )
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._change(UPGRADE, rows)
         return Added(new, self._numbers([Url(row.url) for row in rows]))

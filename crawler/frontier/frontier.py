@@ -285,7 +285,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def unlist_repeats(self) -> int:
         """See `ports.Record.unlist_repeats`."""
-        return await self._call(self._as_leader(self._patterns.unlist_repeats))
+        return await self._call(self._as_leader(duplicates.unlist_repeats), self._db)
 
     async def keep_failing(self) -> None:
         """See `ports.Record.keep_failing`."""

@@ -76,30 +76,6 @@ FROM (
 ) AS n WHERE trap.id = n.id
 """
 
-# A page of a closed pattern is listed if it is the only one, or the first, of its family with its content.
-_REPEATS: Final = """
-UPDATE page SET outcome = 'unlisted:trap', detail = 'same content as ' || r.best
-FROM (
-    SELECT id, closed, url, first_value(url) OVER (
-        PARTITION BY family, content ORDER BY closed, waited, named DESC, url
-    ) AS best
-    FROM (
-        SELECT u.id, u.url, u.content, f.pattern AS family, CAST(t.closed AS integer) AS closed,
-            CAST(u.round IS NOT NULL AS integer) AS waited, CAST(t.named AS integer) AS named
-        FROM trap AS f JOIN trap AS t ON t.family = f.id JOIN known AS u ON u.trap = t.id
-        WHERE f.run = :run AND u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL AND f.pattern IN (
-            SELECT f.pattern FROM trap AS f JOIN trap AS t ON t.family = f.id WHERE t.run = :run AND t.closed
-        )
-        UNION ALL
-        SELECT u.id, u.url, u.content, f.pattern, -1, 0, 0
-        FROM trap AS f JOIN known AS u ON u.@key = f.bare
-        WHERE f.run = :run AND f.family IS NULL AND f.batch > 0 AND NOT f.named AND f.kind = 'query'
-        AND u.run = :run AND u.outcome = 'listed' AND u.content IS NOT NULL
-    ) AS shown
-) AS r
-WHERE page.id = r.id AND r.closed = 1 AND r.best <> r.url
-"""
-
 
 class PatternTable:
     """The rows of patterns in the current run."""
@@ -183,13 +159,6 @@ class PatternTable:
         given = {"ids": self._db.dialect.all_of(settled)}
         self._db.do(_COUNT, given)
         self._db.do(_COUNT_FAMILY, given)
-
-    def unlist_repeats(self) -> int:
-        """Unlist pages of closed patterns with the same content as another page of their family. Returns how many."""
-        run = {"run": self._db.run}
-        if not self._db.one("SELECT EXISTS (SELECT 1 FROM trap WHERE run = :run AND closed)", run)[0]:
-            return 0
-        return self._db.do(_REPEATS, run)
 
     def store_traps(self, traps: Sequence[Trap]) -> None:
         """Store traps that are recognised by the text of a URL."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.frontier.schema import LISTED
+from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.rows import PublicationRow
 from crawler.rules.record import SETTLED, patience_by_code
 
@@ -18,10 +18,12 @@ _NEWEST: Final = (
     f"SELECT {of('p', PublicationRow._fields)} FROM publication AS p ORDER BY p.number DESC LIMIT 1"
 )
 _CHANGED: Final = f"""
-SELECT CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END, count(*) FROM known WHERE published >= :last GROUP BY 1
+SELECT CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END, count(*)
+FROM known WHERE published >= :last GROUP BY 1
 """
 _DELIVERED: Final = """
-UPDATE publication SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN CAST(:delivered AS text) END
+UPDATE publication
+SET delivered = CASE WHEN number = (SELECT max(number) FROM publication) THEN CAST(:delivered AS text) END
 """
 
 
@@ -50,14 +52,14 @@ def published_outcomes(db: Database) -> Mapping[str, int]:
     return dict(db.all(_CHANGED, {"run": db.run, "last": last}))
 
 
-PATIENCE = ("failed", "kept", "seconds")
-
-KEEP = """
-UPDATE page SET outcome = CASE WHEN published >= :last AND :now - failing < r.seconds THEN r.kept ELSE r.failed END
-FROM @rows(failed, kept, seconds), url AS u
-WHERE u.id = page.id AND u.run = :run AND page.outcome IN (r.failed, r.kept)
-AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = page.id)
+FAILING: Final = """
+SELECT p.id, p.outcome, p.failing, coalesce(p.published >= :last, false)
+FROM page AS p JOIN url AS u ON u.id = p.id
+WHERE p.id > :after AND p.outcome @any(failures, text) AND u.run = :run
+AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
+ORDER BY p.id LIMIT :limit
 """
+KEEP: Final = "UPDATE page SET outcome = r.outcome FROM @rows(id, outcome) WHERE page.id = r.id"
 
 _TYPES = {
     "files": "integer",
@@ -80,7 +82,7 @@ SINCE = f"""
 SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before AND NOT now),
     count(*) FILTER (WHERE before AND now AND lastmod IS DISTINCT FROM was_lastmod)
 FROM (
-    SELECT coalesce(run = :run AND state = {SETTLED} AND {LISTED}, false) AS now,
+    SELECT coalesce(run = :run AND state = {SETTLED} AND {IN_SITEMAP}, false) AS now,
         published IS NOT DISTINCT FROM :last AS before, lastmod, was_lastmod
     FROM known WHERE run = :run OR published = :last
 ) AS page
@@ -88,12 +90,12 @@ FROM (
 
 MARK_PUBLISHED = f"""
 UPDATE page SET published = :number FROM url AS u
-WHERE u.id = page.id AND u.run = :run AND {LISTED}
+WHERE u.id = page.id AND u.run = :run AND {IN_SITEMAP}
 """
 
 
 def mark_published(db: Database, published: PublicationRow, at: float) -> None:
-    """See `ports.Runs.mark_published`. `at`: seconds since the epoch, the same when the call is tried again."""
+    """See `ports.Runs.mark_published`. `at`: seconds since the epoch, the same when it is tried again."""
     if db.is_retry and db.one_or_none(MARKED, {"run": db.run, "at": at}):
         return  # it was committed, and the answer was lost
     last = db.one("SELECT max(number) FROM publication")[0]
@@ -107,6 +109,15 @@ def mark_published(db: Database, published: PublicationRow, at: float) -> None:
 def keep_failing_pages(db: Database, keep_failing: float) -> None:
     """See `ports.Record.keep_failing`. `keep_failing`: seconds."""
     last = last_publication(db)
-    if last is not None:
-        rows = set(patience_by_code(float(keep_failing)).values())
-        db.do_rows(KEEP, PATIENCE, rows, run=db.run, last=last, now=db.now())
+    if last is None:
+        return
+    patience, now = patience_by_code(keep_failing), db.now()
+    given = {"run": db.run, "last": last, "failures": db.dialect.all_of(patience)}
+    for rows in db.chunks(FAILING, given):
+        decided = [
+            (number, before, patience[before].outcome(failing, now, is_published=bool(is_published)))
+            for number, before, failing, is_published in rows
+        ]
+        changed = [(number, outcome) for number, before, outcome in decided if outcome != before]
+        if changed:
+            db.do_rows(KEEP, ("id", "outcome"), changed)

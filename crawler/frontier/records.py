@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import FACT_COLUMNS, of
-from crawler.frontier.schema import LISTED
+from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Prior
@@ -59,10 +59,10 @@ VERSIONS: Final = f"""
 SELECT u.id, u.url, u.outcome, u.was, u.alternates FROM known AS u WHERE u.run = :run AND u.state = {SETTLED}
 """
 
-OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {LISTED}"
+OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {IN_SITEMAP}"
 
 SURVEY: Final = f"""
-SELECT outcome, CASE WHEN {LISTED} THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
+SELECT outcome, CASE WHEN {IN_SITEMAP} THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
 FROM known WHERE run = :run AND state = {SETTLED} GROUP BY 1, 2, 3
 """
 
@@ -91,7 +91,7 @@ _BALANCE: Final = (
 )
 
 _DATED: Final = f"""
-SELECT source, count(*) FROM known WHERE run = :run AND state = {SETTLED} AND {LISTED}
+SELECT source, count(*) FROM known WHERE run = :run AND state = {SETTLED} AND {IN_SITEMAP}
 AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC
 """
 

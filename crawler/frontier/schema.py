@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
-from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
 
 VERSION: Final = 1
 STEPS: Final[Mapping[int, str]] = {}
 """By version: the migration to the next one, without views, which are made anew."""
 
-LISTED: Final = "(outcome = 'listed' OR outcome LIKE 'kept:%')"
+IN_SITEMAP: Final = f"(outcome = '{LISTED}' OR outcome LIKE 'kept:%')"
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
 FACT_TYPES: Final = {fact.name: _FORMS.get(fact.form, "text") for fact in FACTS}

@@ -9,7 +9,7 @@ from typing import Final
 from crawler.frontier.database import Database
 from crawler.frontier.publications import last_publication
 from crawler.frontier.rows import FoundRow
-from crawler.frontier.schema import LISTED
+from crawler.frontier.schema import IN_SITEMAP
 from crawler.frontier.visits import Moved, move
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
@@ -90,7 +90,7 @@ FROM @rows(id, host, trap, sample) WHERE url.id = r.id
 
 _ORPHANS: Final = f"""
 SELECT s.name, count(*) FROM known AS u JOIN seed AS s ON s.id = u.seed
-WHERE u.run = :run AND u.state = {SETTLED} AND {LISTED.replace("outcome", "u.outcome")} AND u.via IS NULL AND s.kind = 2
+WHERE u.run = :run AND u.state = {SETTLED} AND {IN_SITEMAP.replace("outcome", "u.outcome")} AND u.via IS NULL AND s.kind = 2
 GROUP BY s.id, s.name ORDER BY 2 DESC, 1
 """
 

@@ -279,7 +279,7 @@ class Patterned(NamedTuple):
 
     id: int
     url: str
-    group: tuple[int, str]  # family, and fingerprint of the content
+    group: tuple[str, str]  # family, and fingerprint of the content
     closed: int  # 1: its pattern is closed; -1: it has no query
     waited: bool  # it was held for a round
     named: bool  # its pattern is that of canonicals and redirect targets

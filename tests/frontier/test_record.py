@@ -1,0 +1,166 @@
+"""Both databases hold what `rules.record` says: how URLs are found, and what runs keep of pages."""
+
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from crawler.model.facts import Facts, Lastmod
+from crawler.model.outcome import Failed, Listed, code
+from crawler.model.reasons import Cause, Source, Why
+from crawler.model.rows import PublicationRow
+from crawler.model.serialise import moment, seconds
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.survey import Doubts
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from crawler.rules.record import (
+    LEASED,
+    LISTED,
+    QUEUED,
+    SETTLED,
+    Datable,
+    Distrust,
+    Earlier,
+    Way,
+    failing_since,
+    first_date,
+    found_again,
+    found_in_new_run,
+    keep_for,
+    stays_known,
+)
+from tests.frontier.test_frontier import DAY, SITE, Bench
+from tests.frontier.test_frontier import bench as bench  # noqa: PLC0414 - a fixture
+
+pytestmark = pytest.mark.anyio
+
+DEEPEST = 3
+STATES = {QUEUED: "queued", LEASED: "leased", SETTLED: "settled"}
+SOURCES = tuple(Source)
+KEEP = 604_800.0  # seconds: the default of --keep-failing
+
+
+def visit(url: Url, via: Url, chance: random.Random) -> Visit:
+    """One way to a URL, by redirects: only these may lead to a smaller depth than was found before."""
+    depth = chance.randrange(1, DEEPEST + 3)
+    filtered = Why.NOFOLLOW if chance.random() < 0.3 else Why.DEPTH if depth > DEEPEST else None
+    return Visit(url, depth, via, chance.randrange(1, 5), filtered)
+
+
+def way(visit: Visit, pages: list[Url]) -> Way:
+    assert visit.via
+    outcome = f"unlisted:{visit.filtered.value}" if visit.filtered else None
+    return Way(visit.depth, visit.hops, pages.index(visit.via), SETTLED if outcome else QUEUED, outcome)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_urls_are_found_again_as_the_rule_says(bench: Bench, seed: int) -> None:
+    chance = random.Random(seed)
+    pages = [Url(f"{SITE}/page-{number}") for number in range(8)]
+    await bench.ready(*pages)
+    targets = [Url(f"{SITE}/target-{number}") for number in range(60)]
+    known: dict[Url, Way] = {}
+    leases = await bench.leases()
+    while leases:
+        group = [leases.pop() for _ in range(min(len(leases), chance.randrange(1, 3)))]
+        settlements = list[Settlement]()
+        for lease in group:
+            found = [visit(url, lease.visit.url, chance) for url in targets if chance.random() < 0.4]
+            settlements.append(Settlement(lease, Verdict(Listed(), Facts(200)), tuple(found)))
+            for one in found:
+                new = way(one, pages)
+                known[one.url] = found_again(known[one.url], new) if one.url in known else new
+        await bench.frontier.settle(settlements)
+        for lease in await bench.leases(chance.randrange(3)):
+            known[lease.visit.url] = known[lease.visit.url]._replace(state=LEASED)
+    for url, expected in known.items():
+        stored = await bench.frontier.record(url)
+        assert stored
+        assert stored.visit.via
+        outcome = stored.outcome and code(stored.outcome)
+        assert (stored.state, outcome) == (STATES[expected.state], expected.outcome)
+        if expected.outcome is None:
+            assert (stored.visit.depth, stored.visit.hops) == (expected.depth, expected.hops)
+            assert pages.index(stored.visit.via) == expected.via
+
+
+@dataclass
+class Page:
+    """What is known of a page by the rules."""
+
+    facts: Facts | None = None
+    earlier: Earlier = field(default_factory=Earlier)
+    settled: float = 0.0
+    failing: float | None = None
+
+    def find(self, *, was_published: bool) -> None:
+        self.earlier = found_in_new_run(self.earlier, was_published=was_published)
+
+    def settle(self, facts: Facts | None, now: float) -> None:
+        """`facts`: None for a temporary failure."""
+        self.settled = now
+        patience = 0.0 if facts else keep_for(Failed(Cause.SERVER_ERROR), KEEP)
+        stays = stays_known(self.failing, patience, now)
+        self.failing = failing_since(self.failing, patience, now, answered=facts is not None)
+        self.earlier = self.earlier._replace(outcome=LISTED if facts else "failed:server-error")
+        if not stays:
+            date = facts and first_date(SOURCES, facts.header, facts.stated)
+            self.facts = facts
+            self.earlier = self.earlier._replace(
+                content=facts and facts.content,
+                header=facts and seconds(facts.header),
+                lastmod=seconds(date[0]) if date else None,
+            )
+
+    def date(self) -> None:
+        if self.earlier.outcome == LISTED and self.facts:
+            one = self.earlier
+            page = Datable(
+                one.header, seconds(self.facts.stated), self.settled, one.content, one.published_content,
+                one.dated_content, one.dated_lastmod, one.dated_header,
+            )  # fmt: skip
+            date = page.date(SOURCES, Distrust())
+            self.earlier = one._replace(lastmod=date[0] if date else None)
+
+
+def facts_of(chance: random.Random) -> Facts | None:
+    if chance.random() < 0.2:
+        return None
+    header, stated = (
+        datetime(2024, 1, chance.randrange(1, 4), tzinfo=UTC) if chance.random() < share else None
+        for share in (0.4, 0.2)
+    )
+    date = first_date(SOURCES, header, stated)
+    content = chance.choice(("a", "b", None))
+    return Facts(200, lastmod=Lastmod(*date) if date else None, header=header, stated=stated, content=content)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) -> None:
+    chance, frontier = random.Random(seed), bench.frontier
+    pages = {Url(f"{SITE}/{number}"): Page() for number in range(20)}
+    was_published = False
+    for run in range(8):
+        bench.clock.now += DAY
+        await bench.ready(*pages)
+        for lease in await bench.leases():
+            page, facts = pages[lease.visit.url], facts_of(chance)
+            if run:
+                page.find(was_published=was_published)
+            page.settle(facts, bench.clock())
+            outcome = Listed() if facts else Failed(Cause.SERVER_ERROR)
+            await bench.settle(lease, outcome, facts=facts or Facts(500))
+        await frontier.date(SOURCES, Doubts())
+        await frontier.finish()
+        was_published = chance.random() < 0.6
+        if was_published:
+            await frontier.mark_published(PublicationRow(len(pages)))
+        await frontier.conclude(refused=not was_published)
+        for url, page in pages.items():
+            page.date()
+            stored = await frontier.record(url)
+            assert stored
+            lastmod = stored.facts and stored.facts.lastmod
+            assert (lastmod and lastmod.at) == moment(page.earlier.lastmod), (run, url)
