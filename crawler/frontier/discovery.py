@@ -12,14 +12,14 @@ from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.links import Added, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
-from crawler.frontier.rows import FoundRow
+from crawler.frontier.rows import FoundRow, of
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import Moved, move
 from crawler.model.reasons import Why
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
-from crawler.rules.record import HELD, QUEUED, SETTLED, TOO_DEEP
+from crawler.rules.record import HELD, QUEUED, SETTLED, TOO_DEEP, Earlier, found_in_new_run
 
 NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
@@ -46,8 +46,9 @@ SELECT id, outcome, detail, settled FROM @rows(id, outcome, detail, settled) WHE
 """
 
 # URLs that an earlier run found.
-OLDER: Final = """
-SELECT u.url, u.id, u.run FROM url AS u WHERE u.@key @any(keys, key) AND u.run < :run ORDER BY u.@key @lock
+OLDER: Final = f"""
+SELECT u.url, u.id, u.run, {of("p", Earlier._fields)} FROM url AS u LEFT JOIN page AS p ON p.id = u.id
+WHERE u.@key @any(keys, key) AND u.run < :run ORDER BY u.@key @lock(u)
 """
 
 RENEW: Final = f"""
@@ -56,28 +57,15 @@ UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = 
 FROM @found WHERE url.@key = r.@key AND url.run < :run
 """
 
-# The content of the previous run becomes the known content if that run was published. Content without a date does not
-# replace what is known: the site may have shown error pages, and the earlier content may return. A page that fails next
-# keeps its published date, whatever a refused run found.
-_PUBLISHED: Final = "(r.is_concluded AND page.outcome = 'listed' AND page.content IS NOT NULL)"
-_IS_KNOWN: Final = f"({_PUBLISHED} AND (page.lastmod IS NOT NULL OR page.dated_lastmod IS NULL))"
+_RENEWED: Final = Earlier._fields[3:]  # without what was read of the page
 RENEW_PAGES: Final = f"""
 UPDATE page SET
-    attempts = 0,
-    detail = CASE WHEN r.outcome IS NULL THEN page.detail ELSE r.detail END,
-    was = page.outcome, was_lastmod = page.lastmod,
+    attempts = 0, was = page.outcome, was_lastmod = page.lastmod,
     outcome = coalesce(r.outcome, page.outcome), settled = coalesce(r.settled, page.settled),
+    detail = CASE WHEN r.outcome IS NULL THEN page.detail ELSE r.detail END,
     facts_run = CASE WHEN r.outcome IS NULL THEN page.facts_run END,
-    published_content = CASE WHEN {_PUBLISHED} THEN page.content ELSE page.published_content END,
-    dated_content = CASE WHEN {_IS_KNOWN} THEN page.content ELSE page.dated_content END,
-    dated_lastmod = CASE WHEN {_PUBLISHED} THEN coalesce(page.lastmod, page.dated_lastmod) ELSE page.dated_lastmod END,
-    lastmod = CASE WHEN r.is_concluded OR page.published_content IS NULL THEN page.lastmod
-        WHEN page.published_content = page.dated_content THEN page.dated_lastmod END,
-    dated_header = CASE
-        WHEN {_PUBLISHED} AND page.content = page.dated_content THEN coalesce(page.header, page.dated_header)
-        WHEN {_IS_KNOWN} THEN page.header
-        ELSE page.dated_header END
-FROM @rows(id, outcome, detail, settled, is_concluded) WHERE page.id = r.id
+    {", ".join(f"{column} = r.{column}" for column in _RENEWED)}
+FROM @rows(id, outcome, detail, settled, {", ".join(_RENEWED)}) WHERE page.id = r.id
 """
 
 CONCLUDED: Final = "SELECT number FROM run WHERE status = 'concluded'"
@@ -287,15 +275,15 @@ class Discovery:
         if not older:
             return {}
         concluded = {number for (number,) in self._db.all(CONCLUDED)}
-        ids = {url: number for url, number, _ in older}
+        ids = {url: number for url, number, *_ in older}
         renewed = {row.url: row for row in rows if row.url in ids}
         self._db.do(RENEW, self._given(list(renewed.values())) | {"seed": seed})
-        columns = ("id", "outcome", "detail", "settled", "is_concluded")
-        known = [
-            (number, renewed[url].outcome, renewed[url].detail, renewed[url].settled, run in concluded)
-            for url, number, run in older
-        ]
-        self._db.do_rows(RENEW_PAGES, columns, known)
+        known = list[tuple[Any, ...]]()
+        for url, number, run, *earlier in older:
+            row = renewed[url]
+            page = found_in_new_run(Earlier._make(earlier), was_published=run in concluded)
+            known.append((number, row.outcome, row.detail, row.settled, *page[3:]))
+        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", *_RENEWED), known)
         return ids
 
     def _open(self, new: Sequence[tuple[int, FoundRow]]) -> None:

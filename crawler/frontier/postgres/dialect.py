@@ -12,12 +12,11 @@ from crawler.frontier.rows import FoundRow
 from crawler.frontier.schema import FACT_TYPES
 
 _BY_TYPE: Final = {
-    "bigint": "id token host via trap sample first last",
-    "double precision": "settled due until checked ease failing seconds",
-    "integer": "state depth hops kind attempts deaths named share place round facts_run published was_hops",
-    "text": "url outcome detail links images name code origin failed kept base sorting mark key pattern",
+    "bigint": "id token host via trap sample dated_lastmod dated_header",
+    "double precision": "settled due until checked ease failing",
+    "integer": "state depth hops kind attempts deaths named place round facts_run published was_hops",
+    "text": "url outcome detail links images name code origin base sorting mark published_content dated_content",
     "uuid": "fp",
-    "boolean": "is_published is_concluded is_dated",
 }
 _TYPES: Final = {
     column: kind for kind, columns in _BY_TYPE.items() for column in columns.split()
