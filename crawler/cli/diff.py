@@ -3,15 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import click
 
 from crawler.app.history import published_as
-from crawler.app.state import open_frontier
-from crawler.cli.saved_state import why_unknown
+from crawler.cli.saved_state import opened_state, why_unknown
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
@@ -38,21 +38,20 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
     signs: Counter[str] = Counter()
     old, new = source_named(old), source_named(new)
     state = new if _is_state(new) else settings.state.state
-    async with opened_sources(settings, [place for place in (old, new) if is_web(place)]) as places:
-        with Comparison() as comparison:
-            for side, place in ((OLD, old), (NEW, new)):
-                await _load(comparison, side, place, places, settings)
-            frontier = open_frontier(_with_state(settings, state), None, read_only=True) if state else None
-            base = await published_as(frontier, settings) if frontier else None
-            newest = await frontier.run() if frontier else None
-            try:
-                for change in comparison.changes():
-                    signs[change.sign] += 1
-                    _show(change, await _reason(frontier, newest, base, change), form)
-            finally:
-                if frontier:
-                    await frontier.close()
-            totals = {OLD: comparison.count(OLD), NEW: comparison.count(NEW)}
+    async with AsyncExitStack() as stack:
+        web = [place for place in (old, new) if is_web(place)]
+        places = await stack.enter_async_context(opened_sources(settings, web))
+        comparison = stack.enter_context(Comparison())
+        for side, place in ((OLD, old), (NEW, new)):
+            await _load(comparison, side, place, places, settings)
+        reasons = _Reasons()
+        if state:
+            frontier = await stack.enter_async_context(opened_state(_at_state(settings, state), None))
+            reasons = _Reasons(frontier, await frontier.run(), await published_as(frontier, settings))
+        for change in comparison.changes():
+            signs[change.sign] += 1
+            _show(change, await reasons.of(change), form)
+        totals = {OLD: comparison.count(OLD), NEW: comparison.count(NEW)}
     facts = {"added": signs["+"], "removed": signs["-"], "changed": signs["~"]}
     if form == "json":
         click.echo(json.dumps({"totals": totals | facts}))
@@ -71,7 +70,7 @@ def _is_state(place: str) -> bool:
         return False
 
 
-def _with_state(settings: Settings, path: str) -> Settings:
+def _at_state(settings: Settings, path: str) -> Settings:
     return replace(settings, state=replace(settings.state, state=path, fresh=False))
 
 
@@ -79,19 +78,11 @@ async def _load(comparison: Comparison, side: str, place: str, places: Places, s
     if not _is_state(place):
         await _load_sitemap(comparison, side, place, places)
         return
-    frontier = open_frontier(_with_state(settings, place), None, read_only=True)
-    try:
+    async with opened_state(_at_state(settings, place), None) as frontier:
         base = await published_as(frontier, settings)
         async for chunk in frontier.entries():
-            comparison.load(
-                side,
-                (
-                    (base.published(e.url) if base else e.url, w3c(e.lastmod) if e.lastmod else None)
-                    for e in chunk
-                ),
-            )
-    finally:
-        await frontier.close()
+            entries = ((base.published(e.url) if base else e.url, e.lastmod) for e in chunk)
+            comparison.load(side, ((url, w3c(lastmod) if lastmod else None) for url, lastmod in entries))
 
 
 async def _load_sitemap(comparison: Comparison, side: str, place: str, places: Places) -> None:
@@ -139,19 +130,27 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
             yield url, w3c(at) if at else None
 
 
-async def _reason(pages: Record | None, newest: Run | None, base: PublishBase | None, change: Change) -> str:
-    """Why a URL was added or removed, according to the state; may be empty."""
-    if pages is None or change.sign == "~":
-        return ""
-    url = base.crawled(Url(change.url), exactly=True) if base else Url(change.url)
-    record = await pages.record(url)
-    if newest and (unknown := why_unknown(record, newest)):
-        return unknown
-    if record is None:
-        return "no page links to it, and no seed contains it"
-    if newest and record.run < newest.number:
-        return f"no longer linked: run {record.run} was the last to find it"
-    return _outcome_words(record, base, change)
+@dataclass(frozen=True, slots=True)
+class _Reasons:
+    """Why URLs were added or removed, according to a state, if there is one."""
+
+    pages: Record | None = None
+    newest: Run | None = None
+    base: PublishBase | None = None
+
+    async def of(self, change: Change) -> str:
+        """May be empty."""
+        if self.pages is None or change.sign == "~":
+            return ""
+        url = self.base.crawled(Url(change.url), exactly=True) if self.base else Url(change.url)
+        record = await self.pages.record(url)
+        if self.newest and (unknown := why_unknown(record, self.newest)):
+            return unknown
+        if record is None:
+            return "no page links to it, and no seed contains it"
+        if self.newest and record.run < self.newest.number:
+            return f"no longer linked: run {record.run} was the last to find it"
+        return _outcome_words(record, self.base, change)
 
 
 def _outcome_words(record: UrlRecord, base: PublishBase | None, change: Change) -> str:

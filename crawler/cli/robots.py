@@ -15,9 +15,8 @@ import click
 
 from crawler.app.robots_line import RobotsLine, compare
 from crawler.app.starts import normaliser, product_token, start_url
-from crawler.app.state import open_frontier
 from crawler.cli.output import show_lines, wants_json
-from crawler.cli.saved_state import with_state
+from crawler.cli.saved_state import opened_state, with_state
 from crawler.engine.robots import OriginRules, ask_robots, origin_rules
 from crawler.errors import CrawlerError, Exit
 from crawler.fetch.address_guard import AddressGuard
@@ -93,12 +92,9 @@ def _permit(
 async def _published(settings: Settings, url: Url) -> str | None:
     """The entry point of the last publication, if the site was crawled with a state that is found."""
     with suppress(CrawlerError):
-        frontier = open_frontier(with_state(settings, url), url, read_only=True)
-        try:
+        async with opened_state(with_state(settings, url), url) as frontier:
             entry = (await frontier.recall(ROBOTS_LINE)).partition(" ")[2]
-            return entry if entry and urls.origin(entry) == urls.origin(url) else None
-        finally:
-            await frontier.close()
+        return entry if entry and urls.origin(entry) == urls.origin(url) else None
     return None
 
 

@@ -15,9 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from crawler.cli.summary import EXAMPLES, LABELS, LINES, STDOUT, Facts, Hint, balance_of, hints, of_kind
-from crawler.model.outcome import says
 from crawler.parse.credentials import masked
-from crawler.report.formatting import counted, duration, size
+from crawler.report.formatting import counted, duration, outcome_words, size
 from crawler.report.printable import printable
 
 WIDEST: Final = 80  # columns, so that numbers stay close to their labels
@@ -96,7 +95,7 @@ def _outcomes(facts: Facts, width: int) -> Table:
     free = width - LABEL - 6 - len(f"{facts['discovered']:,}")  # 6: gaps and indent
     for kind, label, style in KINDS:
         for place, (code, count) in enumerate(of_kind(facts, kind)):
-            table.add_row(Text("" if place else label, style), Text(_words(code)), f"{count:,}")
+            table.add_row(Text("" if place else label, style), Text(outcome_words(code)), f"{count:,}")
             for url in facts["examples"].get(code, ())[:EXAMPLES] if kind in {"failed", "kept"} else ():
                 table.add_row("", Text("  " + printable(masked(url), free), "dim"))
     if facts["open"]:
@@ -111,14 +110,6 @@ def _rows(width: int) -> Table:
     table.add_column(min_width=LABEL, no_wrap=True)
     table.add_column(ratio=1, overflow="fold")
     return table
-
-
-def _words(code: str) -> str:
-    """The sentence for a code; the code itself if it comes from a newer version."""
-    try:
-        return says(code)
-    except ValueError:
-        return printable(code)
 
 
 def _total(facts: Facts) -> Text:

@@ -1,13 +1,12 @@
-"""Formats values for people, in reports, logs and commands: counts with their noun, sizes, times and URLs.
-
-Nothing is made printable here: that is `printable`.
-"""
+"""Formats values for people, in reports, logs and commands: counts with their noun, sizes, times and URLs."""
 
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
+from crawler.model.outcome import says
 from crawler.parse.url import origin
+from crawler.report.printable import printable
 
 SIZES: Final = ("kB", "MB", "GB", "TB")
 DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -16,6 +15,14 @@ DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 URL`, `1,170 URLs`; `many`: the plural, if it is not formed with s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def outcome_words(code: str) -> str:
+    """The sentence for the code of an outcome; the code itself if it comes from a newer version."""
+    try:
+        return says(code)
+    except ValueError:
+        return printable(code)
 
 
 def size(count: int) -> str:

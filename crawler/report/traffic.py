@@ -46,9 +46,9 @@ class Traffic:
     def add(self, taken: Any) -> None:
         """Add what another process took. Raises `ValueError` or `TypeError` for anything else."""
         requests, size, retries, seconds, within = taken
-        counts = [*requests.values(), size, retries, *within]
-        if not set(requests) <= set(CLASSES) or len(within) != len(BOUNDS):
+        if not isinstance(requests, dict) or not set(requests) <= set(CLASSES) or len(within) != len(BOUNDS):
             raise ValueError("no counts")
+        counts = [*requests.values(), size, retries, *within]
         if not all(type(count) is int and 0 <= count < 2**53 for count in counts) or not 0 <= seconds < 2**53:
             raise ValueError("no counts")
         self.requests.update(requests)

@@ -15,10 +15,9 @@ from typing import Any, Final
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from crawler.model.outcome import says
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
-from crawler.report.formatting import counted, duration, minute, short, shortened, size
+from crawler.report.formatting import counted, duration, minute, outcome_words, short, shortened, size
 from crawler.report.forms import svg
 from crawler.report.forms.as_text import UNFINISHED, difference, external, measure
 from crawler.report.overview import ELSEWHERE, Folder
@@ -91,7 +90,7 @@ def _environment(site: str) -> Environment:
         "size": size,
         "duration": duration,
         "minute": minute,
-        "says": _says,
+        "says": outcome_words,
         "ms": lambda value: f"{value:,} ms",
     }
     return env
@@ -109,7 +108,7 @@ def _context(report: Report) -> Mapping[str, Any]:
         "grouped": {code.value for code in GROUPED},
         "difference": difference(report) if report.changes.since is not None else None,
         "outcomes": _outcomes(known.balance.outcomes),
-        "failed": _sum(known.balance.outcomes, "failed"),
+        "failed": known.run.counted("failed"),
         "charts": _charts(report),
         "external": external(report),
         "unfinished": UNFINISHED,
@@ -144,13 +143,6 @@ _SECTIONS: Final = (
 )  # fmt: skip
 
 
-def _says(code: str) -> str:
-    try:
-        return says(code)
-    except ValueError:  # a code of a newer version
-        return printable(code)
-
-
 def _outcomes(outcomes: Mapping[str, int]) -> Sequence[tuple[str, Sequence[tuple[str, int]]]]:
     """Outcomes by kind, the most frequent first."""
     every = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
@@ -159,10 +151,6 @@ def _outcomes(outcomes: Mapping[str, int]) -> Sequence[tuple[str, Sequence[tuple
         for kind, words in KINDS
         if (rows := [(code, count) for code, count in every if code.partition(":")[0] == kind])
     ]
-
-
-def _sum(outcomes: Mapping[str, int], kind: str) -> int:
-    return sum(count for code, count in outcomes.items() if code.partition(":")[0] == kind)
 
 
 def _charts(report: Report) -> Mapping[str, Markup]:
@@ -185,11 +173,9 @@ def _charts(report: Report) -> Mapping[str, Markup]:
 
 def _balance(report: Report) -> list[svg.ChartPart]:
     balance = report.known.balance
-    parts = [svg.ChartPart(words, _sum(balance.outcomes, kind), f"k-{kind}") for kind, words in KINDS]
-    offsite = balance.outcomes.get(OFFSITE, 0)
-    parts = [
-        part._replace(value=part.value - offsite) if part.css == "k-unlisted" else part for part in parts
-    ]
+    counts = {kind: report.known.run.counted(kind) or 0 for kind, _ in KINDS}
+    counts["unlisted"] -= balance.outcomes.get(OFFSITE, 0)
+    parts = [svg.ChartPart(words, counts[kind], f"k-{kind}") for kind, words in KINDS]
     return [part for part in (*parts, svg.ChartPart("Open", balance.open, "k-open")) if part.value]
 
 

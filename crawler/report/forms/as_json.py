@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from crawler.model.rows import HostRow, RunRow
-from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
 from crawler.report.changes import UrlChange
 from crawler.report.external import external_json
 from crawler.report.formatting import iso
 from crawler.report.overview import Extremes
-from crawler.report.report import Finding, Item, Known, Report
+from crawler.report.report import Finding, Item, Report
 
 SCHEMA: Final = 1
+UNPUBLISHED: Final = {"urls": None, "bytes": None, "files": None}
 
 
 def rendered(report: Report) -> str:
@@ -33,29 +33,25 @@ def masked_json(report: Report) -> dict[str, Any]:
 
 def as_json(report: Report) -> dict[str, Any]:
     """The report as plain values."""
-    known, overview = report.known, report
+    known = report.known
     return {
         "schema": SCHEMA,
         "program": known.program,
         "site": f"{known.site}/",
         "published_as": f"{known.name}/",
         "run": _run(known.run),
-        "balance": {
-            "discovered": known.balance.discovered,
-            "open": known.balance.open,
-            "outcomes": dict(known.balance.outcomes),
-        },
+        "balance": {**_fields(known.balance, "discovered", "open"), "outcomes": dict(known.balance.outcomes)},
         "sitemap": _sitemap(report),
         "findings": [_finding(finding) for finding in report.findings],
         "external": external_json(known.check, known.external),
         "changes": _changes(report),
         "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
-        "depths": [{"depth": depth, "urls": urls} for depth, urls in overview.depths.items()],
+        "depths": [{"depth": depth, "urls": urls} for depth, urls in report.depths.items()],
         "folders": [folder._asdict() for folder in report.folders],
         "statuses": [{"status": status, "urls": urls} for status, urls in report.statuses.items()],
         "slowest": _extremes(report.slowest),
         "largest": _extremes(report.largest),
-        "traps": [_trap(trap) for trap in known.traps],
+        "traps": [_fields(trap, "kind", "pattern", "example") for trap in known.traps],
         "robots": _robots(report),
         "runs": [_run(run) | _publication(run) for run in known.runs],
         "hosts": [_host(host) for host in known.hosts],
@@ -63,23 +59,23 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
+def _fields(value: object, *names: str) -> dict[str, Any]:
+    """Attributes of a value, by name."""
+    return {name: getattr(value, name) for name in names}
+
+
 def _run(run: RunRow) -> dict[str, Any]:
     return {
         "number": run.number,
         "started": iso(run.started),
         "ended": iso(run.ended),
-        "complete": run.complete,
-        "exit": run.exit,
-        "seconds": run.seconds,
-        "requests": run.requests,
-        "bytes": run.bytes,
+        **_fields(run, "complete", "exit", "seconds", "requests", "bytes"),
     }
 
 
 def _publication(run: RunRow) -> dict[str, Any]:
-    published = run.publication
     return {
-        "listed": published.urls if published else run.counted("listed"),
+        "listed": run.publication.urls if run.publication else run.counted("listed"),
         "failed": run.counted("failed"),
         "discovered": run.discovered,
     }
@@ -91,9 +87,7 @@ def _sitemap(report: Report) -> dict[str, Any]:
     return {
         "published": published is not None,
         "refused": run.refused,
-        "urls": published.urls if published else None,
-        "bytes": published.bytes if published else None,
-        "files": published.files if published else None,
+        **(_fields(published, "urls", "bytes", "files") if published else UNPUBLISHED),
         "added": changes.added.count if counted else None,
         "removed": changes.removed.count if counted and run.complete else None,
         "changed": changes.dated.count if counted and run.complete else None,
@@ -104,11 +98,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code.value,
         "severity": finding.code.severity.value,
-        "count": finding.count,
-        "new": finding.new,
-        "links": finding.links,
-        "pages": finding.pages,
-        "says": finding.says,
+        **_fields(finding, "count", "new", "links", "pages", "says"),
         "items": [_item(item) for item in finding.items],
         "more": finding.more,
     }
@@ -116,14 +106,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _item(item: Item) -> dict[str, Any]:
     return {
-        "url": item.url,
-        "status": item.status,
-        "detail": item.detail,
-        "links": item.links,
+        **_fields(item, "url", "status", "detail", "links"),
         "from": list(item.sources),
-        "new": item.new,
-        "site_wide": item.site_wide,
-        "size": item.size,
+        **_fields(item, "new", "site_wide", "size"),
     }
 
 
@@ -144,13 +129,7 @@ def _changes(report: Report) -> dict[str, Any] | None:
 
 
 def _host(host: HostRow) -> dict[str, Any]:
-    return {
-        "origin": host.origin,
-        "urls": host.urls,
-        "gap": host.delay,
-        "robots": host.robots,
-        "detail": host.detail,
-    }
+    return {**_fields(host, "origin", "urls"), "gap": host.delay, **_fields(host, "robots", "detail")}
 
 
 def _extremes(found: Extremes | None) -> dict[str, Any] | None:
@@ -159,20 +138,13 @@ def _extremes(found: Extremes | None) -> dict[str, Any] | None:
     return {"median": found.median, "p95": found.p95, "items": [item._asdict() for item in found.items]}
 
 
-def _trap(trap: Trap) -> dict[str, str]:
-    return {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
-
-
 def _robots(report: Report) -> dict[str, Any]:
-    known: Known = report.known
+    known = report.known
     return {
         "line": known.robots_line,
         "names_sitemap": known.robots_names,
         "names_others": list(known.robots_others),
-        "rules": [
-            {"rule": rule.line, "urls": rule.urls, "links": rule.links, "example": rule.example}
-            for rule in report.rules
-        ],
+        "rules": [{"rule": rule.line, **_fields(rule, "urls", "links", "example")} for rule in report.rules],
     }
 
 

@@ -8,15 +8,22 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from crawler.parse.credentials import masked
-from crawler.report.formatting import minute, shortened
-from crawler.report.forms.as_text import UNFINISHED, balance, detail, external, linked, measure, run_status
+from crawler.report.formatting import minute
+from crawler.report.forms.as_text import (
+    UNFINISHED,
+    balance,
+    detail,
+    external,
+    linked,
+    measure,
+    run_status,
+    shown,
+)
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, Report
 
 ROOM: Final = 60_000  # characters
 ITEMS: Final = 20  # items of each finding
-LONGEST: Final = 200  # characters of a URL or a detail
 CUT: Final = "\nThe rest did not fit: see `sitemap-crawler report`.\n"
 _TICKS: Final = re.compile(r"`+")
 
@@ -59,18 +66,14 @@ def _details(finding: Finding, site: str) -> str:
     if not items:
         return ""
     lines = ["", "<details>", f"<summary>{finding.code.heading}: {measure(finding)}</summary>", ""]
-    lines += [f"- {_line(finding, item, site)}" for item in items]
+    lines += [f"- {', '.join(_words(finding, item, site))}" for item in items]
     more = finding.count - len(items)
     return "\n".join([*lines, *([f"- and {more:,} more"] if more else []), "", "</details>", ""])
 
 
-def _line(finding: Finding, item: Item, site: str) -> str:
-    return ", ".join(_words(finding, item, site))
-
-
 def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
     yield " ".join(
-        filter(None, [str(item.status or ""), code(_shown(item.url, site)), "**new**" if item.new else ""])
+        filter(None, [str(item.status or ""), code(shown(item.url, site)), "**new**" if item.new else ""])
     )
     if item.detail:
         yield code(detail(finding.code, item, site))
@@ -86,7 +89,3 @@ def code(text: str) -> str:
     fence = "`" * (max((len(ticks) for ticks in _TICKS.findall(text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def _shown(text: str, site: str) -> str:
-    return printable(shortened(masked(text), site), LONGEST)

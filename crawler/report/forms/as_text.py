@@ -59,8 +59,7 @@ def balance(report: Report) -> list[str]:
     """Counts of URLs, and what changed in the sitemap."""
     counts, changes = report.known.balance, report.changes
     sums = {"listed": counts.listed}
-    for kind in ("unlisted", "moved", "failed"):
-        sums[kind] = sum(n for code, n in counts.outcomes.items() if code.partition(":")[0] == kind)
+    sums |= {kind: report.known.run.counted(kind) or 0 for kind in ("unlisted", "moved", "failed")}
     sums["open"] = counts.open
     words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
     if changes.since is not None:
@@ -102,9 +101,9 @@ def measure(finding: Finding) -> str:
 
 def _items(finding: Finding, site: str) -> Iterator[str]:
     for item in finding.items:
-        url = _shown(item.url, site)
+        url = shown(item.url, site)
         if finding.code is Code.REDIRECT_CHAIN:
-            yield f"{url} → {_shown(item.detail, site)}"
+            yield f"{url} → {shown(item.detail, site)}"
             continue
         words = [str(item.status) if item.status else "  -", url]
         words += ["new"] if item.new else []
@@ -115,21 +114,21 @@ def _items(finding: Finding, site: str) -> Iterator[str]:
 
 def detail(code: Code, item: Item, site: str) -> str:
     """The detail of an item; a line for robots.txt is to be copied, so its URL stays whole."""
-    return _shown(item.detail, "" if code is Code.ROBOTS_LINE else site)
+    return shown(item.detail, "" if code is Code.ROBOTS_LINE else site)
 
 
 def linked(item: Item, site: str, code: Code) -> str:
     """Where the URL was found: `linked from 5 pages: /a, /b, and 3 more`."""
-    shown = ", ".join(_shown(source, site) for source in item.sources[:SOURCES])
+    names = ", ".join(shown(source, site) for source in item.sources[:SOURCES])
     if code in GROUPED:
         rest = item.size - 1 - min(SOURCES, len(item.sources))
-        return f"the same: {shown}" + (f", and {rest:,} more" if rest > 0 else "")
+        return f"the same: {names}" + (f", and {rest:,} more" if rest > 0 else "")
     if item.site_wide:
         return site_wide(item)
     if not item.links:
-        return f"named by {shown}"
+        return f"named by {names}"
     rest = item.links - min(SOURCES, len(item.sources))
-    return f"linked from {counted(item.links, 'page')}: {shown}" + (
+    return f"linked from {counted(item.links, 'page')}: {names}" + (
         f", and {rest:,} more" if rest > 0 else ""
     )
 
@@ -139,5 +138,6 @@ def site_wide(item: Item) -> str:
     return f"linked from {counted(item.links, 'page')}, nearly all: the template"
 
 
-def _shown(text: str, site: str) -> str:
+def shown(text: str, site: str) -> str:
+    """A URL or a detail, short and printable."""
     return printable(shortened(masked(text), site), LONGEST)
