@@ -49,6 +49,30 @@ class Visiting:
     judge: Judge
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a visitor is given by its process: the main one, or a worker."""
+
+    pacer: Pacer
+    politeness: Turn
+    # Callbacks of `Retrying` and `Normaliser`.
+    throttled: Callable[[float], None]
+    session: Callable[[str, str], None]
+    base: PublishBase | None
+    # Counts the requests.
+    traffic: Traffic | None = None
+    # Seconds since the epoch.
+    clock: Callable[[], float] = time.time
+    # Sandbox processes, at most.
+    children: int = CHILDREN
+    # A context manager around parsing a page.
+    reading: Callable[[Url], AbstractContextManager[None]] = no_log
+    # See `LocalVisitor`.
+    suspect: Callable[[Lease], Awaitable[None]] | None = None
+    # Makes what robots.txt says about the requests of scripts; without it, nothing is rendered.
+    permits: "Callable[[Fetcher], Permission] | None" = None
+
+
 def traffic_of(settings: Settings) -> Traffic | None:
     """The counters of requests, if they are asked for."""
     return Traffic() if settings.report.metrics_file or settings.report.metrics_port else None
@@ -94,50 +118,33 @@ def open_fetcher(settings: Settings, transport: Transport | None = None) -> Http
 
 
 @asynccontextmanager
-async def open_visitor(
-    settings: Settings,
-    plain: Fetcher,
-    pacer: Pacer,
-    turn: Turn,
-    throttled: Callable[[float], None],
-    session: Callable[[str, str], None],
-    base: PublishBase | None,
-    *,
-    children: int = CHILDREN,
-    traffic: Traffic | None = None,
-    reading: Callable[[Url], AbstractContextManager[None]] = no_log,
-    clock: Callable[[], float] = time.time,
-    suspect: Callable[[Lease], Awaitable[None]] | None = None,
-    permits: "Callable[[Fetcher], Permission] | None" = None,
-) -> AsyncIterator[Visiting]:
-    """A visitor in this process that uses the fetcher `plain`.
-
-    `children`: maximum number of sandbox processes. `traffic`: counts the requests. `reading`: a context manager around parsing a page. `throttled` and
-    `session`: callbacks of `Retrying` and `Normaliser`. `clock`: seconds since the epoch. `suspect`: see `LocalVisitor`. `permits`: makes what robots.txt
-    says about the requests of scripts; without it, nothing is rendered.
-    """
-    async with Sandbox(children=children, reading=reading).running() as reader, AsyncExitStack() as stack:
+async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings) -> AsyncIterator[Visiting]:
+    """A visitor in this process that uses the fetcher `plain`."""
+    traffic, clock = around.traffic, around.clock
+    sandbox = Sandbox(children=around.children, reading=around.reading)
+    async with sandbox.running() as reader, AsyncExitStack() as stack:
         fetcher: Fetcher = Retrying(
             Metered(plain, traffic) if traffic else plain,
-            pacer,
+            around.pacer,
             retries=settings.http.retries,
             total=settings.http.total_timeout,
             clock=clock,
             sleep=anyio.sleep,
-            turn=turn,
-            throttled=throttled,
+            turn=around.politeness,
+            throttled=around.throttled,
             retried=traffic.retried if traffic else lambda: None,
         )
-        if permits and settings.render.render != "off":
+        if around.permits and settings.render.render != "off":
             from crawler.fetch.render import renderer  # noqa: PLC0415 - as above
             from crawler.fetch.render.resources import Slot  # noqa: PLC0415 - as above
 
-            slot = Slot(pacer, turn)
+            slot = Slot(around.pacer, around.politeness)
             fetcher = await stack.enter_async_context(
-                renderer.open_renderer(settings, fetcher, permits(fetcher), slot)
+                renderer.open_renderer(settings, fetcher, around.permits(fetcher), slot)
             )
-        judge = Judge(_rules(settings, normaliser(settings, session, base), base))
-        yield Visiting(LocalVisitor(fetcher, judge, reader, clock, reading, suspect), fetcher, judge)
+        judge = Judge(_rules(settings, normaliser(settings, around.session, around.base), around.base))
+        visitor = LocalVisitor(fetcher, judge, reader, clock, around.reading, around.suspect)
+        yield Visiting(visitor, fetcher, judge)
 
 
 def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> Rules:

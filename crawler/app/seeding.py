@@ -59,12 +59,16 @@ class Lines:
 
     def __init__(self, name: str, normalise: Normaliser) -> None:
         """Raises `ConfigError` when the file cannot be read."""
-        self.name, self.normalise, self._entries = name, normalise, 0
+        self.name, self._normalise, self._entries = name, normalise, 0
         try:
             self._file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 - read while crawling
         except OSError as error:
             raise ConfigError(f"--input: {name} cannot be read ({error.strerror}).") from error
         self._numbered = enumerate(self._file, 1)
+
+    def map_to(self, normalise: Normaliser) -> None:
+        """From now on, reads URLs with this normaliser: of the site that turned out to be crawled."""
+        self._normalise = normalise
 
     async def spool(self) -> None:
         """Copies a pipe to a temporary file, so that it can be read twice, and no thread blocks on it when the crawl ends."""
@@ -83,7 +87,7 @@ class Lines:
         """The first URL of each host; the lines can be taken afterwards. Blocks."""
         found: dict[str, Url] = {}
         for line in self._file:
-            if url := self.normalise(_text(line)):
+            if url := self._normalise(_text(line)):
                 found.setdefault(netloc(url), url)
             if len(found) > MOST_HOSTS:
                 break
@@ -109,7 +113,7 @@ class Lines:
         text = _text(line)
         if not text:
             return None
-        url = self.normalise(text)
+        url = self._normalise(text)
         if url is None:
             log.warning(
                 "skipped a line that is not a URL", extra={"fields": {"input": self.name, "line": number}}

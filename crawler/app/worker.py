@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from crawler.app.compose import open_fetcher, open_visitor, traffic_of
+from crawler.app.compose import Surroundings, open_fetcher, open_visitor, traffic_of
 from crawler.app.event_loop import run
 from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
@@ -123,14 +123,9 @@ async def work(
             open_visitor(
                 settings,
                 fetcher,
-                parent,
-                parent.turn,
-                parent.throttled,
-                parent.session,
-                base,
-                children=1,
-                traffic=traffic,
-                clock=clock,
+                Surroundings(
+                    parent, parent.turn, parent.throttled, parent.session, base, traffic, clock, children=1
+                ),
             ) as visiting,
         ):
             sent = SentUrls()

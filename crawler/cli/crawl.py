@@ -11,9 +11,8 @@ import anyio
 import anyio.lowlevel
 
 from crawler.app import report as reports
-from crawler.app import submission
-from crawler.app.compose import check_extras
-from crawler.app.job import Job, open_job
+from crawler.app.job import Job, open_checked_job
+from crawler.app.preflight import preflight
 from crawler.cli import schedule
 from crawler.cli.interrupt import signalled
 from crawler.cli.notify import Notifier, exit_of
@@ -37,7 +36,7 @@ from crawler.report import log as lines
 from crawler.report.report import Finding, Report
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish import publish_command
-from crawler.sitemap.publish.publish import check_output, check_settings
+from crawler.sitemap.publish.publish import check_output
 from crawler.sitemap.publish.published import Published
 
 log = logging.getLogger("crawler")
@@ -88,18 +87,14 @@ async def _crawl(settings: Settings, stopping: "_Stopping", notifier: Notifier) 
 
 
 async def _run(settings: Settings, stopping: "_Stopping", notifier: Notifier) -> Exit:
-    check_extras(settings)
-    reports.check(settings)
-    check_settings(settings.output)
-    if settings.submit.submit:
-        submission.check(settings)
+    settings = preflight(settings)
     if settings.pace.ignore_robots:
         log.warning("robots.txt is ignored: use this only on your own site")
     if settings.http.insecure:
         log.warning("certificates are not verified: anyone on the network path can alter what is read")
     if not settings.guard.dry_run:
         await check_output(settings.output)
-    async with open_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
+    async with open_checked_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
         await _log_start(job)
         stopping.job = job
         try:

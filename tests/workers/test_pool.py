@@ -565,8 +565,8 @@ async def test_worker_processes_exit_with_crawl(branching: Origin, tmp_path: Pat
         f"http://{branching.address}:{branching.port}", tmp_path, processes=2, allow_address=("127.0.0.0/8",)
     )
     async with open_job(chosen) as job:
-        assert isinstance(job.visitor, WorkerPool)
-        processes = [worker.child.process for worker in job.visitor._workers]
+        assert isinstance(job.parts.visitor, WorkerPool)
+        processes = [worker.child.process for worker in job.parts.visitor._workers]
     assert [process.returncode for process in processes] == [0, 0], "they exited normally"
     for process in processes:
         with pytest.raises(ProcessLookupError):

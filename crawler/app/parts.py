@@ -1,0 +1,238 @@
+"""Opens the parts of a crawl in the main process, in the order in which they need each other.
+
+`compose` has those that a worker process needs, too; `job` says what is done with them.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
+from crawler.app.resume import avoids_logout, fingerprint, reading, terms
+from crawler.app.seeding import Lines, Seeding, started_by_input
+from crawler.app.starts import normaliser, publish_base, starts_of
+from crawler.app.state import far_of, is_database, is_file, state_path
+from crawler.engine.course import Limits
+from crawler.engine.crawl import Crawl
+from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
+from crawler.engine.robots import Access
+from crawler.engine.site import CrawledSite
+from crawler.fetch.politeness import Pacing, Politeness
+from crawler.fetch.request_headers import fitting_cookies
+from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, SETTINGS
+from crawler.model.reasons import Why
+from crawler.model.robots import Permit
+from crawler.model.run import Run
+from crawler.parse import url as urls
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url
+from crawler.ports import Fetcher, Frontier, Runs, Sink, Visitor
+from crawler.report.stats import Stats
+from crawler.report.traffic import Traffic
+from crawler.rules.candidates import Candidates
+from crawler.rules.judge import Judge
+from crawler.rules.logout import ends_session
+from crawler.rules.page_rules import PageRules
+from crawler.rules.scope import Scope
+from crawler.rules.traps import Traps
+from crawler.settings.object_url import is_object_url
+from crawler.settings.sections import Settings
+from crawler.settings.shown import changed
+from crawler.sitemap.publish.publish import STDOUT
+from crawler.workers.pool import Coordinator, WorkerPool
+
+log = logging.getLogger("crawler")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The settings of a job, and what follows from them alone."""
+
+    settings: Settings
+    starts: tuple[Url, ...]
+    base: PublishBase | None
+    inputs: Sequence[Lines]
+    # The start URLs come from --input: none of them has to lead to a page.
+    starts_are_input: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a crawl is made of, besides its state."""
+
+    given: Given
+    visitor: Visitor
+    fetcher: Fetcher
+    judge: Judge
+    politeness: Politeness
+    traps: Traps
+    traffic: Traffic | None
+
+    def crawl(self, frontier: Frontier, stats: Stats, sinks: Sequence[Sink]) -> Crawl:
+        """A crawl of the site."""
+        settings = self.given.settings
+        pace, chosen = settings.pace, settings.scope
+        rules, logged_in = PageRules(settings.rules.rule), avoids_logout(settings)
+        site = CrawledSite(
+            frontier,
+            access_of(settings, frontier, self.fetcher, self.politeness, stats.pace),
+            Candidates(Scope.of(self.given.starts, chosen, rules, logged_in=logged_in), self.traps),
+            self.judge,
+            self.given.base,
+            checks_starts=not self.given.starts_are_input,
+        )
+        return Crawl(
+            frontier,
+            site,
+            self.visitor,
+            stats,
+            Limits(pace.concurrency, settings.guard.keep_failing, chosen.max_pages, chosen.max_time),
+            Seeding(settings, frontier, site, self.given.inputs),
+            [stats, *sinks],
+            frontier.clock,
+        )
+
+
+async def open_given(settings: Settings, stack: AsyncExitStack) -> Given:
+    """Opens --input, which may name the start URLs. Raises `ConfigError`."""
+    chosen = settings.scope
+    inputs = [Lines(name, normaliser(settings)) for name in dict.fromkeys(chosen.input)]
+    for lines in inputs:
+        stack.callback(lines.close)
+    if inputs and not chosen.start:
+        settings = replace(settings, scope=await started_by_input(chosen, inputs))
+    starts = starts_of(settings)
+    base = publish_base(settings, starts)
+    for lines in inputs:
+        lines.map_to(normaliser(settings, base=base))
+    _check_cookies(settings, starts)
+    return Given(settings, starts, base, inputs, starts_are_input=not chosen.start)
+
+
+def _check_cookies(settings: Settings, starts: Sequence[Url]) -> None:
+    path, hosts = settings.http.cookie_file, [urls.host(url) for url in starts]
+    if path is not None and not fitting_cookies(path, hosts):
+        log.warning(
+            "no cookie of --cookie-file is for a start host, or all are expired",
+            extra={"fields": {"file": path, "hosts": hosts}},
+        )
+
+
+async def begin_run(frontier: Frontier, given: Given) -> Run:
+    """Begins or resumes a run, and notes for other commands how it is published."""
+    settings, base = given.settings, given.base
+    run = await frontier.begin(fingerprint(settings, given.starts), reading(settings), terms(settings))
+    if run.over is None:
+        await frontier.remember(PUBLISH_BASE, base.base if base else "")
+        await frontier.remember(SETTINGS, changed(settings))
+        await frontier.remember(OUTPUT, folder_of(settings.output.output))
+    return run
+
+
+def folder_of(output: str) -> str:
+    """The absolute path or the URL of the output; empty for stdout."""
+    if output == STDOUT:
+        return ""
+    return output if is_object_url(output) else str(Path(output).absolute())
+
+
+@asynccontextmanager
+async def open_parts(
+    given: Given, plain: Fetcher, frontier: Frontier, stats: Stats, *, crawls: bool
+) -> AsyncIterator[Parts]:
+    """The parts of a crawl that uses the fetcher `plain`. `crawls`: worker processes may be needed."""
+    settings, traps, traffic = (
+        given.settings,
+        Traps(given.settings.scope.allow_trap),
+        traffic_of(given.settings),
+    )
+    async with AsyncExitStack() as stack:
+        politeness = Politeness(
+            frontier.clock, anyio.sleep, far=far_of(settings), rebook=partial(_another_slot, frontier)
+        )
+        reading_log = ReadingLog(_reading_log(settings, given.starts[0]))
+        stack.callback(reading_log.close)
+        deaths = await _deaths(frontier, reading_log)
+        around = Surroundings(
+            Pacing(frontier, politeness),
+            politeness,
+            stats.throttled,
+            traps.session,
+            given.base,
+            traffic,
+            frontier.clock,
+            reading=reading_log.reading,
+            suspect=frontier.suspect,
+            permits=lambda fetcher: _Permission(
+                access_of(settings, frontier, fetcher, politeness), is_logged_in=avoids_logout(settings)
+            ),
+        )
+        here = await stack.enter_async_context(open_visitor(settings, plain, around))
+        visitor = here.visitor
+        if settings.pace.processes > 1 and crawls:
+            pool = _worker_pool(settings, around, politeness)
+            visitor = await stack.enter_async_context(pool.running())
+        if deaths or is_database(settings):
+            visitor = SkipCrashing(visitor, deaths)
+        yield Parts(given, visitor, here.fetcher, here.judge, politeness, traps, traffic)
+
+
+async def _another_slot(frontier: Frontier, origin: str) -> float | None:
+    """Another slot for one that was missed, if other members have the next ones."""
+    return await frontier.slot(origin) if frontier.is_shared else None
+
+
+def _reading_log(settings: Settings, start: Url) -> Path | None:
+    """The file beside the state that names the pages that are being parsed."""
+    return Path(f"{state_path(settings, start)}.reading") if is_file(settings) else None
+
+
+async def _deaths(runs: Runs, reading_log: ReadingLog) -> Mapping[str, int]:
+    """How many processes of this run died while parsing a page, by its URL."""
+    known = await runs.recall(DEATHS)
+    if died := reading_log.died():
+        known = counted(known, died)
+        await runs.remember(DEATHS, known)
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Permission:
+    """Which requests the scripts of rendered pages may make: what robots.txt of any origin allows, as for pages.
+
+    With a login, requests that would end its session are not made either.
+    """
+
+    access: Access
+    is_logged_in: bool
+
+    async def __call__(self, url: Url) -> Permit:
+        if self.is_logged_in and ends_session(url):
+            return Permit(allowed=False, why=Why.LOGOUT)
+        return await self.access.permit(url)
+
+
+def _worker_pool(settings: Settings, around: Surroundings, politeness: Politeness) -> WorkerPool:
+    pace, clock = settings.pace, around.clock
+    if pace.processes > (most := max(1, pace.concurrency // 2)):
+        log.warning(
+            "--processes reduced: each process needs two requests in flight (raise --concurrency for more)",
+            extra={"fields": {"processes": pace.processes, "used": most, "concurrency": pace.concurrency}},
+        )
+    home = Coordinator(
+        around.pacer,
+        around.politeness,
+        around.throttled,
+        around.session,
+        politeness.ended,
+        around.base,
+        around.traffic,
+        lambda: clock() - time.time(),
+    )
+    return WorkerPool(settings, pace.processes, home)

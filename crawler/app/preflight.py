@@ -1,0 +1,24 @@
+"""Checks settings, once, before anything is opened or requested: wrong ones raise `ConfigError` in one sentence.
+
+What a single value may be is checked by `settings`; this is about settings that do not fit each other or this machine.
+"""
+
+from crawler.app import external, report, submission
+from crawler.app.compose import check_extras
+from crawler.app.starts import sitemap_of
+from crawler.settings.load import checked
+from crawler.settings.sections import Settings
+from crawler.sitemap.publish.publish import check_settings
+
+
+def preflight(settings: Settings) -> Settings:
+    """The checked settings. Raises `ConfigError`, or `OutputError` if a report cannot be written."""
+    settings = checked(settings)
+    check_extras(settings)
+    report.check(settings)
+    check_settings(settings.output)
+    if settings.submit.submit:
+        submission.check(settings)
+    external.check(settings)
+    sitemap_of(settings)
+    return settings
