@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.server import free_port
+from tests.waiting import until
 
 TUNING = "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=90"
 _POOLER = """
@@ -146,15 +146,14 @@ class Server:
 
 
 def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
+    def answers() -> bool:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        else:
-            return
+            return False
+        return True
+
+    until(answers)
 
 
 def _missing(name: str, package: str) -> None:

@@ -5,7 +5,6 @@ Not a test. Requests are logged, so that tests see what was sent.
 
 import os
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -59,7 +58,7 @@ class S3:
         self.log.append(request)
         fault = self.fault(request)
         if fault == "slow":
-            time.sleep(1)
+            self.released.wait(1)
         elif fault == "hangs":
             self.released.wait(120)
         elif fault == "careless":

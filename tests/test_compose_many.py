@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import yaml
 from crawler.cli.demo.site import Site
 from tests.cli.test_shared_state import execute
 from tests.postgres import new_state
+from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent
 SERVICE = yaml.safe_load((ROOT / "config/compose-many.yaml").read_text())["services"]["sitemap-crawler"]
@@ -77,13 +77,17 @@ class Deployment:
         """The process id of the leader, once all are members and pages were settled."""
         import psycopg  # noqa: PLC0415 - the driver is an extra
 
-        for _ in range(600):
+        found: list[str] = []
+
+        def look() -> bool:
             with suppress(psycopg.Error):  # no tables yet
                 [(members, settled, leader)] = execute(self.state, LOOK)
                 if members == 3 and settled > 10 and leader:
-                    return int(leader.rpartition(":")[2])
-            time.sleep(0.1)
-        raise AssertionError("no leader")
+                    found.append(leader)
+            return bool(found)
+
+        until(look)
+        return int(found[0].rpartition(":")[2])
 
     def end(self, process: "subprocess.Popen[str]") -> int:
         out, err = process.communicate(timeout=150)

@@ -1,21 +1,37 @@
-"""What holds for every test: a short name. Read from their syntax trees; nothing here runs a test."""
+"""What holds for every test module: short names, one server, no sleep. Read from syntax trees; runs no test."""
 
 import ast
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).parent
 LONGEST_NAME = 60
+SLEEPS = {"time.sleep", "anyio.sleep", "asyncio.sleep", "trio.sleep"}
+LISTENS = {"socket.create_server", "asyncio.start_server", "anyio.create_tcp_listener"}
+SERVERS = {"http.server", "socketserver"}
+# The one place for each, and what is no HTTP: a proxy before PostgreSQL, ears for any datagram.
+SLEEPING = {"waiting.py"}
+LISTENING = {"server.py", "shared/cutting.py", "render/test_attack.py"}
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """The modules of our tests by their path below tests/."""
-    return {str(path.relative_to(TESTS)): ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
+def broken(tree: ast.Module, path: str) -> Iterator[str]:
+    """The rules that a module breaks."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.startswith("test_"):
+                if len(name) > LONGEST_NAME:
+                    yield f"{path}: {name} has more than {LONGEST_NAME} characters"
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=function)):
+                called = f"{module}.{function}"
+                if called in SLEEPS and path not in SLEEPING:
+                    yield f"{path}:{node.lineno}: {called}; wait for an event, or for a condition of tests/waiting.py"
+                if called in LISTENS and path not in LISTENING:
+                    yield f"{path}:{node.lineno}: {called}; tests/server.py is the server of the tests"
+            case ast.ImportFrom(module=module) if module in SERVERS:
+                yield f"{path}:{node.lineno}: {module}; tests/server.py is the server of the tests"
 
 
-def test_names_of_tests_are_short() -> None:
-    nodes = (node for tree in trees().values() for node in ast.walk(tree))
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    names = [function.name for function in functions if function.name.startswith("test_")]
-    assert [name for name in names if len(name) > LONGEST_NAME] == []
+def test_every_test_keeps_the_rules() -> None:
+    """One pass over all modules: parsing them takes most of its time."""
+    modules = {str(path.relative_to(TESTS)): ast.parse(path.read_text()) for path in TESTS.rglob("*.py")}
+    assert [rule for path, tree in sorted(modules.items()) for rule in broken(tree, path)] == []

@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +26,7 @@ from crawler.errors import OutputError
 from crawler.frontier.sqlite.state_file import Lock
 from tests.cli.conftest import Run
 from tests.server import free_port, taken_port
+from tests.waiting import until
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parents[1] / "data/sitemap/sitemap.xsd"))
 
@@ -633,9 +633,7 @@ def started(origin: str, folder: Path, site: Site, pages: int, *more: str) -> su
         cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
-    deadline = time.monotonic() + 300
-    while len(site.log) < pages and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: len(site.log) >= pages, 300)
     return process
 
 
@@ -669,10 +667,12 @@ def test_a_second_signal_exits_at_once_with_a_consistent_state(tmp_path: Path, r
     with site.serve() as origin:
         process = started(origin, tmp_path, site, 0)
         assert asked.wait(300)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.3)  # two that come together are one
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=200)
+
+        def left() -> bool:
+            process.send_signal(signal.SIGINT)  # again and again: two that come together are one
+            return process.poll() is not None
+
+        until(left)
         process.communicate()
         assert process.returncode == 130
         hold.set()

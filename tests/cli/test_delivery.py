@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
 from tests.frontier.test_nothing_lost import process
 from tests.server import Origin, http, serving
+from tests.waiting import send_signal, until
 
 ROOT = Path(__file__).parents[2]
 # Writes down its environment, one line for each call.
@@ -261,19 +261,12 @@ def test_a_signal_ends_the_command_and_the_next_run_delivers(
             [sys.executable, "-m", "crawler", *words, hanging],
             cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        while not (tmp_path / "pids").exists():
-            assert program.poll() is None
-            time.sleep(0.05)
+        until(lambda: (tmp_path / "pids").exists() or program.poll() is not None)
         for _ in range(count):
-            program.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
+            send_signal(program, signal.SIGTERM)
         _, err = program.communicate(timeout=60)
         assert program.returncode == 143, err
-        for _ in range(100):
-            if not any(map(alive, pids(tmp_path))):
-                break
-            time.sleep(0.05)
-        assert not any(map(alive, pids(tmp_path)))
+        until(lambda: not any(map(alive, pids(tmp_path))))
         assert run(*words, python("open('delivered', 'w')"))[0] == 0
         assert (tmp_path / "delivered").exists()
 

@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -25,6 +24,7 @@ from crawler.app import external
 from tests.cli.conftest import Run
 from tests.postgres import new_state
 from tests.server import Origin, Talk, free_port, http, moved, page, serving
+from tests.waiting import until
 
 # Hosts by name, each at an address of its own; all at one port.
 HOSTS = {
@@ -465,8 +465,7 @@ def test_interrupted_check_is_kept_and_continued_by_the_next_run(
         first = program(*crawl)
         assert arrived.wait(60)
         published = Path("sitemaps/sitemap.xml.gz").read_bytes()
-        while "HEAD /ok" not in methods(good):
-            time.sleep(0.05)
+        until(lambda: "HEAD /ok" in methods(good))
         first.send_signal(how)
         release.set() if how is signal.SIGKILL else None
         _, err = first.communicate(timeout=60)

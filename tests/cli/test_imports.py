@@ -100,7 +100,7 @@ def test_importing_the_library_leaves_the_modules_of_httpx_alone() -> None:
     assert not [path for path in package.rglob("*.py") if written.search(path.read_text())]
 
 
-def test_a_crawl_loads_what_sends_its_requests_and_no_other_client() -> None:
+def test_a_crawl_loads_its_own_client_and_no_other() -> None:
     ask = "import sys, crawler.app.worker; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     modules = set(done.stdout.split())

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from crawler.sitemap.publish import object_store
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
 from tests.s3 import KEY, S3, SECRET, Request, package, serving
+from tests.waiting import send_signal, until
 
 package("obstore")
 pytestmark = pytest.mark.slow
@@ -403,14 +403,9 @@ def test_a_store_that_hangs_keeps_nobody_from_leaving(
             [sys.executable, "-m", "crawler", *call],
             cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        while not any(
-            request.method == at for request in s3.log if request.headers.get("If-Match") != '"0x0"'
-        ):
-            assert program.poll() is None
-            time.sleep(0.05)
+        until(lambda: any(asked.method == at for asked in s3.log if asked.headers.get("If-Match") != '"0x0"'))
         for _ in range(signals):
-            program.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
+            send_signal(program, signal.SIGTERM)
         _, err = program.communicate(timeout=60)
         assert (program.returncode, s3.released.is_set()) == (143, False), err
         s3.released.set()

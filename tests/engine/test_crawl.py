@@ -22,6 +22,7 @@ from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.settings.sections import Settings
+from tests.waiting import answer_late
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
@@ -555,13 +556,15 @@ async def test_crawl_delay_overrides_higher_rate(tmp_path: Path, turns: list[flo
 
 async def test_concurrency_limit_is_never_exceeded(tmp_path: Path) -> None:
     site = Site()
-    now, most = 0, 0
+    now, most, together = 0, 0, threading.Event()
 
     def slow(_: object) -> object:
         nonlocal now, most
         now += 1
         most = max(most, now)
-        time.sleep(0.01)
+        if now > 1:
+            together.set()
+        together.wait(60)
         now -= 1
         return site.answer(200, b"<p>x")
 
@@ -631,7 +634,7 @@ async def test_retry_after_pauses_host_at_once(tmp_path: Path, processes: int) -
     refusals: list[float] = []
 
     def answer(_: object) -> object:
-        time.sleep(0.03)
+        answer_late(0.02)
         if len(site.log) < 20 or refusals:
             return site.answer(200, b"<p>x")
         refusals.append(time.monotonic())

@@ -3,7 +3,6 @@
 import gzip
 import re
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from crawler.model.trap import Trap
 from tests.engine.test_crawl import closest, settings
 from tests.hostile import sites
 from tests.server import Origin, Talk, http, page, serving
+from tests.waiting import until
 
 OFFSITE, SECRET = Origin("offsite", "127.0.99.1"), Origin("secret", "127.0.99.2")
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
@@ -391,7 +391,4 @@ def test_server_threads_are_joined() -> None:
     before = threading.active_count()
     with serving(Origin("x", "127.0.98.1")):
         pass
-    deadline = time.monotonic() + 120
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() <= before
+    until(lambda: threading.active_count() <= before)

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -23,6 +23,7 @@ from crawler.rules import trap_patterns, traps
 from tests.engine.conftest import SMALL
 from tests.engine.test_crawl import settings
 from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
+from tests.waiting import answer_late, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -49,7 +50,7 @@ class Pages(dict[str, Any]):
         if page is None:
             return missing
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        time.sleep(self.delay * blake2b(target.encode(), digest_size=1).digest()[0] / 255)
+        answer_late(self.delay * blake2b(target.encode(), digest_size=1).digest()[0] / 255)
         return lambda _: page(parts.path, query)
 
 
@@ -205,8 +206,7 @@ def test_killed_and_resumed_crawl_writes_same_sitemap(
     for enough in (14, 60, 120):
         begun = len(site.log)
         running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
-        while len(site.log) - begun < enough and running.poll() is None:
-            time.sleep(0.002)
+        until(lambda: len(site.log) - begun >= enough or running.poll() is not None)  # noqa: B023
         running.kill()
         running.wait()
     assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
@@ -287,16 +287,23 @@ async def test_depth_trap_uses_shortest_path(tmp_path: Path, monkeypatch: pytest
     for module in (trap_patterns, traps):
         monkeypatch.setattr(module, "DEEPEST", 8)
 
+    overtaken = threading.Event()
+
     def slow(_: Any) -> CannedResponse:
-        time.sleep(0.3)
+        overtaken.wait(10)
         return html("slow", "/deep/0")
+
+    def last(*_: Any) -> CannedResponse:
+        overtaken.set()
+        return html("last", "/deep/0")
 
     chain = {f"/long/{n}": start(f"/long/{n + 1}") for n in range(7)} | {"/long/7": start("/deep/0")}
     deep = {f"/deep/{n}": start(f"/deep/{n + 1}") for n in range(20)}
     pages: dict[str, Page] = {"/": start("/long/0", "/slow"), **chain, **deep, "/slow": start("/deep/0")}
-    quick = {**pages, "/slow": lambda *_: slow(None)}
+    quick = {**pages, "/slow": lambda *_: slow(None), "/long/7": last}
     seen = set()
     for served_pages, tasks in [(pages, 1), (quick, 1), (quick, 8)]:
+        overtaken.set() if tasks == 1 else overtaken.clear()  # one task cannot overtake itself
         with served(served_pages) as (site, origin):
             result = await crawl(origin, tmp_path, concurrency=tasks)
             seen.add((tuple(result.listed), tuple(asked(site))))

@@ -4,7 +4,6 @@ import gzip
 import signal
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from crawler.model.seed import Seed
 from crawler.parse.url import Url
 from tests.engine.test_crawl import crawl, settings
 from tests.frontier.test_nothing_lost import ROOT, Forked, sitemaps, words
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -240,8 +240,10 @@ def test_input_from_pipe_is_read_to_end_or_interrupted(tmp_path: Path, start: bo
         with subprocess.Popen(
             [*command, "--fresh"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
         ) as waiting:
-            while start and len(site.log) < asked + 2:
-                time.sleep(0.01)
-            time.sleep(0 if start else 1)
+            if start:
+                until(lambda: len(site.log) >= asked + 2)
+            else:  # the pipe takes more than it holds once it is read
+                assert waiting.stdin
+                waiting.stdin.write(b"\n" * 200_000)
             waiting.terminate()
             assert waiting.wait(timeout=300) == 143

@@ -38,6 +38,7 @@ from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.settings.sections import Http
 from tests.server import free_port, wire
+from tests.waiting import tick
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
@@ -510,13 +511,13 @@ def whole(body: bytes, more: bytes = b"") -> bytes:
     return OK + b"Content-Length: %d\r\n" % len(body) + more + b"\r\n" + body
 
 
-async def bodies(url: str, count: int, pause: float = 0.0, **chosen: Any) -> list[bytes | Broken]:
+async def bodies(url: str, count: int, **chosen: Any) -> list[bytes | Broken]:
     async with fetcher_of(**chosen) as fetcher:
         found: list[bytes | Broken] = []
         for number in range(count):
             reply = await fetcher.fetch(Request(Url(f"{url}{number}")))
             found.append(reply.body if isinstance(reply, Response) else reply)
-            await anyio.sleep(pause)
+            await tick()
     return found
 
 
@@ -543,7 +544,7 @@ async def test_surplus_bytes_after_body_are_discarded_with_connection(surplus: b
     """RFC 9112 9.2: the connection is closed, and the next request gets its own response."""
     serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
     with wire(serve) as url:
-        assert await bodies(url, 1, 0.01) == [b"a"]
+        assert await bodies(url, 1) == [b"a"]
     serve, seen = talks(whole(b"a") + surplus, whole(b"b"))
     with wire(serve) as url:
         assert await bodies(url, 2) == [b"a", b"b"]

@@ -20,6 +20,7 @@ from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.engine.pool import GROUP
 from crawler.settings.sections import Pace
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -172,10 +173,9 @@ def test_random_kills_lose_nothing_and_repeat_few_requests(tmp_path: Path) -> No
             running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
             # Kill after a random number of requests, so that each run makes progress.
             enough = len(site.log) + chance.randint(25, 250)
-            while (code := running.poll()) is None and len(site.log) < enough:
-                time.sleep(0.002)
+            until(lambda: running.poll() is not None or len(site.log) >= enough, 240)  # noqa: B023
+            code = running.poll()
             if code is None:
-                time.sleep(chance.uniform(0, 0.02))
                 running.kill()
                 kills += running.wait() == -signal.SIGKILL
     assert (code, kills >= 4) == (0, True)

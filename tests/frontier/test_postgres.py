@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from crawler.parse.url import Url
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 from tests.server import Origin, http, page, serving
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -169,8 +169,7 @@ def test_three_members_with_one_killed_publish_same_bytes_as_one(site: Origin, t
         for _ in range(3)
     ]
     before = len(site.log)
-    while len(site.log) < before + 60 and all(member.poll() is None for member in members):
-        time.sleep(0.05)
+    until(lambda: len(site.log) >= before + 60 or any(member.poll() is not None for member in members))
     members[0].kill()
     said = [member.communicate(timeout=150)[1] for member in members]
     assert [member.returncode for member in members[1:]] == [0, 0], said

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from crawler.model.outcome import code
 from crawler.model.rendering import Needs, Rendering, Skipped
 from crawler.model.url_record import UrlRecord
 from tests.render.crawls import crawled, links, settings, shell
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -190,14 +190,16 @@ def test_no_process_outlives_a_killed_crawler(tmp_path: Path) -> None:
         words = ["crawl", f"{origin}/", "--render", "auto", "--state", ":memory:", "-o", str(tmp_path)]
         process = subprocess.Popen([sys.executable, "-m", "crawler", *words], stderr=subprocess.DEVNULL)
         children: set[int] = set()
-        while len([pid for pid in children if "render" in _command(pid)]) == 0:
+
+        def rendering() -> bool:
             assert process.poll() is None
-            time.sleep(0.1)
-            children = {*browsers._tree(process.pid)} - {process.pid}
+            children.update({*browsers._tree(process.pid)} - {process.pid})
+            return any("render" in _command(pid) for pid in children)
+
+        until(rendering)
         process.kill()
         process.wait()
-        while [pid for pid in children if _command(pid)]:
-            time.sleep(0.1)
+        until(lambda: not any(map(_command, children)))
 
 
 def _command(pid: int) -> str:

@@ -99,7 +99,7 @@ def test_depth_of_a_url_counts_until_it_is_leased(state: int) -> None:
     assert again == (Way(1, 0, 8, state) if state == HELD else Way(5, 0, 7, state))
 
 
-def test_url_with_too_many_redirects_is_due_again_by_a_shorter_path() -> None:
+def test_url_with_too_many_redirects_is_due_by_a_shorter_path() -> None:
     known = Way(2, 9, None, SETTLED, TOO_MANY_REDIRECTS)
     assert found_again(known, Way(4, 3, 8)) == Way(2, 3, 8, QUEUED, None)
     assert found_again(known, Way(1, 9, 8)) == known._replace(via=8)
@@ -119,14 +119,14 @@ def test_run_that_was_not_published_leaves_no_known_content(page: Earlier, was_p
 
 
 @given(earlier)
-def test_run_that_is_found_again_unpublished_changes_nothing_more(page: Earlier) -> None:
+def test_run_found_again_unpublished_changes_nothing_more(page: Earlier) -> None:
     """A run that is begun, abandoned and begun again leaves what the first beginning left."""
     once = found_in_new_run(found_in_new_run(page, was_published=True), was_published=False)
     assert found_in_new_run(once, was_published=False) == once
 
 
 @given(earlier)
-def test_content_without_a_date_does_not_replace_content_with_one(page: Earlier) -> None:
+def test_undated_content_does_not_replace_dated_content(page: Earlier) -> None:
     after = found_in_new_run(page, was_published=True)
     if page.lastmod is None and page.dated_lastmod is not None:
         assert (after.dated_content, after.dated_lastmod) == (page.dated_content, page.dated_lastmod)

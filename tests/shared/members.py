@@ -5,11 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.waiting import until
 
 LIFE = 2.0  # seconds without a heartbeat after which a member is taken for dead; thirty outside of tests
 
@@ -69,11 +70,9 @@ class Member:
 
     def wait(self, seconds: float = 240.0) -> int:
         """Its exit code, once it has left."""
-        deadline = time.monotonic() + seconds
-        while (code := self.poll()) is None:
-            assert time.monotonic() < deadline, self.said
-            time.sleep(0.05)
-        return code
+        until(lambda: self.poll() is not None, seconds)
+        assert self._code is not None
+        return self._code
 
     @property
     def said(self) -> str:

@@ -1,11 +1,11 @@
 """A site on two hosts with most of what makes crawls differ, and how members are told to crawl it."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.server import Origin, http, moved, page
 from tests.shared.members import Member
+from tests.waiting import until
 
 PAGES = 40
 
@@ -44,5 +44,4 @@ def files(folder: Path) -> dict[str, bytes]:
 def asked(site: Origin, more: int, members: Sequence[Member]) -> None:
     """Waits until that many requests more came, or a member left."""
     enough = len(site.log) + more
-    while len(site.log) < enough and any(member.poll() is None for member in members):
-        time.sleep(0.01)
+    until(lambda: len(site.log) >= enough or all(member.poll() is not None for member in members), 240)

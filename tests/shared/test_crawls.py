@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.postgres import Server, named, new_state
 from tests.server import Origin, http, page, serving
 from tests.shared.members import LIFE, Crew, crew
 from tests.shared.sites import PAGES, asked, files, words
+from tests.waiting import outlive
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +94,7 @@ def test_a_frozen_leader_wakes_as_another_member(
     others = [members.start(crawl) for _ in range(2)]
     asked(site, 30, others)
     os.kill(leader.pid, signal.SIGSTOP)
-    time.sleep(LIFE + 1)
+    outlive(LIFE + 1)
     os.kill(leader.pid, signal.SIGCONT)
     assert [member.wait() for member in [leader, *others]] == [0, 0, 0], [m.said for m in [leader, *others]]
     assert files(out) == files(alone / "0")
@@ -112,7 +112,7 @@ def test_pace_is_kept_at_server_by_three_members_one_frozen(members: Crew, tmp_p
             asked(here, 40, found)
             os.kill(found[1].pid, signal.SIGSTOP)
             asked(here, 40, found)
-            time.sleep(LIFE + 0.5)
+            outlive(LIFE + 0.5)
             os.kill(found[1].pid, signal.SIGCONT)
         assert [member.wait() for member in found] == [0, 0, 0], [member.said for member in found]
     at = [request.at for request in here.log]

@@ -4,8 +4,7 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tests.postgres import Server, named, new_state
 from tests.server import Origin
 from tests.shared.members import LIFE, Crew, crew
 from tests.shared.sites import asked, files, words
+from tests.waiting import outlive, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -27,7 +27,7 @@ def test_a_member_waits_for_a_database_that_is_started_after_it(small: Origin, t
             crawl = words(small, named(server.address), tmp_path / "out")
             crawl.remove("-q")
             member = members.start(crawl)
-            _wait_for(lambda: member.out.exists() and "trying again" in member.said)
+            until(lambda: member.out.exists() and "trying again" in member.said)
             reader = members.start(["status", small.url(), "--state", named(server.address)])
             assert reader.wait(20) == 3, "one that only reads says at once what is wrong"
             server.start()
@@ -37,13 +37,6 @@ def test_a_member_waits_for_a_database_that_is_started_after_it(small: Origin, t
             assert (other.wait(20), "nowhere" in other.said) == (3, True), other.said
     finally:
         server.remove()
-
-
-def _wait_for(seen: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not seen():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -131,10 +124,10 @@ def test_leader_frozen_between_renames_publishes_once_it_wakes(
     out = tmp_path / "out"
     crawl = words(small, new_state(), out, "--run", "once")
     leader = members.start(crawl, moment, sign=signal.SIGSTOP)
-    _wait_for(lambda: _is_stopped(leader.pid) or leader.poll() is not None)
+    until(lambda: _is_stopped(leader.pid) or leader.poll() is not None)
     between = files(out)
     next_leader = members.start(crawl)
-    time.sleep(LIFE + 1)
+    outlive(LIFE + 1)
     assert (next_leader.poll(), files(out)) == (None, between), "it waits while the folder is locked"
     os.kill(leader.pid, signal.SIGCONT)
     assert [leader.wait(), next_leader.wait()] == [0, 0], [leader.said, next_leader.said]
@@ -149,7 +142,7 @@ def test_leader_that_stays_frozen_between_renames_is_named(
     out = tmp_path / "out"
     crawl = words(small, new_state(), out, "--run", "once")
     leader = members.start(crawl, "before rename of manifest.json", sign=signal.SIGSTOP)
-    _wait_for(lambda: _is_stopped(leader.pid))
+    until(lambda: _is_stopped(leader.pid))
     next_leader = members.start(crawl)
     assert next_leader.wait() == 9
     assert "Another run is publishing" in next_leader.said
@@ -174,7 +167,7 @@ def test_members_with_workers_publish_bytes_of_one_process(
     os.kill(others[0].pid, signal.SIGKILL)
     asked(site, 30, [leader])
     os.kill(leader.pid, signal.SIGSTOP)
-    time.sleep(LIFE + 1)
+    outlive(LIFE + 1)
     os.kill(leader.pid, signal.SIGCONT)
     assert [leader.wait(), others[1].wait()] == [0, 0], [leader.said, others[1].said]
     assert files(tmp_path / "out") == files(alone / "0")

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crawler.workers.forked import Forks
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -120,10 +120,7 @@ time.sleep(300)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    until = time.monotonic() + 60
-    while any(map(alive, pids)):
-        assert time.monotonic() < until
-        time.sleep(0.01)  # other processes set no event of ours
+    until(lambda: not any(map(alive, pids)))
 
 
 def test_nothing_is_forked_beside_threads(tmp_path: Path) -> None:

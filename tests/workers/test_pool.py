@@ -6,7 +6,7 @@ import socket
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,7 @@ from tests.engine.test_hostile import check, crawl, judge
 from tests.hostile import sites
 from tests.rules.test_scope import scope
 from tests.server import Origin, Talk, http, page, serving
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
 
@@ -318,7 +319,7 @@ async def test_workers_that_exit_at_once_raise_config_error(tmp_path: Path) -> N
     coordinator = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
     with pytest.raises(ConfigError, match="--processes"):
         async with WorkerPool(Settings(), 2, coordinator, command=[sys.executable, str(file)]).running():
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
 
 
 async def test_worker_that_dies_before_first_message_is_replaced(
@@ -474,12 +475,6 @@ async def test_max_pages_is_exact_with_workers(branching: Origin, tmp_path: Path
     assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
 
 
-async def until(what: Callable[[], bool]) -> None:
-    with anyio.fail_after(300):
-        while not what():  # noqa: ASYNC110 - other threads and processes set no event of ours
-            await anyio.sleep(0.01)
-
-
 async def test_no_new_requests_after_stop(tmp_path: Path) -> None:
     here, go_on = Origin("stopped", "127.0.31.4"), threading.Event()
 
@@ -496,9 +491,9 @@ async def test_no_new_requests_after_stop(tmp_path: Path) -> None:
         given = settings(here.url().rstrip("/"), tmp_path, **chosen, allow_address=(f"{here.address}/32",))
         async with open_job(given) as job, anyio.create_task_group() as tasks:
             tasks.start_soon(job.crawl)
-            await until(lambda: here.waiting == 4 and job.stats.in_hand == 12)
+            await eventually(lambda: here.waiting == 4 and job.stats.in_hand == 12)
             job.stop("a test")
-            await until(lambda: job.stats.in_hand == 4)
+            await eventually(lambda: job.stats.in_hand == 4)
             go_on.set()
         assert job.ending is Ending.STOPPED
         assert job.stats.exchanges == 1 + 4

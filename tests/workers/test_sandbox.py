@@ -18,6 +18,7 @@ from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
 from crawler.workers.sandbox_child import LARGE, ParsedPage
 from crawler.workers.spawn import python
+from tests.waiting import eventually, tick
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
 
@@ -74,7 +75,7 @@ async def test_stalled_parse_times_out_without_blocking_event_loop(kind: str) ->
     async def beat() -> None:
         while True:
             pulse.append(time.monotonic())
-            await anyio.sleep(0.005)
+            await tick()
 
     async with Sandbox(deadline=1.0).running() as apart, anyio.create_task_group() as tasks:
         tasks.start_soon(beat)
@@ -187,8 +188,7 @@ async def test_child_is_killed_on_cancellation(tmp_path: Path) -> None:
     command = script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(60)")
     async with Sandbox(command, deadline=300.0).running() as apart, anyio.create_task_group() as tasks:
         tasks.start_soon(apart.read, PageSource(b"", URL))
-        while not pid.exists() or not pid.read_text():  # noqa: ASYNC110 - another process sets no event of ours
-            await anyio.sleep(0.01)
+        await eventually(lambda: pid.exists() and pid.read_text())
         tasks.cancel_scope.cancel()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)

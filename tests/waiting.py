@@ -1,0 +1,60 @@
+"""How tests wait: for a condition, as long as it takes and not longer than a bound. The only place that sleeps.
+
+A condition in this process is an event, without polling; these are for what other processes and threads do.
+"""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+OFTEN = 0.01  # seconds between two looks
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Waits for a condition, at most so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(OFTEN)
+
+
+async def eventually(condition: Callable[[], object], seconds: float = 300.0) -> None:
+    """As `until`, while the event loop goes on."""
+    with anyio.fail_after(seconds):
+        while not condition():
+            await tick()
+
+
+async def tick() -> None:
+    """Lets the event loop take what is ready."""
+    await anyio.sleep(OFTEN / 2)
+
+
+def outlive(seconds: float) -> None:
+    """Waits until what lives that long without a sign of life is dead: here the time is the subject."""
+    time.sleep(seconds)
+
+
+def answer_late(seconds: float) -> None:
+    """In a thread of a server: answers come in another order than requests. At most 20 ms."""
+    assert seconds <= 0.02
+    time.sleep(seconds)
+
+
+def send_signal(process: subprocess.Popen[str], number: int) -> None:
+    """Sends a signal, and waits until it arrived: two that are pending are one."""
+    process.send_signal(number)
+    until(lambda: process.poll() is not None or number not in _pending(process.pid))
+
+
+def _pending(pid: int) -> set[signal.Signals]:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return set()
+    masks = [int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return {number for number in signal.Signals if any(mask >> (number - 1) & 1 for mask in masks)}
