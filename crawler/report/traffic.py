@@ -6,12 +6,23 @@ per request.
 
 from bisect import bisect_left
 from collections import Counter
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, convert
 
 BOUNDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf"))
 """Upper bounds of the buckets of durations, in seconds."""
 CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", "error")
 """Classes of status; `error`: no usable response."""
+
+_Count = Annotated[int, Meta(ge=0, lt=2**53)]
+_Taken = tuple[
+    dict[Literal["1xx", "2xx", "3xx", "4xx", "5xx", "error"], _Count],
+    _Count,
+    _Count,
+    Annotated[float, Meta(ge=0, lt=2**53)],
+    Annotated[list[_Count], Meta(min_length=len(BOUNDS), max_length=len(BOUNDS))],
+]
 
 
 class Traffic:
@@ -44,13 +55,8 @@ class Traffic:
         return taken
 
     def add(self, taken: Any) -> None:
-        """Add what another process took. Raises `ValueError` or `TypeError` for anything else."""
-        requests, size, retries, seconds, within = taken
-        if not isinstance(requests, dict) or not set(requests) <= set(CLASSES) or len(within) != len(BOUNDS):
-            raise ValueError("no counts")
-        counts = [*requests.values(), size, retries, *within]
-        if not all(type(count) is int and 0 <= count < 2**53 for count in counts) or not 0 <= seconds < 2**53:
-            raise ValueError("no counts")
+        """Add what another process took. Raises `ValueError` for anything else."""
+        requests, size, retries, seconds, within = convert(taken, _Taken)
         self.requests.update(requests)
         self.bytes += size
         self.retries += retries
