@@ -170,6 +170,14 @@ def test_documents_named_by_the_program_exist() -> None:
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
+def test_modules_named_by_documents_exist() -> None:
+    package = ROOT / "crawler"
+    folders = "|".join(path.name for path in package.iterdir() if path.is_dir() and path.name[0] != "_")
+    for document in DOCUMENTS:
+        for name in re.findall(rf"`((?:{folders})/[\w/]+)(?:\.[\w.]+)?/?`", document.read_text()):
+            assert (package / name).is_dir() or (package / f"{name}.py").exists(), f"{document.name}: {name}"
+
+
 def words(*paths: Path) -> int:
     return sum(len(path.read_text().split()) for path in paths)
 
