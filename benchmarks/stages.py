@@ -63,8 +63,7 @@ def markups(folder: Path) -> tuple[list[html.PageSource], int]:
             file.read_bytes(),
             f"{SITE}/{file.relative_to(folder.resolve())}",
             "utf-8",
-            dated=True,
-            fingerprinted=True,
+            frozenset({html.Extract.DATES, html.Extract.FINGERPRINT}),
         )
         for file in files[:: max(1, len(files) // MOST)]
     ]
@@ -164,11 +163,20 @@ def stages(pages: list[html.PageSource]) -> dict[str, float]:
         "encoding": best(lambda: [encoding.sniff(page.body) for page in pages], count),
         "tree (Lexbor)": best(lambda: [html.tree_of(page.body, "utf-8") and None for page in pages], count),
         "tree, links, directives": best(
-            lambda: [html.extract(page.body, page.url, charset="utf-8") and None for page in pages], count
+            lambda: [
+                html.extract(html.PageSource(page.body, page.url, charset="utf-8")) and None for page in pages
+            ],
+            count,
         ),
         "the same, and dates": best(
             lambda: [
-                html.extract(page.body, page.url, charset="utf-8", dated=True) and None for page in pages
+                html.extract(
+                    html.PageSource(
+                        page.body, page.url, charset="utf-8", wanted=frozenset({html.Extract.DATES})
+                    )
+                )
+                and None
+                for page in pages
             ],
             count,
         ),

@@ -7,6 +7,7 @@ Not from comments, scripts, templates or forms. Images are read in `images`. Wha
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
@@ -97,34 +98,33 @@ class Page(NamedTuple):
     noscript: bool = False  # it asks for JavaScript, and shows little, if requested
 
 
+class Extract(Enum):
+    """What is extracted from a page on request, besides links and directives."""
+
+    DATES = "dates"  # that it states
+    FINGERPRINT = "fingerprint"  # of its content
+    CALENDAR = "calendar"  # the fingerprint is without numbers and months
+    DIGEST = (
+        "digest"  # in place of the fingerprint, a digest of the bytes will do, unless it links to queries
+    )
+    VERSIONS = "versions"  # in other languages
+    IMAGES = "images"
+    SCRIPTS = "scripts"  # signs that it needs scripts
+
+
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """A page to be parsed, and what to extract."""
+    """A page to be parsed, and what to extract. `charset`: of Content-Type."""
 
     body: bytes
     url: str
-    charset: str | None = None  # of Content-Type
-    dated: bool = False  # the dates that it states
-    fingerprinted: bool = False  # the fingerprint of its content
-    dateless: bool = False  # leave numbers and months out of the fingerprint
-    sparing: bool = False  # a digest of the bytes will do, unless the page links to queries
-    versioned: bool = False  # its language versions
-    images: bool = False  # its images
-    needing: bool = False  # signs that it needs scripts
+    charset: str | None = None
+    wanted: frozenset[Extract] = frozenset()
+    max_links: int = MAX_LINKS
 
     def read(self) -> Page:
-        return extract(
-            self.body,
-            self.url,
-            charset=self.charset,
-            dated=self.dated,
-            fingerprinted=self.fingerprinted,
-            dateless=self.dateless,
-            sparing=self.sparing,
-            versioned=self.versioned,
-            images=self.images,
-            needing=self.needing,
-        )
+        """Parses the page. Never raises."""
+        return extract(self)
 
     @property
     def is_risky(self) -> bool:
@@ -162,42 +162,27 @@ def _places(text: bytes) -> int:
     return len(text) - len(text.translate(None, _BETWEEN))
 
 
-def extract(
-    body: bytes,
-    url: str,
-    *,
-    charset: str | None = None,
-    max_links: int = MAX_LINKS,
-    dated: bool = False,
-    fingerprinted: bool = False,
-    dateless: bool = False,
-    sparing: bool = False,
-    versioned: bool = False,
-    images: bool = False,
-    needing: bool = False,
-) -> Page:
-    """Parses the page at `url`. `charset` is that of Content-Type. Never raises.
-
-    `dated` extracts the dates that the page states, `fingerprinted` the fingerprint of its content, without numbers and
-    months if `dateless`; if `sparing`, a digest of its bytes stands for it, unless the page links to queries. `versioned`
-    extracts its language versions, `images` its images, `needing` signs that it needs scripts.
-    """
-    shown, cut = _cut(body)
-    tree, name = _parse(shown, charset)
-    reading = _Reading(url, name, max_links, truncated=cut, versioned=versioned)
+def extract(source: PageSource) -> Page:
+    """Parses a page. Never raises."""
+    url, wanted = source.url, source.wanted
+    shown, cut = _cut(source.body)
+    tree, name = _parse(shown, source.charset)
+    reading = _Reading(url, name, source.max_links, truncated=cut, versioned=Extract.VERSIONS in wanted)
     reading.take(tree)
-    page = reading.page(tuple(date_modified.dates(reading.stating)) if dated else (), _title(tree))
-    if images:
+    dates = tuple(date_modified.dates(reading.stating)) if Extract.DATES in wanted else ()
+    page = reading.page(dates, _title(tree))
+    if Extract.IMAGES in wanted:
         page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     asks = False
-    if needing and reading.scripted and len(reading.links) <= needs_scripts.FEW_LINKS:
+    if Extract.SCRIPTS in wanted and reading.scripted and len(reading.links) <= needs_scripts.FEW_LINKS:
         asks = needs_scripts.asks_in_noscript(tree, shown)
         page = page._replace(mount=needs_scripts.has_empty_mount(tree, shown))
     measured = asks or (alone and (password or (reading.scripted and not _links_to_another_page(page, url))))
-    if sparing and fingerprinted and not _leads_to_queries(page, url):
-        fingerprinted, page = False, _digested(page, body)
+    fingerprinted = Extract.FINGERPRINT in wanted
+    if fingerprinted and Extract.DIGEST in wanted and not _leads_to_queries(page, url):
+        fingerprinted, page = False, _digested(page, source.body)
     visible = None
     if fingerprinted or measured:
         has_main = name not in LIKE_ASCII or shown.find(b"main") >= 0
@@ -207,20 +192,19 @@ def extract(
         page = page._replace(
             password=password, length=visible.length, noscript=asks and visible.length < needs_scripts.LITTLE
         )
-    return _fingerprinted(page, visible, shown, url, dateless=dateless) if visible and fingerprinted else page
+    return _fingerprinted(page, visible, shown, source) if visible and fingerprinted else page
 
 
-def _fingerprinted(
-    page: Page, visible: content.VisibleText, body: bytes, url: str, *, dateless: bool
-) -> Page:
+def _fingerprinted(page: Page, visible: content.VisibleText, body: bytes, source: PageSource) -> Page:
     """The page with its fingerprints. Only a page that links to queries can be a list with several sort orders."""
-    ordered = content.fingerprint(visible, dateless=dateless)
+    is_calendar = Extract.CALENDAR in source.wanted
+    ordered = content.fingerprint(visible, dateless=is_calendar)
     if not visible.text:
         unordered = content.digest(body)
-    elif _leads_to_queries(page, url):
+    elif _leads_to_queries(page, source.url):
         unordered = content.unordered(visible)
     else:
-        unordered = content.fingerprint(visible) if dateless else ordered
+        unordered = content.fingerprint(visible) if is_calendar else ordered
     return page._replace(content=ordered, unordered=unordered)
 
 

@@ -21,7 +21,7 @@ from crawler.model.visit import Links
 from crawler.parse import fingerprint, html, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
-from crawler.parse.html import Page, PageSource
+from crawler.parse.html import Extract, Page, PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
@@ -71,6 +71,14 @@ class Judge:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+        chosen = {
+            Extract.FINGERPRINT: True,
+            Extract.DATES: Source.PAGE in rules.date_sources,
+            Extract.VERSIONS: rules.versioned,
+            Extract.IMAGES: rules.images is not None,
+            Extract.SCRIPTS: rules.render != "off",
+        }
+        self._extract = frozenset(wanted for wanted, is_chosen in chosen.items() if is_chosen)
 
     @property
     def date_sources(self) -> tuple[Source, ...]:
@@ -95,20 +103,13 @@ class Judge:
             return None
         url, sources = lease.visit.url, self._rules.date_sources
         prior = lease.prior.facts if lease.prior else None
-        sparing = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
-        dateless = not sparing and calendar_of(url) is not None
-        return PageSource(
-            reply.body,
-            url,
-            charset,
-            dated=Source.PAGE in sources,
-            fingerprinted=True,
-            dateless=dateless,
-            sparing=sparing,
-            versioned=self._rules.versioned,
-            images=self._rules.images is not None,
-            needing=self._rules.render != "off" and reply.rendering is None,
-        )
+        suffices = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
+        wanted = self._extract if reply.rendering is None else self._extract - {Extract.SCRIPTS}
+        if suffices:
+            wanted |= {Extract.DIGEST}
+        elif calendar_of(url) is not None:
+            wanted |= {Extract.CALENDAR}
+        return PageSource(reply.body, url, charset, wanted)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""

@@ -101,7 +101,9 @@ def query_percent_encoding(given: Given) -> tuple[Any, Any]:
     got = {}
     for name in given["output"]:
         page = html.extract(
-            encoded(f"<a href='?{given['input']}'>", name), "https://a.example/", charset=name
+            html.PageSource(
+                encoded(f"<a href='?{given['input']}'>", name), "https://a.example/", charset=name
+            )
         )
         [href] = page.followed
         joined = urls.join("https://a.example/", href) or ""
@@ -182,19 +184,23 @@ def href_value(given: Given) -> tuple[Any, Any]:
 
 
 def links(given: Given) -> tuple[Any, Any]:
-    page = html.extract(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
+    page = html.extract(
+        html.PageSource(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
+    )
     followed, avoided, _ = html.resolve(page, plain)
     expected = {plain(link) for link in given["links"]} - {None}
     return sorted(expected), sorted({*followed, *avoided})
 
 
 def html_sample(given: Given) -> tuple[Any, Any]:
-    html.resolve(html.extract(b64decode(given["html_b64"]), "https://a.example/"), plain)
+    html.resolve(html.extract(html.PageSource(b64decode(given["html_b64"]), "https://a.example/")), plain)
     return None, None
 
 
 def sniff(given: Given) -> tuple[Any, Any]:
-    page = html.extract(b64decode(given["html_b64"]), "https://a.example/", charset=given.get("charset"))
+    page = html.extract(
+        html.PageSource(b64decode(given["html_b64"]), "https://a.example/", charset=given.get("charset"))
+    )
     return _label(given["encoding"]), _label(page.encoding)
 
 
@@ -211,13 +217,13 @@ def content_type(given: Given) -> tuple[Any, Any]:
 
 
 def base(given: Given) -> tuple[Any, Any]:
-    page = html.extract(given["html"].encode(), given["document_url"], charset="utf-8")
+    page = html.extract(html.PageSource(given["html"].encode(), given["document_url"], charset="utf-8"))
     return given["base_url"], page.base
 
 
 def refresh(given: Given) -> tuple[Any, Any]:
     """The URL is compared as the crawl uses it: joined with the base of its page."""
-    page = html.extract(given["html"].encode(), given["document_url"], charset="utf-8")
+    page = html.extract(html.PageSource(given["html"].encode(), given["document_url"], charset="utf-8"))
     delay, target = page.refresh or (None, None)
     got = [None if delay is None else int(delay), urls.join(page.base, target) if target else None]
     if given["target"] is None:  # the page is not to be left

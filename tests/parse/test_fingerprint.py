@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.parse.fingerprint import fingerprint, visible_text
-from crawler.parse.html import extract, tree_of
+from crawler.parse.html import Extract, PageSource, extract, tree_of
 
 PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
 <meta name="csrf-token" content="abc"><script nonce="n1">var t = 1;</script><style>p { color: red }</style></head>
@@ -18,7 +18,16 @@ PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
 
 
 def dates(body: bytes) -> list[str]:
-    return list(extract(body, "https://a.example/", charset="utf-8", dated=True, fingerprinted=True).dates)
+    return list(
+        extract(
+            PageSource(
+                body,
+                "https://a.example/",
+                charset="utf-8",
+                wanted=frozenset({Extract.DATES, Extract.FINGERPRINT}),
+            )
+        ).dates
+    )
 
 
 def printed(markup: str) -> str:
@@ -83,7 +92,13 @@ def test_a_counter_in_an_element_of_its_own_is_not_a_change(markup: str) -> None
 def test_the_main_element_is_found_in_any_encoding() -> None:
     page = "<title>t</title><p>around {}</p><div role=main>said</div>"
     one, other = (
-        extract(page.format(number).encode("utf-16"), "https://a.example/", fingerprinted=True).content
+        extract(
+            PageSource(
+                page.format(number).encode("utf-16"),
+                "https://a.example/",
+                wanted=frozenset({Extract.FINGERPRINT}),
+            )
+        ).content
         for number in ("one", "two")
     )
     assert one == other
@@ -151,5 +166,13 @@ def test_the_fingerprint_is_the_same_alone_and_in_extract() -> None:
         )
         alone = fingerprint(visible_text(tree_of(page.encode(), "utf-8")))
         assert (
-            extract(page.encode(), "https://a.example/", charset="utf-8", fingerprinted=True).content == alone
+            extract(
+                PageSource(
+                    page.encode(),
+                    "https://a.example/",
+                    charset="utf-8",
+                    wanted=frozenset({Extract.FINGERPRINT}),
+                )
+            ).content
+            == alone
         )

@@ -12,7 +12,7 @@ URL = "https://example.com/dir/page"
 
 def page(markup: str | bytes, charset: str | None = "utf-8") -> html.Page:
     body = markup.encode() if isinstance(markup, str) else markup
-    return html.extract(body, URL, charset=charset)
+    return html.extract(html.PageSource(body, URL, charset=charset))
 
 
 def followed(markup: str | bytes, charset: str | None = "utf-8") -> list[str]:
@@ -153,7 +153,7 @@ def test_the_first_refresh_outside_noscript_counts() -> None:
 
 def test_the_number_of_links_is_limited_and_reported() -> None:
     body = "".join(f"<a href={n}>" for n in range(30)).encode()
-    found = html.extract(body, URL, charset="utf-8", max_links=10)
+    found = html.extract(html.PageSource(body, URL, charset="utf-8", max_links=10))
     assert (len(found.followed), found.truncated) == (10, True)
 
 
@@ -189,9 +189,9 @@ def test_pages_that_may_stall_the_parser_are_recognised(body: bytes, risky: bool
 
 def test_a_page_with_too_many_tags_is_truncated() -> None:
     body = b"<a href=1>" + b"<b>" * html.MAX_ELEMENTS + b"<a href=2>"
-    found = html.extract(body, URL, charset="utf-8")
+    found = html.extract(html.PageSource(body, URL, charset="utf-8"))
     assert (found.followed, found.truncated) == (("1",), True)
-    assert not html.extract(body[10:-10], URL, charset="utf-8").truncated
+    assert not html.extract(html.PageSource(body[10:-10], URL, charset="utf-8")).truncated
 
 
 HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
@@ -203,5 +203,5 @@ HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
     st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
 )
 def test_any_bytes_are_accepted(body: bytes, charset: str | None) -> None:
-    urls, avoided, _ = html.resolve(html.extract(body, URL, charset=charset), Normaliser())
+    urls, avoided, _ = html.resolve(html.extract(html.PageSource(body, URL, charset=charset)), Normaliser())
     assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))

@@ -81,8 +81,10 @@ def test_limits() -> None:
 
 def test_they_are_read_on_request_with_query_in_encoding_of_page() -> None:
     body = "<img src='ä.jpg?ä'>".encode("latin-1")
-    assert html.extract(body, URL, charset="latin-1").images == ()
-    assert html.extract(body, URL, charset="latin-1", images=True).images == ("ä.jpg?%E4",)
+    assert html.extract(html.PageSource(body, URL, charset="latin-1")).images == ()
+    assert html.extract(
+        html.PageSource(body, URL, charset="latin-1", wanted=frozenset({html.Extract.IMAGES}))
+    ).images == ("ä.jpg?%E4",)
 
 
 @given(st.text(st.sampled_from("<>imgscr=\"' /aetd-lzyoi:,1x2w\n#?&;")))

@@ -6,7 +6,7 @@ import pytest
 
 from crawler.model.facts import Facts
 from crawler.parse import fingerprint
-from crawler.parse.html import extract
+from crawler.parse.html import Extract, PageSource, extract
 from crawler.rules.content_digest import SHARE, is_sampled, suffices
 from crawler.rules.lastmod import DATE_SOURCES
 
@@ -77,7 +77,9 @@ def test_all_names_of_a_page_are_sampled_or_none() -> None:
     ],
 )
 def test_page_that_links_to_queries_is_still_fingerprinted(body: bytes, digested: bool) -> None:
-    sparing = extract(body, PLAIN, charset="utf-8", fingerprinted=True, sparing=True)
-    whole = extract(body, PLAIN, charset="utf-8", fingerprinted=True)
+    sparing = extract(
+        PageSource(body, PLAIN, charset="utf-8", wanted=frozenset({Extract.FINGERPRINT, Extract.DIGEST}))
+    )
+    whole = extract(PageSource(body, PLAIN, charset="utf-8", wanted=frozenset({Extract.FINGERPRINT})))
     assert sparing.content == (fingerprint.of_bytes(body) if digested else whole.content)
     assert (sparing.unordered == whole.unordered) is not digested

@@ -30,7 +30,7 @@ def html(body: str) -> bytes:
 
 
 def read(body: bytes) -> tuple[bool, bool, int | None]:
-    page = extract(body, "https://a.example/")
+    page = extract(PageSource(body, "https://a.example/"))
     return page.scripted, page.password, page.length
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse.html import PLAIN_BYTES, Page, PageSource
+from crawler.parse.html import PLAIN_BYTES, Extract, Page, PageSource
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
 from crawler.workers.sandbox_child import LARGE, ParsedPage
@@ -62,7 +62,9 @@ async def test_sandboxed_parse_equals_direct_parse() -> None:
     body += (
         "<meta http-equiv=refresh content='3;url=z'><meta property=article:modified_time content=2024-01-02>"
     )
-    markup = PageSource(body.encode("latin-1"), URL, "latin1", dated=True, fingerprinted=True)
+    markup = PageSource(
+        body.encode("latin-1"), URL, "latin1", wanted=frozenset({Extract.DATES, Extract.FINGERPRINT})
+    )
     async with Sandbox().running() as apart:
         assert await apart.read(markup) == markup.read()
         assert await apart.read(markup) == markup.read()

@@ -17,6 +17,7 @@ from crawler.model.reply import Reply
 from crawler.model.survey import SameContent
 from crawler.model.visit import Visit
 from crawler.parse import fingerprint
+from crawler.parse.html import Extract
 from crawler.parse.url import Url
 from crawler.ports import Record
 from crawler.rules.judge import Judge
@@ -77,5 +78,5 @@ def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
     if markup is None or markup.is_risky:
         return frozenset()
-    own = replace(markup, sparing=False).read().content
+    own = replace(markup, wanted=markup.wanted - {Extract.DIGEST}).read().content
     return frozenset(filter(None, (own, fingerprint.of_bytes(markup.body))))
