@@ -12,12 +12,13 @@ from crawler.frontier.database import Database
 from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse.url import Url, target
+from crawler.rules.record import LISTED
 from crawler.rules.traps import BATCH, FAMILY_BATCH
 
 CACHED: Final = 20_000  # most patterns whose rows are cached
 
 # Pages that were read and count towards a batch; errors do not. SHOWN: pages that count as content.
-SHOWN: Final = "'listed', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
+SHOWN: Final = f"'{LISTED}', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
 # HTML pages are read for their links even if only other content types are listed.
 READ: Final = f"""(
     outcome IN ({SHOWN}, 'unlisted:canonical', 'unlisted:noindex')

@@ -27,7 +27,7 @@ from crawler.model.url_record import InPattern, UrlRecord
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports.rows import HOSTS
-from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
 
 _STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
@@ -52,7 +52,7 @@ SUSPECTS: Final = f"""
 SELECT u.id, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
-AND (u.outcome <> 'listed' OR s.kind > 0 OR u.rendering IS NOT NULL)
+AND (u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL)
 """
 
 VERSIONS: Final = f"""
@@ -68,17 +68,17 @@ FROM known WHERE run = :run AND state = {SETTLED} GROUP BY 1, 2, 3
 
 _UNDATED: Final = f"""
 SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
-FROM known WHERE run = :run AND state = {SETTLED} AND outcome = 'listed' AND lastmod IS NULL
+FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND lastmod IS NULL
 """
 _REPEATED: Final = f"""
 SELECT count(*), coalesce(sum(pages), 0) FROM (
     SELECT count(*) AS pages FROM known
-    WHERE run = :run AND state = {SETTLED} AND outcome = 'listed' AND TEXT <> '' GROUP BY host, TEXT HAVING count(*) > 1
+    WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND TEXT <> '' GROUP BY host, TEXT HAVING count(*) > 1
 ) AS repeated
 """
 
 _ANSWERED: Final = f"""
-SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = 'listed' AND status IS NOT NULL
+SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND status IS NOT NULL
 AND host = (SELECT id FROM host WHERE origin = :origin) ORDER BY settled DESC, id DESC LIMIT 1
 """
 

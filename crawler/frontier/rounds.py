@@ -15,7 +15,7 @@ from crawler.frontier.patterns import READ, SHOWN, PatternTable
 from crawler.frontier.visits import move
 from crawler.model.trap import Trap
 from crawler.ports import Round
-from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED
+from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED
 from crawler.rules.traps import BATCH, GROWN, due
 
 # Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read completely before
@@ -103,9 +103,9 @@ SELECT trap, sum(news) FROM (
 """
 
 # The content of the path of a family without a query.
-BARE: Final = """
+BARE: Final = f"""
 SELECT u.content FROM trap AS f JOIN known AS u ON u.@key = f.bare
-WHERE f.id = :id AND f.kind = 'query' AND u.run = :run AND u.outcome = 'listed'
+WHERE f.id = :id AND f.kind = 'query' AND u.run = :run AND u.outcome = '{LISTED}'
 """
 
 EXAMPLE: Final = f"""

@@ -10,7 +10,7 @@ from crawler.model.facts import Facts, Lastmod
 from crawler.model.outcome import Failed, Listed, code
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.rows import PublicationRow
-from crawler.model.serialise import moment, seconds
+from crawler.model.serialise import seconds
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Doubts
 from crawler.model.visit import Visit
@@ -114,14 +114,14 @@ class Page:
                 lastmod=seconds(date[0]) if date else None,
             )
 
-    def date(self) -> None:
+    def date(self, distrust: Distrust) -> None:
         if self.earlier.outcome == LISTED and self.facts:
             one = self.earlier
             page = Datable(
                 one.header, seconds(self.facts.stated), self.settled, one.content, one.published_content,
                 one.dated_content, one.dated_lastmod, one.dated_header,
             )  # fmt: skip
-            date = page.date(SOURCES, Distrust())
+            date = page.date(SOURCES, distrust)
             self.earlier = one._replace(lastmod=date[0] if date else None)
 
 
@@ -135,6 +135,20 @@ def facts_of(chance: random.Random) -> Facts | None:
     date = first_date(SOURCES, header, stated)
     content = chance.choice(("a", "b", None))
     return Facts(200, lastmod=Lastmod(*date) if date else None, header=header, stated=stated, content=content)
+
+
+def distrust_of(chance: random.Random) -> Distrust:
+    first = seconds(datetime(2024, 1, chance.randrange(1, 4), tzinfo=UTC)) or 0
+    builds = ((first, first + 600),) if chance.random() < 0.3 else ()
+    return Distrust(chance.random() < 0.2, chance.random() < 0.2, builds)
+
+
+def doubts_about(distrust: Distrust) -> Doubts:
+    return Doubts(
+        (SITE,) if distrust.header else (),
+        (SITE,) if distrust.changes else (),
+        tuple((SITE, first, last) for first, last in distrust.builds),
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -152,15 +166,15 @@ async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) ->
             page.settle(facts, bench.clock())
             outcome = Listed() if facts else Failed(Cause.SERVER_ERROR)
             await bench.settle(lease, outcome, facts=facts or Facts(500))
-        await frontier.date(SOURCES, Doubts())
+        await frontier.date(SOURCES, doubts_about(distrust_of(chance)))  # as if it was killed after that
+        distrust = distrust_of(chance)
+        await frontier.date(SOURCES, doubts_about(distrust))
         await frontier.finish()
         was_published = chance.random() < 0.6
         if was_published:
             await frontier.mark_published(PublicationRow(len(pages)))
         await frontier.conclude(refused=not was_published)
+        stored = {row.url: row.lastmod async for rows in frontier.page_rows() for row in rows}
         for url, page in pages.items():
-            page.date()
-            stored = await frontier.record(url)
-            assert stored
-            lastmod = stored.facts and stored.facts.lastmod
-            assert (lastmod and lastmod.at) == moment(page.earlier.lastmod), (run, url)
+            page.date(distrust)
+            assert stored[url] == page.earlier.lastmod, (run, url)
