@@ -18,7 +18,6 @@ from crawler.engine.visitor import LocalVisitor, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.metered import Metered
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.retry import Retrying
 from crawler.fetch.routes import Transport
@@ -124,15 +123,15 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
     sandbox = Sandbox(children=around.children, reading=around.reading)
     async with sandbox.running() as reader, AsyncExitStack() as stack:
         fetcher: Fetcher = Retrying(
-            Metered(plain, traffic) if traffic else plain,
-            around.pacer,
+            fetcher=plain,
+            pacer=around.pacer,
             retries=settings.http.retries,
             total=settings.http.total_timeout,
             clock=clock,
             sleep=anyio.sleep,
             turn=around.politeness,
             throttled=around.throttled,
-            retried=traffic.retried if traffic else lambda: None,
+            traffic=traffic,
         )
         if around.permits and settings.render.render != "off":
             from crawler.fetch.render import renderer  # noqa: PLC0415 - as above

@@ -241,8 +241,8 @@ async def _fetching(settings: Settings, sites: Iterable[str]) -> AsyncIterator[F
     guard = AddressGuard(named, http.allow_address)
     async with HttpFetcher(http, guard, Identity(http, ())) as plain:
         yield Retrying(
-            plain,
-            _Unpaced(),
+            fetcher=plain,
+            pacer=_Unpaced(),
             retries=http.retries,
             total=http.total_timeout,
             clock=time.time,

@@ -1,8 +1,8 @@
 """The SSRF guard: which addresses and ports may be connected to.
 
-Allowed are public addresses, the addresses that the start URLs' hosts resolve to (at the ports named), and those given by
-`--allow-address`. A name is resolved once, every address is checked, and the connection goes to the checked address, so
-DNS rebinding has no effect. TLS and the Host header still use the name.
+Allowed are public addresses, the addresses that the start URLs' hosts resolve to (at the ports named), and
+those given by `--allow-address`. A name is resolved once, every address is checked, and the connection goes
+to the checked address, so DNS rebinding has no effect. TLS and the Host header still use the name.
 """
 
 import socket
@@ -25,10 +25,12 @@ MEMORY: Final = 60.0  # seconds that a resolved name is remembered
 TRIED: Final = 4  # most addresses of one name to try
 WEB: Final = frozenset({80, 443})
 
-# Networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052), IPv4-compatible (RFC 4291), translated (RFC 2765).
+# Networks whose last 32 bits are an IPv4 address: NAT64 (RFC 6052), IPv4-compatible (RFC 4291), translated
+# (RFC 2765).
 _WRAPPED: Final = tuple(map(ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 # Not global, though `is_global` says so: site-local (RFC 3879), documentation (RFC 9637), segment routing
-# (RFC 9602), 6to4 relays (RFC 7526), and local-use NAT64, where the position of the IPv4 part varies (RFC 8215).
+# (RFC 9602), 6to4 relays (RFC 7526), and local-use NAT64, where the position of the IPv4 part varies (RFC
+# 8215).
 _INNER: Final = tuple(
     map(ip_network, ("fec0::/10", "3fff::/20", "5f00::/16", "192.88.99.0/24", "64:ff9b:1::/48"))
 )
@@ -48,7 +50,7 @@ class NoAddress(httpx.ConnectError):
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address, and each address embedded in it (mapped, 6to4, Teredo, NAT64…), is globally routable."""
+    """Whether the address, and each one embedded in it (mapped, 6to4, Teredo, NAT64…), is global."""
     if isinstance(address, IPv6Address):
         wrapped = list(_wrapped_in(address))
         if wrapped:
@@ -72,9 +74,10 @@ def _wrapped_in(address: IPv6Address) -> Iterator[IPv4Address]:
 class AddressGuard:
     """Resolves host names, and refuses addresses that are not public and ports reserved for other protocols.
 
-    The host of a start URL is exempt: the addresses of its first resolution stay allowed for that name, at the ports
-    named. `allow_hosts` (host, or host:port) add ports for it; 80 and 443 are allowed together, as sites move from one to
-    the other. `allowed` networks (in CIDR notation, optionally with `:port`) are allowed for every name.
+    The host of a start URL is exempt: the addresses of its first resolution stay allowed for that name, at
+    the ports named. `allow_hosts` (host, or host:port) add ports for it; 80 and 443 are allowed together, as
+    sites move from one to the other. `allowed` networks (in CIDR notation, optionally with `:port`) are
+    allowed for every name.
     """
 
     def __init__(
@@ -89,16 +92,16 @@ class AddressGuard:
         self._starts = frozenset(_name(urls.host(url)) for url in starts)
         self._ports = frozenset(_named_ports([*starts, *(f"http://{host}" for host in allow_hosts)]))
         self._allowed = [network_and_port(text) for text in allowed]
-        self._first: dict[
-            str, frozenset[Address]
-        ] = {}  # by start host: the addresses of its first resolution
+        # By start host: the addresses of its first resolution.
+        self._first: dict[str, frozenset[Address]] = {}
         self._clock = clock
         self._remembered: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def resolve(self, host: str, port: int) -> list[str]:
         """The allowed addresses of a host, in the resolver's order.
 
-        Raises `NoAddress` if the host has no address, `AddressRefused` if the port or every address is not allowed.
+        Raises `NoAddress` if the host has no address, `AddressRefused` if the port or every address is not
+        allowed.
         """
         kept = self._remembered.get((host, port))
         if kept and kept[0] > self._clock():
@@ -118,7 +121,8 @@ class AddressGuard:
     def _remember_start(self, name: str, port: int, found: list[Address]) -> None:
         """Remember the addresses of the first resolution of a start host.
 
-        A name with both public and private addresses may be an attack on the local network: no address is exempt then.
+        A name with both public and private addresses may be an attack on the local network: no address is
+        exempt then.
         """
         private = [address for address in found if not is_public(address)]
         first = self._first.setdefault(name, frozenset(private if len(private) == len(found) else ()))
@@ -185,7 +189,7 @@ def _check_port(port: int) -> None:
 
 
 def _name(host: str) -> str:
-    """The canonical spelling of a host: lower case, addresses without brackets, names without a trailing dot."""
+    """A host in lower case, addresses without brackets and names without a trailing dot."""
     return host.strip("[]").lower().removesuffix(".")
 
 

@@ -1,8 +1,9 @@
-"""One HTTP/1.1 connection: sends a request, reads the response, and decides whether it can be reused (RFC 9112).
+"""One HTTP/1.1 connection: sends a request, reads the response, and can be reused or not (RFC 9112).
 
-llhttp (`httptools`) parses the bytes strictly. This module checks for stray bytes: if any arrive after a complete body, or
-while no request is pending, they belong to no response (RFC 9112 9.2) and the connection is closed. Pooling is in `pool`;
-of the body, only its end is interpreted. Errors are subclasses of httpx's exceptions, as `transport` must raise them.
+llhttp (`httptools`) parses the bytes strictly. This module checks for stray bytes: if any arrive after a
+complete body, or while no request is pending, they belong to no response (RFC 9112 9.2) and the connection is
+closed. Pooling is in `pool`; of the body, only its end is interpreted. Errors are subclasses of httpx's
+exceptions, as `transport` must raise them.
 """
 
 import socket
@@ -18,16 +19,13 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from crawler.fetch.readiness import readiness
 
 READ: Final = 65_536  # bytes read from a socket at once
-MAX_HEAD: Final = (
-    256 * 1024
-)  # bytes of status line and fields, including any informational responses before them
+# Bytes of status line and fields, including any informational responses before them.
+MAX_HEAD: Final = 256 * 1024
 MAX_FIELDS: Final = 1_000  # header fields
-MAX_TRAILER: Final = (
-    65_536  # bytes of trailer fields, and consecutive bytes of anything else that is not body
-)
-FRAMING: Final = frozenset(
-    {b"content-length", b"transfer-encoding"}
-)  # fields that determine where a body ends
+# Bytes of trailer fields, and consecutive bytes of anything else that is not body.
+MAX_TRAILER: Final = 65_536
+# Fields that determine where a body ends.
+FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 MAX_REASON: Final = 1_000  # bytes of a reason phrase that are kept
 DRAINED: Final = 65_536  # bytes of an unwanted body to read so that the connection can be reused
 DRAINING: Final = 1.0  # seconds to spend on that
@@ -139,29 +137,12 @@ class Wire:
 
 
 class IncomingResponse(httpx.AsyncByteStream):
-    """A response being received: `begin` reads the head, then `read` or iteration gives the body in pieces."""
+    """A response being received: `begin` reads the head, `read` or iteration the body in pieces."""
 
     __slots__ = (
-        "_bodiless",
-        "_complete",
-        "_done",
-        "_first",
-        "_has_head",
-        "_has_length",
-        "_has_surplus",
-        "_is_informational",
-        "_is_reading",
-        "_keep_alive",
-        "_max_bytes",
-        "_overhead",
-        "_parser",
-        "_pieces",
-        "_received",
-        "_trailer",
-        "_wire",
-        "fields",
-        "reason",
-        "status",
+        "_bodiless", "_complete", "_done", "_first", "_has_head", "_has_length", "_has_surplus",
+        "_is_informational", "_is_reading", "_keep_alive", "_max_bytes", "_overhead", "_parser",
+        "_pieces", "_received", "_trailer", "_wire", "fields", "reason", "status",
     )  # fmt: skip
 
     def __init__(
@@ -173,11 +154,13 @@ class IncomingResponse(httpx.AsyncByteStream):
         first: bool = True,
         bodiless: bool = False,
     ) -> None:
-        """`max_bytes`: most bytes to receive. `done` is called once, with whether the connection can be reused.
+        """`max_bytes`: most bytes to receive.
 
-        `first`: the first response on this connection. Stray bytes after a later one are an error: they make it unclear
-        which response belongs to the request. `bodiless`: the response to a HEAD, which ends with its head (RFC 9110
-        9.3.2). Its connection is not reused: some servers send a body all the same.
+        `done` is called once, with whether the connection can be reused.
+
+        `first`: the first response on this connection. Stray bytes after a later one are an error: they make
+        it unclear which response belongs to the request. `bodiless`: the response to a HEAD, which ends with
+        its head (RFC 9110 9.3.2). Its connection is not reused: some servers send a body all the same.
         """
         self._bodiless = bodiless
         self.status, self.reason = 0, b""
@@ -274,7 +257,7 @@ class IncomingResponse(httpx.AsyncByteStream):
             raise MalformedResponse("unexpected bytes after a response on a reused connection")
 
     def _check_framing(self, count: int) -> None:
-        """Limit `count` more bytes that are not body: llhttp buffers an unfinished field and copies it at each read."""
+        """Limit bytes that are not body, `count` more: llhttp copies an unfinished field at each read."""
         self._overhead = 0 if self._pieces or self._complete or not self._has_head else self._overhead + count
         if max(self._overhead, self._trailer) > MAX_TRAILER:
             raise ResponseTooLarge(f"more than {MAX_TRAILER:,} bytes of trailer fields or chunk extensions")

@@ -1,8 +1,8 @@
 """One request, with limits on bytes and time. Does not follow redirects, store cookies or retry.
 
-Every network failure becomes a `Broken`; an exception is a bug. Requests and responses have httpx's types and are sent and
-received by the transport that `routes` chooses. The body is received raw and decoded here, so that decompression is bounded
-(see `content_coding`).
+Every network failure becomes a `Broken`; an exception is a bug. Requests and responses have httpx's types and
+are sent and received by the transport that `routes` chooses. The body is received raw and decoded here, so
+that decompression is bounded (see `content_coding`).
 """
 
 import math
@@ -33,15 +33,14 @@ from crawler.ports import Request
 from crawler.settings.sections import Http
 
 OVERHEAD: Final = 8  # most bytes on the wire per byte of body: a chunk of one byte takes six
-MIN_RATE: Final = (
-    100  # bytes a second: the least average rate of a response that takes longer than the read timeout
-)
+# Bytes a second: the least average rate of a response that takes longer than the read timeout.
+MIN_RATE: Final = 100
 SLACK: Final = 8  # the read timeout may be exceeded by this fraction (1/8)
 PAUSE: Final = 16  # decoding steps, at most a megabyte, before yielding to other tasks
 MARGIN: Final = 1_000_000  # bytes on the wire allowed in addition
 
-# Exceptions, with their cause and whether they are transient; the first match counts: our own, then httpx's hierarchy,
-# flattened. A test fails if a new httpx exception is not covered.
+# Exceptions, with their cause and whether they are transient; the first match counts: our own, then httpx's
+# hierarchy, flattened. A test fails if a new httpx exception is not covered.
 CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
     (MalformedResponse, Cause.PROTOCOL, True),
     (HeadTooLarge, Cause.PROTOCOL, False),
@@ -78,7 +77,8 @@ class HttpFetcher:
     ) -> None:
         """`transport` replaces or wraps the default transport. Raises `ConfigError` for an unusable setting.
 
-        `public`: trust the public certificate authorities beside those of `--ca-file`, which may be for one site.
+        `public`: trust the public certificate authorities beside those of `--ca-file`, which may be for one
+        site.
         """
         self._chosen, self._builder = chosen, RequestBuilder(identity)
         self._transport = transport_for(
@@ -158,7 +158,7 @@ class _Timeouts:
             self._set_deadline(elapsed)
 
     def _set_deadline(self, elapsed: float) -> None:
-        """Set the deadline, a little later than necessary, because resetting it for each piece would be slow."""
+        """Set the deadline a little late: resetting it for each piece would be slow."""
         self._set_at = elapsed
         self._scope.deadline = self._began + min(self._total, elapsed + self._read_timeout * (1 + 1 / SLACK))
 
@@ -172,7 +172,7 @@ class _Timeouts:
 
 
 def conditions(request: Request) -> dict[str, str]:
-    """The headers of this request only; of a conditional one both validators, exactly as received (RFC 9110 13.1.2, 13.1.3)."""
+    """The headers of this request only; both validators, exactly as received (RFC 9110 13.1.2, 13.1.3)."""
     known = {"if-none-match": request.validators.etag, "if-modified-since": request.validators.modified}
     given = {name: value for name, value in known.items() if value}
     return {**request.headers, **given} if request.headers else given
@@ -192,9 +192,8 @@ async def _body(response: httpx.Response, fields: Headers, limit: int, *, cut: b
             for piece in decoder.steps(chunk):
                 body += piece
                 steps += 1
-                if (
-                    steps % PAUSE == 0
-                ):  # decoding a few bytes may take seconds: let other tasks and deadlines run
+                # Decoding a few bytes may take seconds: let other tasks and deadlines run.
+                if steps % PAUSE == 0:
                     await anyio.lowlevel.checkpoint()
         decoder.finish()
     except content_coding.DecompressionBomb:

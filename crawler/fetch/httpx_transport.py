@@ -1,7 +1,8 @@
-"""httpx's own transport (`--transport httpx`, HTTP/2, HTTPS and SOCKS proxies), and transports passed in by the caller.
+"""httpx's own transport (`--transport httpx`, HTTP/2, HTTPS and SOCKS proxies), and the caller's.
 
-httpx takes stray bytes after a body for the next response, so over HTTP/1.1 each of its connections serves one request.
-Ours is in `transport`, the choice in `routes`; limits and the decoding of bodies are in `exchange`.
+httpx takes stray bytes after a body for the next response, so over HTTP/1.1 each of its connections serves
+one request. Ours is in `transport`, the choice in `routes`; limits and the decoding of bodies are in
+`exchange`.
 """
 
 import ssl
@@ -31,7 +32,10 @@ class ChoseHttp1(Exception):  # noqa: N818 - caught in this module, and not an e
 
 
 class _Stream(httpcore.AsyncNetworkStream):
-    """A connection that counts the bytes received. With `http2`, it ends if the server chooses HTTP/1.1 (ALPN, RFC 7301)."""
+    """A connection that counts the bytes received.
+
+    With `http2`, it ends if the server chooses HTTP/1.1 (ALPN, RFC 7301).
+    """
 
     def __init__(
         self, stream: httpcore.AsyncNetworkStream, received: Callable[[int], None], *, http2: bool
@@ -68,7 +72,7 @@ class _Stream(httpcore.AsyncNetworkStream):
 
 
 class _Backend(httpcore.AnyIOBackend):
-    """httpcore's connector: checks addresses with the guard, except those of a proxy, which the user configured."""
+    """httpcore's connector, with the guard; not for a proxy, which the user configured."""
 
     def __init__(self, guard: AddressGuard, *, to_proxy: bool, http2: bool) -> None:
         self._find = guard.look_up if to_proxy else guard.resolve
@@ -118,7 +122,10 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request. Raises `AddressRefused`, `ResponseTooLarge`, `ChoseHttp1` and httpx's exceptions."""
+        """Send one request.
+
+        Raises `AddressRefused`, `ResponseTooLarge`, `ChoseHttp1` and httpx's exceptions.
+        """
         if self._proxied_guard:
             _check(request, self._proxied_guard)
         if self._http2:  # others share its connection, so only its body can be counted
@@ -241,5 +248,5 @@ class ByAlpn(httpx.AsyncBaseTransport):
 
 
 def speaks_http2(transport: httpx.AsyncBaseTransport) -> bool:
-    """Whether an httpx transport passed in by the caller may use HTTP/2, which no public attribute of it says."""
+    """Whether a caller's httpx transport may use HTTP/2, which no public attribute of it says."""
     return bool(getattr(getattr(transport, "_pool", None), "_http2", False))

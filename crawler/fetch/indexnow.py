@@ -1,7 +1,8 @@
-"""IndexNow: notifies a search engine, which notifies the others, that URLs of one host changed (indexnow.org/documentation).
+"""IndexNow: tells a search engine, which tells the others, that URLs of one host changed.
 
-A file with the key on the host proves who submits, so that is checked first. Redirects are not followed, no credentials are
-sent, and the response is not trusted: a short printable piece of it is shown. What is due is decided by `rules.submission`.
+See indexnow.org/documentation. A file with the key on the host proves who submits, so that is checked first.
+Redirects are not followed, no credentials are sent, and the response is not trusted: a short printable piece
+of it is shown. What is due is decided by `rules.submission`.
 """
 
 import json
@@ -48,12 +49,15 @@ class Key:
         return Url(f"{site}/{self.text}.txt")
 
     def covers(self, url: Url) -> bool:
-        """Whether the key file is valid for a URL: one that is not at the root is valid for its folder only."""
+        """Whether the key file is valid for a URL: it is valid for the folder that it is in."""
         return url.startswith(self.place(urls.origin(url)).rpartition("/")[0] + "/")
 
 
 async def check_key(fetcher: Fetcher, key: Key, site: str) -> None:
-    """Fetches the key file of an origin as an engine would. Raises `ConfigError` if it does not hold the key."""
+    """Fetches the key file of an origin as an engine would.
+
+    Raises `ConfigError` if it does not hold the key.
+    """
     place = key.place(site)
     reply = await fetcher.fetch(Request(place, limit=KEY_FILE, cut=True))
     wrong = _wrong_with(reply, key)
@@ -76,28 +80,18 @@ def _wrong_with(reply: Reply, key: Key) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
 class Engine:
     """The search engine at one endpoint."""
 
-    def __init__(
-        self,
-        endpoint: Url,
-        key: Key,
-        fetcher: Fetcher,
-        *,
-        retries: int,
-        max_wait: float,
-        now: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
-        waiting: Callable[[float], None] = lambda _: None,
-    ) -> None:
-        """`fetcher` retries failures of the network. `max_wait`: longest Retry-After to wait for, in seconds.
-
-        `waiting` is called before each of those waits, with its seconds.
-        """
-        self._endpoint, self._key, self._fetcher = endpoint, key, fetcher
-        self._retries, self._max_wait = retries, max_wait
-        self._now, self._sleep, self._waiting = now, sleep, waiting
+    endpoint: Url
+    key: Key
+    fetcher: Fetcher  # retries failures of the network
+    retries: int
+    max_wait: float  # seconds: longest Retry-After to wait for
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    waiting: Callable[[float], None] = lambda _: None  # called before each of those waits, with its seconds
 
     async def submit(self, batch: Sequence[str]) -> bool:
         """Submits up to `BATCH` URLs of one origin. Returns whether the key is still to be checked (202).
@@ -108,38 +102,38 @@ class Engine:
 
         posting = retries.while_result(
             lambda reply: self._wait(reply) is not None,
-            tries=self._retries + 1,
+            tries=self.retries + 1,
             sleep=self._pause,
             wait=self._wait,
         )
         return self._answered(await posting(partial(self._post, batch)))
 
     async def _pause(self, seconds: float) -> None:
-        self._waiting(seconds)
-        await self._sleep(seconds)
+        self.waiting(seconds)
+        await self.sleep(seconds)
 
     async def _post(self, batch: Sequence[str]) -> Reply:
         site = urls.origin(batch[0])
         facts = {
             "host": urls.netloc(site),
-            "key": self._key.text,
-            "keyLocation": self._key.place(site),
+            "key": self.key.text,
+            "keyLocation": self.key.place(site),
             "urlList": list(batch),
         }
         body = json.dumps(facts, ensure_ascii=False).encode()
-        return await self._fetcher.fetch(
-            Request(self._endpoint, limit=ANSWER, cut=True, wants_body=_wants_body, post=body)
+        return await self.fetcher.fetch(
+            Request(self.endpoint, limit=ANSWER, cut=True, wants_body=_wants_body, post=body)
         )
 
     def _wait(self, reply: Reply) -> float | None:
         """Seconds after which to try again; shorter waits were made by the fetcher."""
         if isinstance(reply, Broken) or reply.status not in OVERLOADED:
             return None
-        wait = retry_after(reply.headers, datetime.fromtimestamp(self._now(), UTC))
-        return wait if wait is not None and QUICK < wait <= self._max_wait else None
+        wait = retry_after(reply.headers, datetime.fromtimestamp(self.now(), UTC))
+        return wait if wait is not None and QUICK < wait <= self.max_wait else None
 
     def _answered(self, reply: Reply) -> bool:
-        name = urls.netloc(self._endpoint)
+        name = urls.netloc(self.endpoint)
         if isinstance(reply, Broken):
             raise NotSubmitted(f"{name} could not be reached ({_shown(reply)}): {LATER}")
         if 200 <= reply.status < 300:
@@ -152,8 +146,8 @@ class Engine:
         if reply.status in REDIRECTS:
             to = printable(reply.headers.get("location") or "nowhere")
             raise ConfigError(
-                f"{name} answered with a redirect ({reply.status}) to {to}, which is not followed: --indexnow-endpoint "
-                "names another engine."
+                f"{name} answered with a redirect ({reply.status}) to {to}, which is not followed: "
+                "--indexnow-endpoint names another engine."
             )
         why = WRONG.get(reply.status, "it does not take submissions there")
         raise ConfigError(f"{name} refused the URLs ({reply.status}): {why}.{quote}")

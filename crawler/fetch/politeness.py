@@ -1,9 +1,12 @@
-"""Delays each request until it may be sent: at its slot, at the full delay after the previous request to the host, and
-not while the host is paused.
+"""Delays each request until it may be sent.
 
-The frontier books slots ahead and keeps the crawl delay. But if a busy machine sends a request late, the next one would
-follow too closely, and slots that were booked before a host was paused are not rebooked. Both are corrected here. If
-other processes send requests to the same host, a slot that was missed is given up for another one: the next ones are theirs.
+That is at its slot, at the full delay after the previous request to the host, and not while the host is
+paused.
+
+The frontier books slots ahead and keeps the crawl delay. But if a busy machine sends a request late, the next
+one would follow too closely, and slots that were booked before a host was paused are not rebooked. Both are
+corrected here. If other processes send requests to the same host, a slot that was missed is given up for
+another one: the next ones are theirs.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,13 +20,11 @@ FAR: Final = 1_200.0  # seconds
 LOOK: Final = 5.0  # most seconds between two readings of the clock, which may be changed while we sleep
 JUMP: Final = 5.0  # seconds
 LONGEST: Final = 60.0  # seconds; a longer wait means that the clock was set back
-REBOOKED: Final = (
-    3  # times that a missed slot is replaced: a machine that is always late must make progress, too
-)
+# Times that a missed slot is replaced: a machine that is always late must make progress, too.
+REBOOKED: Final = 3
 MISSED: Final = 0.5  # fraction of the delay by which a request may be late
-KEPT: Final = (
-    0.98  # fraction of the interval between two slots; below 1, so that late requests catch up gradually
-)
+# Fraction of the interval between two slots; below 1, so that late requests catch up gradually.
+KEPT: Final = 0.98
 
 Rebook: TypeAlias = Callable[[str], Awaitable[float | None]]
 
@@ -39,9 +40,12 @@ class Politeness:
         far: float = FAR,
         rebook: Rebook | None = None,
     ) -> None:
-        """`clock`: seconds since the epoch. A slot more than `far` seconds ahead means that the clock was set back.
+        """`clock`: seconds since the epoch.
+
+        A slot more than `far` seconds ahead means that the clock was set back.
 
         `rebook`: books another slot for one that was missed; None if nobody else sends requests to the host.
+
         """
         self.ended = anyio.Event()
         self._clock, self._sleep, self._far, self._rebook = clock, sleep, far, rebook

@@ -1,7 +1,8 @@
-"""A pool of keep-alive connections, by destination: opened through the address guard, with TLS or a proxy, and reused.
+"""A pool of keep-alive connections, opened through the address guard, with TLS or a proxy, and reused.
 
-The newest idle connection to a destination is used first, found without a scan. If the server has closed it meanwhile,
-that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `IncomingResponse`; `transport` adapts httpx's types.
+The newest idle connection to a destination is used first, found without a scan. If the server has closed it
+meanwhile, that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `IncomingResponse`;
+`transport` adapts httpx's types.
 """
 
 import base64
@@ -82,11 +83,12 @@ class Pool:
     ) -> IncomingResponse:
         """Send a request, with the body after its head if it has one, and read the head of the response.
 
-        `fresh`: on a new connection. A request that must not be sent twice cannot use an idle one, which the server may
-        have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD.
+        `fresh`: on a new connection. A request that must not be sent twice cannot use an idle one, which the
+        server may have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD.
 
-        `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what `IncomingResponse.begin` raises,
-        `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses of httpx's exceptions.
+        `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what
+        `IncomingResponse.begin` raises, `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses
+        of httpx's exceptions.
         """
         while not fresh and (wire := self._reusable(destination)) is not None:
             wire.on_progress = on_progress
@@ -157,12 +159,11 @@ class Pool:
     async def _open(self, destination: Destination, on_progress: Callable[[int], None]) -> Wire:
         if destination.proxy:
             self._guard.check_literal(destination.host, destination.port)  # the proxy resolves names
-            addresses, port = (
-                await self._guard.look_up(destination.proxy.host, destination.proxy.port),
-                destination.proxy.port,
-            )
+            port = destination.proxy.port
+            addresses = await self._guard.look_up(destination.proxy.host, port)
         else:
-            addresses, port = await self._guard.resolve(destination.host, destination.port), destination.port
+            port = destination.port
+            addresses = await self._guard.resolve(destination.host, port)
         try:
             wire = Wire(await _connect(addresses, port), on_progress)
         except NoConnection as error:
@@ -220,12 +221,14 @@ def _check(connecting: socket.socket) -> None:
 
 
 async def _tunnel(wire: Wire, destination: Destination, proxy: Proxy) -> None:
-    """Open a tunnel through the proxy with CONNECT (RFC 9110 9.3.6). Raises `NoConnection`, `MalformedResponse`, `ConnectionLost`."""
+    """Open a tunnel through the proxy with CONNECT (RFC 9110 9.3.6).
+
+    Raises `NoConnection`, `MalformedResponse`, `ConnectionLost`.
+    """
     host = f"[{destination.host}]" if ":" in destination.host else destination.host
+    place = f"{host}:{destination.port}"
     secret = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
-    await wire.write(
-        f"CONNECT {host}:{destination.port} HTTP/1.1\r\nHost: {host}:{destination.port}\r\n{secret}\r\n".encode()
-    )
+    await wire.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{secret}\r\n".encode())
     words = b""
     while b"\r\n\r\n" not in words:
         data = await wire.read()

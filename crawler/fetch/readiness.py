@@ -1,27 +1,33 @@
 """Waits until a socket is readable: through anyio on any event loop, and more cheaply on asyncio and uvloop.
 
-anyio registers a socket with the loop before each wait and unregisters it afterwards. Since a connection waits at least
-once per response, the sockets here stay registered where the loop supports it. Nothing is read here.
+anyio registers a socket with the loop before each wait and unregisters it afterwards. Since a connection
+waits at least once per response, the sockets here stay registered where the loop supports it. Nothing is read
+here.
 """
 
 import asyncio
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 
 IDLE: Final = 2  # times that a socket may be ready without a waiting task before it is unregistered
 
 
-class Readiness(Protocol):
-    """Waits for one socket."""
+class Readiness:
+    """Waits for one socket: through anyio, on any event loop."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        """`number`: the file descriptor."""
+        self._number = number
 
     async def wait(self) -> None:
-        """Return when the socket is readable or closed. May return early, so the caller tries to read and waits again."""
-        ...
+        """Return when the socket is readable or closed, or earlier: the caller reads, or waits again."""
+        await anyio.wait_readable(self._number)
 
     def close(self) -> None:
         """Unregister the socket before it is closed."""
-        ...
 
 
 def readiness(number: int) -> Readiness:
@@ -29,27 +35,17 @@ def readiness(number: int) -> Readiness:
     try:
         return _Registered(number, asyncio.get_running_loop())
     except (RuntimeError, NotImplementedError):  # trio, or a loop without add_reader
-        return _Polling(number)
+        return Readiness(number)
 
 
-class _Polling:
-    def __init__(self, number: int) -> None:
-        self._number = number
+class _Registered(Readiness):
+    """Registered with the loop until it was ready `IDLE` times with no task waiting."""
 
-    async def wait(self) -> None:
-        await anyio.wait_readable(self._number)
-
-    def close(self) -> None:
-        pass
-
-
-class _Registered:
-    """Registered with the loop from the first wait on, until it was ready `IDLE` times with no task waiting."""
-
-    __slots__ = ("_idle", "_loop", "_number", "_waiter")
+    __slots__ = ("_idle", "_loop", "_waiter")
 
     def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
-        self._number, self._loop = number, loop
+        super().__init__(number)
+        self._loop = loop
         self._waiter: asyncio.Future[None] | None = None
         self._idle = 0
         loop.add_reader(number, self._ready)

@@ -1,7 +1,7 @@
 """Builds requests of httpx's type cheaply: the part that all requests to an origin share is built once.
 
-Building an `httpx.URL` takes half as long as an exchange and only repeats what Ada has already parsed, so it is built
-only on demand. A transport sends the requests.
+Building an `httpx.URL` takes half as long as an exchange and only repeats what Ada has already parsed, so it
+is built only on demand. A transport sends the requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +68,10 @@ class RequestBuilder:
         *,
         head: bool = False,
     ) -> httpx.Request:
-        """A GET, a HEAD, or a POST of the JSON `post`. `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`."""
+        """A GET, a HEAD, or a POST of the JSON `post`.
+
+        `limit` and `progress`: see `WIRE_LIMIT` and `PROGRESS`.
+        """
         site, headers = self._of_origin(urls.origin(url))
         if cookie := self._identity.cookie(url):
             conditions = {"cookie": cookie, **conditions}

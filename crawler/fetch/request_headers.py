@@ -1,7 +1,7 @@
-"""Request headers: the User-Agent for every host; custom headers, credentials and cookies for the start hosts only.
+"""Request headers: User-Agent for every host; custom headers, credentials and cookies for start hosts.
 
-Headers for the start hosts, and those of `--header-for`, are never sent to another host, also not after a redirect, and
-their values never appear in the state, logs or reports.
+Headers for the start hosts, and those of `--header-for`, are never sent to another host, also not after a
+redirect, and their values never appear in the state, logs or reports.
 """
 
 import base64
@@ -26,8 +26,8 @@ _SCHEMES: Final = frozenset({"basic", "bearer", "token", "digest", "negotiate", 
 CODINGS: Final = "gzip, deflate, br, zstd"
 # Headers for connections, framing and conditional requests: repeated or wrong ones break the exchange.
 _OURS: Final = frozenset({
-    "accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match", "keep-alive",
-    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    "accept-encoding", "connection", "content-length", "host", "if-modified-since", "if-none-match",
+    "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 })  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _authorization(variable: str, environ: Mapping[str, str]) -> str:
 
 
 def _written(secret: str) -> str:
-    """The value of the Authorization header for `Bearer x` (any scheme, unchanged), `user:password` or a bare token.
+    """The Authorization header for `Bearer x` (any scheme, unchanged), `user:password` or a bare token.
 
     A user name may contain a space, unless its first word is the name of a scheme.
     """
@@ -169,8 +169,7 @@ def _cookies(path: str) -> "MozillaCookieJar":
     except ValueError:  # not text, or not a number where one is expected
         raise ConfigError(f"--cookie-file: {path} {_wrong_with_cookies(path)}.") from None
     for cookie in jar:
-        if (
-            cookie.expires is not None and cookie.expires <= 0
-        ):  # browsers and curl write 0 for a session cookie
+        # Browsers and curl write 0 for a session cookie.
+        if cookie.expires is not None and cookie.expires <= 0:
             cookie.expires, cookie.discard = None, True
     return jar

@@ -1,12 +1,14 @@
 """Retries: which failures are transient, how often to retry, and when. How is for `rules.retries`.
 
-Retried are broken connections, timeouts, invalid framing, and 429, 500, 502, 503 and 504. Pauses grow from half a second,
-with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge. Every attempt takes a slot
-of its host, and all attempts of one request share its total timeout.
+Retried are broken connections, timeouts, invalid framing, and 429, 500, 502, 503 and 504. Pauses grow from
+half a second, with jitter; a Retry-After of a few seconds is obeyed here, a longer one is left to the judge.
+Every attempt takes a slot of its host, and all attempts of one request share its total timeout.
 """
 
 import random
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,6 +16,7 @@ from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply, Response
 from crawler.parse.url import origin
 from crawler.ports import Fetcher, Pacer, Request, Turn
+from crawler.report.traffic import Traffic
 from crawler.rules import retry_after
 from crawler.rules.throttle import Throttle
 
@@ -23,37 +26,27 @@ JITTER: Final = 0.5  # most seconds added to a Retry-After
 ABSURD: Final = 86_400.0  # seconds; a longer Retry-After is taken to mean "never", for that page only
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retrying:
     """A `ports.Fetcher` that adds retries to another."""
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        pacer: Pacer,
-        *,
-        retries: int,
-        total: float,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
-        turn: Turn,
-        throttled: Callable[[float], None] = lambda _: None,
-        retried: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`total`: seconds of exchange for all attempts together; `clock`: seconds since the epoch.
-
-        `throttled` is called for every reply that shows an overloaded host, with the seconds to pause; `retried` before
-        every repeated request.
-        """
-        self._fetcher, self._pacer, self._retries, self._total = fetcher, pacer, retries, total
-        self._clock, self._sleep, self._turn, self._throttled = clock, sleep, turn, throttled
-        self._retried = retried
-        self._strain = Throttle()
+    fetcher: Fetcher
+    pacer: Pacer
+    retries: int
+    total: float  # seconds of exchange for all attempts together
+    clock: Callable[[], float]  # seconds since the epoch
+    sleep: Callable[[float], Awaitable[None]]
+    turn: Turn
+    # Called for every reply that shows an overloaded host, with the seconds to pause.
+    throttled: Callable[[float], None] = lambda _: None
+    traffic: Traffic | None = None  # counts the requests, for the metrics
+    throttle: Throttle = field(default_factory=Throttle)
 
     async def fetch(self, request: Request) -> Reply:
         """Request until the reply is final, or the attempts or the time run out."""
-        budget = _Budget(self._total if request.seconds is None else request.seconds, self._clock)
+        budget = _Budget(self.total if request.seconds is None else request.seconds, self.clock)
         reply = await self._once(request, budget)
-        if self._retries == 0 or not self._is_transient(reply, budget):
+        if self.retries == 0 or not self._is_transient(reply, budget):
             return reply
         from crawler.rules import retries  # noqa: PLC0415 - takes long to import; nearly every first attempt stands
 
@@ -64,28 +57,38 @@ class Retrying:
 
         final: Reply = await retries.while_result(
             lambda reply: self._is_transient(reply, budget),
-            tries=self._retries + 1,
-            sleep=self._sleep,
+            tries=self.retries + 1,
+            sleep=self.sleep,
             wait=self._asked_for,
         )(attempt)
         return final
 
     async def _again(self, request: Request, budget: "_Budget") -> Reply:
         site = origin(request.url)
-        await self._turn(site, await self._pacer.slot(site))
-        self._retried()
+        await self.turn(site, await self.pacer.slot(site))
+        if self.traffic:
+            self.traffic.retried()
         return await self._once(request, budget)
 
     async def _once(self, request: Request, budget: "_Budget") -> Reply:
-        began, site = self._clock(), origin(request.url)
+        began, site = self.clock(), origin(request.url)
         with budget:
-            reply = await self._fetcher.fetch(request._replace(seconds=budget.left))
+            reply = await self._counted(request._replace(seconds=budget.left))
         budget.timeouts += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
-        wait = self._strain.of(site, reply, max(0.0, self._clock() - began), self._now())
+        wait = self.throttle.of(site, reply, max(0.0, self.clock() - began), self._now())
         if wait is not None:
-            self._throttled(wait)
+            self.throttled(wait)
             pause = min(wait, LONGEST_PAUSE) if wait <= ABSURD else 0.0
-            await self._pacer.slow(site, self._clock() + pause)
+            await self.pacer.slow(site, self.clock() + pause)
+        return reply
+
+    async def _counted(self, request: Request) -> Reply:
+        if self.traffic is None:
+            return await self.fetcher.fetch(request)
+        began = time.monotonic()
+        reply = await self.fetcher.fetch(request)
+        status, size = (reply.status, len(reply.body)) if isinstance(reply, Response) else (None, 0)
+        self.traffic.answered(status, size, time.monotonic() - began)
         return reply
 
     def _is_transient(self, reply: Reply, budget: "_Budget") -> bool:
@@ -102,7 +105,7 @@ class Retrying:
         return None if wait is None else wait + random.uniform(0, JITTER)  # noqa: S311
 
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock(), UTC)
+        return datetime.fromtimestamp(self.clock(), UTC)
 
 
 class _Budget:

@@ -20,7 +20,7 @@ from crawler.settings.sections import Http
 Transport: TypeAlias = (
     httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
 )
-"""A transport that replaces the default one, or a function (or class) that takes the default one and returns a wrapper."""
+"""A transport that replaces the default one, or a function or class that takes that and returns a wrapper."""
 
 
 def transport_for(
@@ -48,7 +48,7 @@ def transport_for(
 
 
 class ByOrigin(httpx.AsyncBaseTransport):
-    """Uses one transport for some origins and others for others: a client certificate is for the site only."""
+    """Chooses a transport by origin: a client certificate is for the site only, a proxy not for all."""
 
     def __init__(
         self, choose: Callable[[str], Hashable], transports: Mapping[Any, httpx.AsyncBaseTransport]
@@ -82,7 +82,10 @@ def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard)
 def _named(
     chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False, public: bool = False
 ) -> httpx.AsyncBaseTransport:
-    """The transport that the settings select. `identified`: with the client certificate; `public`: see `Trust`."""
+    """The transport that the settings select. `identified`: with the client certificate.
+
+    `public`: see `Trust`.
+    """
     proxies = Proxies(chosen)
     uses_ours = chosen.transport == "own" and not proxies.foreign
 
@@ -110,7 +113,10 @@ def _named(
 
 
 class Proxies:
-    """Which proxy serves an origin. Proxies resolve names themselves: the guard checks only direct connections."""
+    """Which proxy serves an origin.
+
+    Proxies resolve names themselves: the guard checks only direct connections.
+    """
 
     def __init__(self, chosen: Http) -> None:
         self._from_environment = chosen.proxy == "env"
@@ -147,9 +153,12 @@ class Proxies:
 
 
 class Trust:
-    """The trusted certificates, and our own if the server asks for one; loaded on first use. An invalid file is reported at once.
+    """The trusted certificates, and our own if the server asks for one; loaded on first use.
+
+    An invalid file is reported at once.
 
     `public`: the public authorities are trusted, too, where `--ca-file` names others.
+
     """
 
     def __init__(self, chosen: Http, *, identified: bool = False, public: bool = False) -> None:

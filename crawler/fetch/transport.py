@@ -1,7 +1,8 @@
 """The default transport: sends httpx requests over the connections of `pool`.
 
-`routes` chooses the transport of a crawl; limits and decoding are in `exchange`. Additional parameters are passed in
-`Request.extensions`, under the names below. Other transports may ignore them: the limits of `exchange` still hold.
+`routes` chooses the transport of a crawl; limits and decoding are in `exchange`. Additional parameters are
+passed in `Request.extensions`, under the names below. Other transports may ignore them: the limits of
+`exchange` still hold.
 """
 
 from collections.abc import Callable
@@ -14,16 +15,18 @@ from crawler.fetch.connection import IncomingResponse, ignore_progress
 from crawler.fetch.pool import Destination, Pool
 
 WIRE_LIMIT: Final = "wire_limit"  # int: most bytes of one response, as received from the network
-PROGRESS: Final = (
-    "progress"  # Callable[[int], None]: called after each transfer, with the number of bytes received
-)
+# Callable[[int], None]: called after each transfer, with the number of bytes received.
+PROGRESS: Final = "progress"
 MAX_WIRE: Final = 100_000_000  # most bytes of one response if the request has no limit
 
 
 class PoolTransport(httpx.AsyncBaseTransport):
-    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded; GET, HEAD and POST only. Raises httpx's exceptions.
+    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded; GET, HEAD and POST only.
+
+    Raises httpx's exceptions.
 
     `Response.extensions` has `http_version` and `reason_phrase`, as with httpx's own transport.
+
     """
 
     def __init__(self, pool: Pool, destination: Callable[[str], Destination]) -> None:
@@ -31,7 +34,10 @@ class PoolTransport(httpx.AsyncBaseTransport):
         self._pool, self._destination = pool, lru_cache(1_000)(destination)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; the stream of the response is an `IncomingResponse`. A POST gets a connection of its own."""
+        """Send one request; the stream of the response is an `IncomingResponse`.
+
+        A POST gets a connection of its own.
+        """
         if request.method not in {"GET", "HEAD", "POST"}:
             raise httpx.UnsupportedProtocol("only GET, HEAD and POST are supported", request=request)
         is_post = request.method == "POST"
@@ -53,7 +59,10 @@ class PoolTransport(httpx.AsyncBaseTransport):
 
 
 def _head(request: httpx.Request, destination: Destination) -> bytes:
-    """The request line and header fields. Raises `httpx.LocalProtocolError` for a line break in one of them."""
+    """The request line and header fields.
+
+    Raises `httpx.LocalProtocolError` for a line break in one of them.
+    """
     target = request.url.raw_path
     lines = []
     if destination.proxy and destination.scheme == "http":  # a proxy needs the whole URL (RFC 9112 3.2.2)

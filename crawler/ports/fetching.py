@@ -24,13 +24,15 @@ class Request(NamedTuple):
     post: bytes | None = None  # JSON to send by POST
     head: bool = False  # HEAD: the reply has no body
     headers: Mapping[str, str] = NO_HEADERS  # of this request only; names in lower case
-    shell: Response | None = (
-        None  # the answer to an earlier request for the page: run its scripts, if a browser is at hand
-    )
+    # The answer to an earlier request for the page: run its scripts, if a browser is at hand.
+    shell: Response | None = None
 
 
 class Fetcher(Protocol):
-    """Makes one exchange. A 404 is a response; an incomplete response is a `Broken`; redirects are not followed."""
+    """Makes one exchange.
+
+    A 404 is a response; an incomplete response is a `Broken`; redirects are not followed.
+    """
 
     async def fetch(self, request: Request) -> Reply:
         """Sends one request. Never raises for errors of the network or server."""

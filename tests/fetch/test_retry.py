@@ -61,7 +61,7 @@ class World:
 
     async def ask(self, retries: int = 3, total: float = 60.0) -> Reply:
         door = Retrying(
-            self, self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
+            fetcher=self, pacer=self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
             turn=self.turn, throttled=self.throttles.append,
         )  # fmt: skip
         return await door.fetch(Request(URL))

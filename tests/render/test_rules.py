@@ -15,9 +15,8 @@ from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
 from crawler.fetch.render import chromium, policy, snapshot
 from crawler.fetch.render.browser import Browser
-from crawler.fetch.render.deadline import LONGEST_WAIT, Deadline
 from crawler.fetch.render.policy import Answer, answer
-from crawler.fetch.render.resources import Resources
+from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
 from crawler.model import rendering
 from crawler.model.lease import Lease
 from crawler.model.outcome import code

@@ -1,7 +1,7 @@
 """One browser process with its children: its age, its memory, and its end.
 
-It is killed, not asked to end, when a page exceeds its time or the processes exceed their memory: a page may keep a browser
-too busy to listen.
+It is killed, not asked to end, when a page exceeds its time or the processes exceed their memory: a page may
+keep a browser too busy to listen.
 """
 
 import os
@@ -53,7 +53,10 @@ class Browser:
             tab.crash()
 
     async def watch(self) -> None:
-        """Kills the browser if it takes more memory than it may; notices if it has ended without a word. Linux only."""
+        """Kills the browser if it takes more memory than it may; notices if it has ended without a word.
+
+        Linux only.
+        """
         while _PROC.exists() and not self._gone.is_set():
             used = sum(map(_private, _tree(self.pid)))
             if used > self._memory or used == 0:

@@ -1,7 +1,7 @@
-"""Finds the browser of the system, and how it is started: without a network, with a fresh profile, in its sandbox.
+"""Finds the browser of the system, which starts without a network, with a new profile, in its sandbox.
 
-Requests go through the DevTools protocol to `tab`. Whatever got past that would meet a proxy that refuses every connection
-and a resolver that knows no name, loopback included.
+Requests go through the DevTools protocol to `tab`. Whatever got past that would meet a proxy that refuses
+every connection and a resolver that knows no name, loopback included.
 """
 
 import os
@@ -14,7 +14,8 @@ from typing import Final
 from crawler.errors import ConfigError
 
 NAMES: Final = (
-    "chromium-headless-shell", "chromium", "chromium-browser", "chrome-headless-shell", "google-chrome", "google-chrome-stable",
+    "chromium-headless-shell", "chromium", "chromium-browser", "chrome-headless-shell", "google-chrome",
+    "google-chrome-stable",
 )  # fmt: skip
 HEAP: Final = 512  # megabytes of JavaScript objects of one page
 DEAD_PROXY: Final = "http://127.0.0.1:1"  # tcpmux, a port that Chromium itself never connects to
@@ -58,7 +59,8 @@ def find(named: str | None) -> str:
         if found := shutil.which(name):
             return found
     raise ConfigError(
-        "--render needs a browser: apt-get install chromium-headless-shell, or name another Chromium with --browser PATH."
+        "--render needs a browser: apt-get install chromium-headless-shell, "
+        "or name another Chromium with --browser PATH."
     )
 
 

@@ -1,8 +1,10 @@
-"""What a page may request while its scripts run, and what is added to the page so that it tries nothing else. Pure.
+"""What a page may request while its scripts run, and what is added to the page so that it tries nothing else.
 
-Only GET; images, media and fonts are not loaded; other origins only for scripts and what scripts fetch. `CSP` shuts the same
-doors inside the browser, and those that no request shows: popups, downloads, forms, WebSockets, WebRTC. Behind both there
-is no network: see `chromium`.
+Pure.
+
+Only GET; images, media and fonts are not loaded; other origins only for scripts and what scripts fetch. `CSP`
+shuts the same doors inside the browser, and those that no request shows: popups, downloads, forms,
+WebSockets, WebRTC. Behind both there is no network: see `chromium`.
 """
 
 import re
@@ -18,13 +20,18 @@ LONGEST: Final = 8_192  # characters of a URL, as for pages
 MAX_BYTES: Final = 50_000_000  # of their answers, decoded
 
 CSP: Final = (
-    "sandbox allow-scripts allow-same-origin; default-src http: https: data: blob: 'unsafe-inline' 'unsafe-eval'; "
-    "connect-src http: https: data: blob:; img-src 'none'; media-src 'none'; font-src 'none'; object-src 'none'; "
-    "manifest-src 'none'; frame-src 'self'; form-action 'none'; webrtc 'block'"
+    "sandbox allow-scripts allow-same-origin; "
+    "default-src http: https: data: blob: 'unsafe-inline' 'unsafe-eval'; "
+    "connect-src http: https: data: blob:; img-src 'none'; media-src 'none'; font-src 'none'; "
+    "object-src 'none'; manifest-src 'none'; frame-src 'self'; form-action 'none'; webrtc 'block'"
 )
-"""Added to the policies of the page (CSP 3; `webrtc`: 6.3.1). Without allow-popups, -downloads, -forms and -modals."""
+"""Added to the policies of the page (CSP 3; `webrtc`: 6.3.1).
 
-# Resource types of the DevTools protocol. What `fetch()` requests has the type XHR; scripts of workers have Other.
+Without allow-popups, -downloads, -forms and -modals.
+"""
+
+# Resource types of the DevTools protocol. What `fetch()` requests has the type XHR; scripts of workers have
+# Other.
 _ANYWHERE: Final = frozenset({"Script", "XHR", "Fetch"})
 _OWN: Final = _ANYWHERE | {"Document", "Stylesheet", "Other"}
 CACHED: Final = frozenset({"Script", "Stylesheet", "Other"})
@@ -32,24 +39,24 @@ CACHED: Final = frozenset({"Script", "Stylesheet", "Other"})
 
 # Our own, of connections, or of conditional and partial requests; cookies are those of --cookie-file.
 _NEVER: Final = frozenset({
-    "user-agent", "cookie", "host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
-    "content-length", "content-type", "accept-encoding", "accept-charset", "range", "cache-control", "pragma", "dnt", "via",
-    "upgrade-insecure-requests",
+    "user-agent", "cookie", "host", "connection", "keep-alive", "te", "trailer", "transfer-encoding",
+    "upgrade", "expect", "content-length", "content-type", "accept-encoding", "accept-charset", "range",
+    "cache-control", "pragma", "dnt", "via", "upgrade-insecure-requests",
 })  # fmt: skip
 _NEVER_PREFIXES: Final = ("sec-", "proxy-", "if-", "access-control-", "x-forwarded-")
 # As a browser writes it, without credentials; `Url` promises no less.
 _URL: Final = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[a-z0-9._~%!$&'()*+,;=-]+)(?::[0-9]{1,5})?/[!-~]*")
 _NAME: Final = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE: Final = re.compile(r"[\t -~\x80-\xff]{0,4000}")
-_SHOWABLE: Final = re.compile(
-    r"[\t -~]*"
-)  # the browser refuses a response with other characters in its headers
+# The browser refuses a response with other characters in its headers.
+_SHOWABLE: Final = re.compile(r"[\t -~]*")
 MAX_HEADERS: Final = 30
-# Of a response: framing, which is undone; cookies, which no later request would carry; reports, which could not be sent.
+# Of a response: framing, which is undone; cookies, which no later request would carry; reports, which could
+# not be sent.
 _DROPPED: Final = frozenset({
-    "content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "trailer", "upgrade",
-    "set-cookie", "alt-svc", "nel", "report-to", "reporting-endpoints", "clear-site-data", "strict-transport-security",
-    "content-security-policy-report-only", "speculation-rules",
+    "content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "trailer",
+    "upgrade", "set-cookie", "alt-svc", "nel", "report-to", "reporting-endpoints", "clear-site-data",
+    "strict-transport-security", "content-security-policy-report-only", "speculation-rules",
 })  # fmt: skip
 
 
@@ -82,7 +89,7 @@ def _is_speculative(headers: Mapping[str, str]) -> bool:
 
 
 def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a script's request that are sent; credentials of the settings take precedence over them."""
+    """The headers of a script's request that are sent; credentials of the settings come first."""
     kept: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()

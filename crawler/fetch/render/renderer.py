@@ -1,8 +1,8 @@
-"""A fetcher that runs the scripts of a page in a browser, when it is asked to; it passes all other requests on.
+"""A fetcher that runs the scripts of a page in a browser when asked to, and passes on all other requests.
 
-The browser starts with the first page that needs it. A page whose time is up takes its browser with it; pages that were open
-beside it, or in a browser that died, are rendered again, each in a browser of its own. A page whose browser dies three times
-is a failure of that page.
+The browser starts with the first page that needs it. A page whose time is up takes its browser with it; pages
+that were open beside it, or in a browser that died, are rendered again, each in a browser of its own. A page
+whose browser dies three times is a failure of that page.
 """
 
 import asyncio
@@ -19,8 +19,7 @@ import anyio.abc
 from crawler.errors import ConfigError, first_of
 from crawler.fetch.render import chromium, snapshot
 from crawler.fetch.render.browser import Browser
-from crawler.fetch.render.deadline import Deadline
-from crawler.fetch.render.resources import Permission, Resources
+from crawler.fetch.render.resources import Deadline, Permission, Resources
 from crawler.fetch.render.snapshot import Snapshot
 from crawler.fetch.render.tab import Crashed, Tab
 from crawler.model.reasons import Cause
@@ -42,7 +41,8 @@ VIEWPORT: Final = {
     "width": 1280,
     "height": 4000,
 }  # high, as what is below may only be loaded when it comes into view
-# What the answer of the server says of its bytes, which are no longer those of the page: see docs/use/recipes.md.
+# What the answer of the server says of its bytes, which are no longer those of the page: see
+# docs/use/recipes.md.
 _OF_THE_SHELL: Final = frozenset({
     "etag", "last-modified", "content-length", "content-encoding", "transfer-encoding", "content-type",
 })  # fmt: skip
@@ -82,7 +82,10 @@ class Renderer:
                 await self._stop()
 
     async def fetch(self, request: Request) -> Reply:
-        """See `ports.Fetcher.fetch`. A request with a `shell` is answered with the page that its scripts make of it."""
+        """See `ports.Fetcher.fetch`.
+
+        A request with a `shell` is answered with the page that its scripts make of it.
+        """
         if request.shell is None or request.shell.rendering is None:
             return await self._fetcher.fetch(request)
         return await self._render(request.url, request.shell, request.shell.rendering)
@@ -125,13 +128,17 @@ class Renderer:
         from playwright.async_api import Error  # noqa: PLC0415 - an extra
 
         context = await browser.process.new_context(
-            service_workers="block", accept_downloads=False, locale="en-US", timezone_id="UTC", viewport=VIEWPORT,  # type: ignore[arg-type]
-        )  # fmt: skip
+            service_workers="block",
+            accept_downloads=False,
+            locale="en-US",
+            timezone_id="UTC",
+            viewport=VIEWPORT,  # type: ignore[arg-type]
+        )
         try:
             page = await context.new_page()
             context.on("page", self._close)
             session = await context.new_cdp_session(page)
-            tab = Tab(page, session, url, shell, self._resources, deadline.waiting)
+            tab = Tab(page, session, url, shell, resources=self._resources, waiting=deadline.waiting)
             browser.tabs.add(tab)
             try:
                 shown = await tab.render(int(time.time()) // DAY * DAY, self._limit)
@@ -171,7 +178,7 @@ class Renderer:
             ),
         )
 
-    # -- browsers ----------------------------------------------------------------------------------------------
+    # -- browsers -----------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _shared(self) -> AsyncIterator[Browser]:
@@ -265,7 +272,7 @@ async def _close(popup: "Page") -> None:
 
 
 async def _check_driver() -> None:
-    """Raises `ConfigError` if the driver of playwright, a Node.js program, cannot run here: playwright itself notices too late."""
+    """Raises `ConfigError` if the driver of playwright, a Node.js program, cannot run here."""
     from playwright._impl._driver import compute_driver_executable  # noqa: PLC0415 - an extra
 
     program, _ = compute_driver_executable()
@@ -283,7 +290,10 @@ def _sentence(error: Exception) -> str:
     """Why the browser did not start, in playwright's message, which contains the log of the browser."""
     text = str(error).strip()
     if "sandboxing failed" in text or "No usable sandbox" in text:
-        return "its sandbox is not permitted here; it needs user namespaces (in Docker: --security-opt seccomp=…, see docs/run/containers.md)."
+        return (
+            "its sandbox is not permitted here; it needs user namespaces "
+            "(in Docker: --security-opt seccomp=…, see docs/run/containers.md)."
+        )
     lines = [line.partition("[err]")[2].strip() for line in text.splitlines() if "[err]" in line]
     said = next((line for line in lines if "error" in line.lower()), "")
     return printable(said or text.partition("\n")[0], LONGEST_SENTENCE)

@@ -1,11 +1,12 @@
-"""Answers the requests of pages through the fetcher of the crawl: robots.txt, slots, address guard and limits apply.
+"""Answers the requests of pages through the fetcher of the crawl, with its robots.txt, slots and limits.
 
-Scripts and style sheets are kept for the run, up to `CACHE` bytes; several pages that need the same one wait for one request.
+Scripts and style sheets are kept for the run, up to `CACHE` bytes; several pages that need the same one wait
+for one request.
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -19,9 +20,36 @@ from crawler.ports import Fetcher, Pacer, Request, Turn
 
 CACHE: Final = 64_000_000  # bytes of scripts and style sheets
 MOST_KEPT: Final = 10_000  # of them
+LONGEST_WAIT: Final = 600.0  # seconds that a page may wait for slots in all
 
 Permission: TypeAlias = Callable[[Url], Awaitable[Permit]]
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
+
+
+class Deadline:
+    """The time limit of one page: `seconds` in `scope`, without those that its requests wait for slots."""
+
+    def __init__(self, scope: anyio.CancelScope, seconds: float) -> None:
+        self._scope, self._waits, self._since, self._waited = scope, 0, 0.0, 0.0
+        self._left = seconds
+        scope.deadline = anyio.current_time() + seconds
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While this is open, the time does not count."""
+        now = anyio.current_time()
+        if self._waits == 0:
+            self._since, self._left = now, self._scope.deadline - now
+            self._scope.deadline = now + self._left + max(0.0, LONGEST_WAIT - self._waited)
+        self._waits += 1
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if self._waits == 0:
+                now = anyio.current_time()
+                self._waited += now - self._since
+                self._scope.deadline = now + self._left
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +87,10 @@ class Resources:
         self._asking: dict[str, anyio.Lock] = {}
 
     async def get(self, url: Url, headers: Mapping[str, str], waiting: Waiting, *, keep: bool) -> Reply:
-        """The answer. `waiting`: a context manager around the wait for a slot. `keep`: for the run, if it is a 200."""
+        """The answer. `waiting`: a context manager around the wait for a slot.
+
+        `keep`: for the run, if it is a 200.
+        """
         if not keep:
             return await self._ask(url, headers, waiting)
         kept = self._kept.setdefault(url, _Kept())

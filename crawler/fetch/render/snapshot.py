@@ -1,4 +1,4 @@
-"""What is read of a page once its scripts ran: a script for the browser, and the document that is made of its result. Pure.
+"""What is read of a page once its scripts ran: a script for the browser, and a document. Pure.
 
 The script runs in a world of its own, where the page cannot replace the functions that it calls.
 """
@@ -23,8 +23,8 @@ SCRIPT: Final = """
         const copied = (node, depth) => {
             const copy = inert.importNode(node, false);
             if (depth > 500) return copy;
-            const inner = node.shadowRoot ? [...node.shadowRoot.childNodes, ...node.childNodes] : node.childNodes;
-            for (const child of inner) copy.appendChild(copied(child, depth + 1));
+            const shadow = node.shadowRoot ? node.shadowRoot.childNodes : [];
+            for (const child of [...shadow, ...node.childNodes]) copy.appendChild(copied(child, depth + 1));
             return copy;
         };
         root = copied(root, 0);

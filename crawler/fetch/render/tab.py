@@ -1,8 +1,9 @@
 """One page in the browser: its document and its requests are answered here, its scripts run in virtual time.
 
-Virtual time (`Emulation.setVirtualTimePolicy`) runs as fast as the page has something to do, and stands still while a request
-is open: a busy machine or a slow server changes nothing of what the page has done when the budget is used up. It stands still
-until the navigation is committed; only then is the budget set, as a page that is not there yet would use it up.
+Virtual time (`Emulation.setVirtualTimePolicy`) runs as fast as the page has something to do, and stands still
+while a request is open: a busy machine or a slow server changes nothing of what the page has done when the
+budget is used up. It stands still until the navigation is committed; only then is the budget set, as a page
+that is not there yet would use it up.
 """
 
 import base64
@@ -54,10 +55,14 @@ class Tab:
         session: "CDPSession",
         url: Url,
         shell: Response,
+        *,
         resources: Resources,
         waiting: Waiting,
     ) -> None:
-        """`shell`: the page as the server sent it. `waiting`: around waits for slots, which do not count as time."""
+        """`shell`: the page as the server sent it.
+
+        `waiting`: around waits for slots, which do not count as time.
+        """
         self._page, self._session, self._url, self._shell = page, session, url, shell
         self._resources, self._waiting = resources, waiting
         self._frame = ""
@@ -139,7 +144,7 @@ class Tab:
         )
         return snapshot.read(found["result"].get("value"))
 
-    # -- requests ----------------------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------------------
 
     def _on_request(self, tasks: anyio.abc.TaskGroup, event: dict[str, Any]) -> None:
         if not self._ended.is_set():
@@ -151,7 +156,7 @@ class Tab:
         return before, self._answered
 
     async def _answer(self, event: dict[str, Any], before: anyio.Event, answered: anyio.Event) -> None:
-        """Requests are answered in the order in which they were made, so that pages do not depend on which is faster."""
+        """Answers requests in the order in which they were made, whichever is faster."""
         from playwright.async_api import Error  # noqa: PLC0415 - an extra
 
         with suppress(Error):  # the page is gone, or did not wait
@@ -169,7 +174,7 @@ class Tab:
         self._loads[event["requestId"]].set()
 
     async def _loaded(self, network: str) -> None:
-        """Waits until the page has an answer: those that it reads in parts take longer than a refusal after them."""
+        """Waits until the page has an answer: one that it reads in parts is later than a refusal."""
         with anyio.move_on_after(_EVENT_TIMEOUT):
             await self._loads[network].wait()
         del self._loads[network]
