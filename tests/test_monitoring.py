@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from crawler.report.catalogue import Code, Severity
-from crawler.report.metric_values import OUTCOMES
-from crawler.report.metrics import CATALOGUE, PREFIX
+from crawler.report.metrics import CATALOGUE, OUTCOMES, PREFIX
 
 ROOT = Path(__file__).parent.parent
 ALERTS = ROOT / "config/prometheus-alerts.yaml"

@@ -22,7 +22,7 @@ from crawler.model.survey import Balance
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Frontier
-from crawler.report import metric_values
+from crawler.report import metrics as values
 from crawler.report.metrics import Metrics
 from crawler.report.report import Finding
 from crawler.report.traffic import Traffic
@@ -97,15 +97,15 @@ class Exporter:
         async with self._lock:
             self._job = None
             metrics = Metrics(urls.netloc(site) if site else "")
-            metric_values.of_build(metrics)
+            values.of_build(metrics)
             run = await _of_state(metrics, frontier)
-            metric_values.of_end(metrics, time.time(), code)
+            values.of_end(metrics, time.time(), code)
             if findings is not None and code not in UNSEEN:
                 self._findings = findings, run
             if code not in UNSEEN:
                 self._of_findings(metrics)
             if traffic:
-                metric_values.of_traffic(metrics, traffic)
+                values.of_traffic(metrics, traffic)
             for result, count in (submitted or {}).items():
                 metrics.set("submitted_urls", count, result)
             self._ended = metrics.rendered()
@@ -117,13 +117,13 @@ class Exporter:
             if self._job is None:
                 return self._ended
             metrics = Metrics(urls.netloc(self._job.starts[0]))
-            metric_values.of_build(metrics)
-            metric_values.of_runs(metrics, *self._past)
-            metric_values.of_balance(metrics, await self._balance_of(self._job))
-            metric_values.of_progress(metrics, self._job.stats)
+            values.of_build(metrics)
+            values.of_runs(metrics, *self._past)
+            values.of_balance(metrics, await self._balance_of(self._job))
+            values.of_progress(metrics, self._job.stats)
             self._of_findings(metrics)
             if self._job.traffic:
-                metric_values.of_traffic(metrics, self._job.traffic)
+                values.of_traffic(metrics, self._job.traffic)
             return metrics.rendered()
 
     async def _balance_of(self, job: Job) -> Balance:
@@ -138,7 +138,7 @@ class Exporter:
     def _of_findings(self, metrics: Metrics) -> None:
         if self._findings:
             findings, run = self._findings
-            metric_values.of_findings(metrics, findings, complete=run.complete, external=run.external)
+            values.of_findings(metrics, findings, complete=run.complete, external=run.external)
 
 
 async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
@@ -146,17 +146,17 @@ async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
 
     For a state that cannot be read, only the last success is set: to never.
     """
-    metric_values.of_runs(metrics, (), None)
+    values.of_runs(metrics, (), None)
     if frontier is None:
         return _Run()
     try:
         runs = await frontier.run_rows()
-        metric_values.of_runs(metrics, runs, await frontier.last_publication())
+        values.of_runs(metrics, runs, await frontier.last_publication())
         if runs:
-            metric_values.of_balance(metrics, await frontier.balance(), await frontier.dated())
+            values.of_balance(metrics, await frontier.balance(), await frontier.dated())
             is_checked = await frontier.recall(EXTERNAL) is not None
             if is_checked:
-                metric_values.of_external(metrics, await frontier.count_answers())
+                values.of_external(metrics, await frontier.count_answers())
             return _Run(runs[-1].complete, is_checked)
     except CrawlerError:
         pass

@@ -25,9 +25,8 @@ from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Rows
-from crawler.report.builder import ITEMS, ReportBuilder
+from crawler.report.builder import ITEMS, FindingCounts, ReportBuilder
 from crawler.report.catalogue import Code, Severity
-from crawler.report.finding_counts import FindingCounts
 from crawler.report.findings import Findings
 from crawler.report.report import Finding, Known, Report
 from crawler.settings.load import nearest

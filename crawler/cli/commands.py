@@ -1,7 +1,6 @@
 """The commands: each resolves its settings and makes one call to the file of the command."""
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,8 @@ from crawler.cli.options import (
     typed,
 )
 from crawler.errors import Exit
+from crawler.parse.credentials import MASK, masked
+from crawler.report.printable import printable
 from crawler.settings import load
 from crawler.settings.sections import Settings
 
@@ -404,10 +405,20 @@ def config(ctx: click.Context, /, **params: Any) -> int:
     """Show the effective settings, and where each comes from."""
     if ctx.invoked_subcommand:
         return Exit.OK
-    from crawler.cli.config import show_settings  # noqa: PLC0415
-
-    show_settings(_layers(params)[1], sys.stdout)
+    section = ""
+    for item in _layers(params)[1]:
+        if item.key.section != section:
+            section = item.key.section
+            click.echo(f"\n{item.key.heading}")
+        click.echo(f"{item.key.name:<16}= {_shown(item):<44} # {item.place}")
     return Exit.OK
+
+
+def _shown(item: load.Origin) -> str:
+    """The value of a setting; secrets are masked."""
+    if item.key.option.secret and item.value:
+        return MASK
+    return printable(masked(item.key.option.kind.show(item.value)), 200) or "-"
 
 
 @config.command(epilog=examples("config check crawl.toml", "config check config/example.toml"))

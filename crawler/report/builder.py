@@ -5,11 +5,12 @@ the URLs of the ids in them at the end (`wanted`).
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from crawler.model.rows import PageRow
+from crawler.model.rows import PageRow, Tallies
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.changes import Changes
 from crawler.report.findings import Findings, PageFinding, site_findings
@@ -151,3 +152,47 @@ def item_of(found: PageFinding, names: Mapping[int, str], others: Sequence[str] 
     detail = " → ".join(hops) if hops else found.detail
     page = found.page
     return Item(page.url, page.status, detail, found.links, sources, found.new, found.site_wide, found.size)
+
+
+# -- the counts alone ---------------------------------------------------------------------------------------
+
+COUNTED_BY_STATE: Final = frozenset({Code.NO_LASTMOD, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
+
+
+class FindingCounts:
+    """Findings without their items, for the summary of a crawl and `--fail-on`: `add` those of every suspect.
+
+    The passes are those of `Findings`, over fewer rows: pages that are listed and were found by links are counted
+    by the state itself (`Tallies`). The counts are those of the whole report; a test compares them.
+    """
+
+    def __init__(self, known: Known, findings: Findings) -> None:
+        self._known, self._findings = known, findings
+        self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
+
+    def add(self, findings: Iterable[PageFinding]) -> None:
+        """Count the findings of a page."""
+        for found in findings:
+            self._counts[found.code] += 1
+            self._new[found.code] += found.new
+            self._links[found.code] += found.links
+
+    def findings(self, tallies: Tallies) -> Sequence[Finding]:
+        """All findings without their items, the most severe first."""
+        known = self._known
+        every = {finding.code: finding for finding in site_findings(known)}
+        if known.run.complete:
+            every |= {finding.code: finding for finding in _counted(tallies, known.run.number)}
+        every |= {code: self._finding(code) for code in self._counts if code not in COUNTED_BY_STATE}
+        return [every[code] for code in Code if code in every]
+
+    def _finding(self, code: Code) -> Finding:
+        pages = self._findings.pages_in(code)
+        return Finding(code, self._counts[code], self._new[code], self._links[code], pages)
+
+
+def _counted(tallies: Tallies, run: int) -> Sequence[Finding]:
+    undated = Finding(Code.NO_LASTMOD, tallies.undated, tallies.newly_undated if run > 1 else 0)
+    same_content = Finding(Code.DUPLICATE_CONTENT, tallies.content_groups, pages=tallies.content_pages)
+    same_title = Finding(Code.DUPLICATE_TITLE, tallies.title_groups, pages=tallies.title_pages)
+    return [finding for finding in (undated, same_content, same_title) if finding.count]

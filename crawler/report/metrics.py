@@ -1,12 +1,22 @@
 """The catalogue of metrics, their values for one site, and the Prometheus text format (version 0.0.4).
 
-Names and labels are stable: alerts and dashboards use them (docs/run/metrics.md). No URL, path or title is
-ever a label value. Nothing is counted or looked up here:
-`metric_values` fills in the values.
+Names and labels are stable: alerts and dashboards use them (docs/run/metrics.md). No URL, path or title is ever a
+label value. What is unknown is left out, so that a failed night leaves a gap and not a zero.
 """
 
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
+
+from crawler.model.external import ExternalCounts
+from crawler.model.reasons import Cause, Source, Why
+from crawler.model.rows import PublicationRow, RunRow
+from crawler.model.survey import Balance
+from crawler.report.catalogue import NEEDS_COMPLETE, Code
+from crawler.report.external import KINDS
+from crawler.report.report import Finding
+from crawler.report.stats import Stats
+from crawler.report.traffic import BOUNDS, CLASSES, Traffic
 
 PREFIX: Final = "sitemap_crawler_"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -70,6 +80,15 @@ CATALOGUE: Final = (
 """All metrics, in the order in which they are written."""
 
 _BY_NAME: Final = {metric.name: metric for metric in CATALOGUE}
+OPEN: Final = "open"
+OUTCOMES: Final = (
+    "listed",
+    OPEN,
+    "moved",
+    *(f"unlisted:{why.value}" for why in Why),
+    *(f"failed:{cause.value}" for cause in Cause if cause is not Cause.ROBOTS_DOWN),
+)
+"""Outcomes that always have a series; `kept:…` has one while there are such pages."""
 
 
 class Metrics:
@@ -134,3 +153,85 @@ def _quoted(text: str) -> str:
     """A label value. Lone surrogates cannot be encoded and become a question mark."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return _escaped(text).replace('"', '\\"')
+
+
+# -- the values ---------------------------------------------------------------------------------------------
+
+
+def of_build(metrics: Metrics) -> None:
+    """The versions."""
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import, for crawls without metrics
+
+    metrics.set("build_info", 1, version("sitemap-crawler"), platform.python_version())
+
+
+def of_runs(metrics: Metrics, runs: Sequence[RunRow], published: PublicationRow | None) -> None:
+    """The last run that ended, the last success, and the last publication."""
+    metrics.set("last_success_timestamp_seconds", max((run.succeeded or 0 for run in runs), default=0))
+    ended = [run for run in runs if run.ended is not None]
+    if ended:
+        last = max(ended, key=lambda run: run.ended or 0)
+        of_end(metrics, last.ended or 0, last.exit, last.seconds)
+    if published:
+        metrics.set("last_publication_timestamp_seconds", published.files_changed)
+        metrics.set("sitemap_urls", published.urls)
+        metrics.set("sitemap_files", published.files)
+        metrics.set("sitemap_bytes", published.bytes)
+        for change in ("added", "removed", "changed"):
+            metrics.set("sitemap_changes", getattr(published, change), change)
+
+
+def of_end(metrics: Metrics, at: float, code: int | None, seconds: float | None = None) -> None:
+    """How the last run ended, and when (seconds since the epoch)."""
+    metrics.set("last_completion_timestamp_seconds", at)
+    metrics.set("exit_code", code)
+    metrics.set("run_duration_seconds", seconds)
+
+
+def of_balance(metrics: Metrics, balance: Balance, dated: Mapping[str, int] | None = None) -> None:
+    """The URLs by outcome. `dated`: the listed ones by the source of their date."""
+    metrics.set("urls_discovered", balance.discovered)
+    counts = {**dict.fromkeys(OUTCOMES, 0), **balance.outcomes, OPEN: balance.open}
+    for outcome, count in counts.items():
+        metrics.set("urls", count, outcome)
+    if dated is not None:
+        for source in Source:
+            metrics.set("lastmod_urls", dated.get(source.value, 0), source.value)
+        metrics.set("lastmod_urls", balance.listed - sum(dated.values()), "none")
+
+
+def of_external(metrics: Metrics, counts: ExternalCounts) -> None:
+    """The URLs on other sites by what is known of them."""
+    for kind in KINDS:
+        metrics.set("external_urls", counts.of(kind), kind)
+    metrics.set("external_urls", counts.unchecked, "unasked")
+
+
+def of_findings(
+    metrics: Metrics, findings: Sequence[Finding], *, complete: bool, external: bool = False
+) -> None:
+    """The number of findings of each kind. `complete`: the run is; `external`: it checked other sites."""
+    counts = {finding.code: finding.count for finding in findings}
+    for code in Code:
+        if code is Code.BROKEN_EXTERNAL and not external:
+            continue
+        if complete or code not in NEEDS_COMPLETE:
+            metrics.set("findings", counts.get(code, 0), code.value, code.severity.value)
+
+
+def of_traffic(metrics: Metrics, traffic: Traffic) -> None:
+    """The requests of this process."""
+    for status in CLASSES:
+        metrics.set("requests_total", traffic.requests[status], status)
+    metrics.set("received_bytes_total", traffic.bytes)
+    metrics.set("retries_total", traffic.retries)
+    metrics.observe(
+        "request_duration_seconds", dict(zip(BOUNDS, traffic.within, strict=True)), traffic.seconds
+    )
+
+
+def of_progress(metrics: Metrics, stats: Stats) -> None:
+    """The crawl at work."""
+    metrics.set("in_flight", stats.in_flight)
+    metrics.set("queued", stats.queued)
+    metrics.set("pace_seconds", stats.delay)

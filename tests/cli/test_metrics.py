@@ -21,8 +21,7 @@ from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
-from crawler.report.metric_values import OUTCOMES
-from crawler.report.metrics import CATALOGUE, PREFIX
+from crawler.report.metrics import CATALOGUE, OUTCOMES, PREFIX
 from tests.cli.conftest import Run
 from tests.server import free_port, taken_port
 
