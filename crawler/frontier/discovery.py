@@ -6,7 +6,7 @@ without a deadlock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.hosts import HostTable
@@ -25,6 +25,8 @@ NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
 _NOT_FOLLOWED: Final = f"r.outcome IS NOT DISTINCT FROM '{NOFOLLOW}'"
 _FOLLOWED: Final = f"r.outcome IS DISTINCT FROM '{NOFOLLOW}'"
+
+RENEWED: Final = ("id", "host", "depth", "hops", "via", "trap", "sample", "outcome")
 
 # The dialect may need the key and the URL, or the URL only.
 ADD: Final = f"""
@@ -45,18 +47,14 @@ INSERT INTO page (id, outcome, detail, settled)
 SELECT id, outcome, detail, settled FROM @rows(id, outcome, detail, settled) WHERE true ON CONFLICT (id) DO NOTHING
 """
 
-# URLs that an earlier run found.
-OLDER: Final = f"""
-SELECT u.url, u.id, u.run, {of("p", Earlier._fields)} FROM url AS u LEFT JOIN page AS p ON p.id = u.id
-WHERE u.@key @any(keys, key) AND u.run < :run ORDER BY u.@key @lock(u)
-"""
-
+# URLs that an earlier run found, unless another member was faster.
 RENEW: Final = f"""
 UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = r.via, seed = CAST(:seed AS bigint),
     trap = r.trap, sample = r.sample, found = :round, round = NULL, nofollow = {_NOT_FOLLOWED}
-FROM @found WHERE url.@key = r.@key AND url.run < :run
+FROM @rows({", ".join(RENEWED)}) WHERE url.id = r.id AND url.run < :run RETURNING url.id
 """
 
+EARLIER: Final = f"SELECT p.id, {of('p', Earlier._fields)} FROM page AS p WHERE p.id @any(ids)"
 _RENEWED: Final = Earlier._fields[3:]  # without what was read of the page
 RENEW_PAGES: Final = f"""
 UPDATE page SET
@@ -159,10 +157,17 @@ WHERE url.@key = r.@key AND url.run = :run AND url.via IS NULL AND url.id <> r.v
 
 # Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by redirects.
 MAY_CHANGE: Final = "u.via IS NULL OR u.hops > 0 OR u.nofollow"
-KNOWN: Final = f"SELECT u.url, u.id, {MAY_CHANGE} FROM url AS u WHERE u.@key @any(keys, key) AND u.run = :run"
+KNOWN: Final = f"SELECT u.url, u.id, u.run, {MAY_CHANGE} FROM url AS u WHERE u.@key @any(keys, key)"
 
 ANY_NOFOLLOW: Final = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
 COUNT: Final = "UPDATE member SET discovered = discovered + :new WHERE id = :member"
+
+
+class _Older(NamedTuple):
+    """The row of a URL that an earlier run found last."""
+
+    id: int
+    run: int
 
 
 class Discovery:
@@ -178,16 +183,17 @@ class Discovery:
             return self.add_found(visits, {}).new
         number = self._seeds.id(seed)
         rows = [self._row(visit, {}) for visit in deduplicated(visits)]
-        new = self._insert(rows, number).new + self._seeds.requeue(rows, seed, number)
+        _, older = self._known([Url(row.url) for row in rows])
+        new = self._insert(rows, older, number).new + self._seeds.requeue(rows, seed, number)
         self._lower_hops([(row.url, 0, 0) for row in rows])
         return new
 
     def add_found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Added:
         """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
         maybe = deduplicated(visits)
-        known = self._numbers([visit.url for visit in maybe])
+        known, older = self._known([visit.url for visit in maybe])
         rows = [self._row(visit, pages) for visit in maybe if may_change_row(visit, known.get(visit.url, 0))]
-        new, numbers = self._insert(rows, None)
+        new, numbers = self._insert(rows, older, None)
         return Added(new, {**known, **numbers})
 
     def list_filtered(self, after: str) -> Sequence[Visit]:
@@ -238,21 +244,22 @@ class Discovery:
             place.sample if place else None,
         )
 
-    def _insert(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
+    def _insert(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
         """Insert the rows of URLs, those to be fetched last. `seed`: its number."""
         due = [row for row in rows if row.state == QUEUED]
-        _, others = self._insert_all([row for row in rows if row.state != QUEUED], seed)
-        new, numbers = self._insert_all(due, seed)
+        _, others = self._insert_all([row for row in rows if row.state != QUEUED], older, seed)
+        new, numbers = self._insert_all(due, older, seed)
         return Added(new, {**others, **numbers})
 
-    def _insert_all(self, rows: Sequence[FoundRow], seed: int | None) -> Added:
+    def _insert_all(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
         """Insert rows, and record what the others add to known URLs."""
         if not rows:
             return Added(0, {})
-        given = self._given(rows)
-        ids = {url: number for number, url in self._db.all(ADD, given | {"seed": seed})}
-        if len(ids) < len(rows):
-            ids |= self._renew([row for row in rows if row.url not in ids], seed)
+        unknown = [row for row in rows if row.url not in older]
+        ids = self._renew([(older[row.url], row) for row in rows if row.url in older], seed)
+        if unknown:
+            added = self._db.all(ADD, self._given(unknown) | {"seed": seed})
+            ids |= {url: number for number, url in added}
         self._open([(ids[row.url], row) for row in rows if row.url in ids])
         new = len(ids)
         self._db.do(COUNT, {"new": new, "member": self._db.member})
@@ -260,31 +267,33 @@ class Discovery:
             return Added(
                 new, {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
             )
-        self._db.do(LINKED, given)
+        self._db.do(LINKED, self._given(rows))
         self._lower_hops(
             [(row.url, row.hops, 0) for row in rows if row.host is not None or row.outcome == TOO_DEEP]
         )
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._change(UPGRADE, rows)
-        return Added(new, self._numbers([Url(row.url) for row in rows]))
+        return Added(new, self._known([Url(row.url) for row in rows])[0])
 
-    def _renew(self, rows: Sequence[FoundRow], seed: int | None) -> dict[str, int]:
+    def _renew(self, known: Sequence[tuple[_Older, FoundRow]], seed: int | None) -> dict[str, int]:
         """Make the rows of URLs that an earlier run found those of this run; their ids."""
-        keys = self._db.dialect.keys(row.url for row in rows)
-        older = self._db.packed(OLDER, {"keys": keys, "run": self._db.run})
-        if not older:
+        if not known:
             return {}
+        rows = [
+            (old.id, row.host, row.depth, row.hops, row.via, row.trap, row.sample, row.outcome)
+            for old, row in known
+        ]
+        given = {"run": self._db.run, "round": self._patterns.round, "seed": seed}
+        ids = {number for (number,) in self._db.all(RENEW, self._db.dialect.given(RENEWED, rows) | given)}
         concluded = {number for (number,) in self._db.all(CONCLUDED)}
-        ids = {url: number for url, number, *_ in older}
-        renewed = {row.url: row for row in rows if row.url in ids}
-        self._db.do(RENEW, self._given(list(renewed.values())) | {"seed": seed})
-        known = list[tuple[Any, ...]]()
-        for url, number, run, *earlier in older:
-            row = renewed[url]
-            page = found_in_new_run(Earlier._make(earlier), was_published=run in concluded)
-            known.append((number, row.outcome, row.detail, row.settled, *page[3:]))
-        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", *_RENEWED), known)
-        return ids
+        renewed = {old.id: (old, row) for old, row in known if old.id in ids}
+        pages = list[tuple[Any, ...]]()
+        for number, *earlier in self._db.packed(EARLIER, {"ids": self._db.dialect.all_of(ids)}):
+            old, row = renewed[number]
+            page = found_in_new_run(Earlier._make(earlier), was_published=old.run in concluded)
+            pages.append((number, row.outcome, row.detail, row.settled, *page[3:]))
+        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", *_RENEWED), pages)
+        return {row.url: number for number, (_, row) in renewed.items()}
 
     def _open(self, new: Sequence[tuple[int, FoundRow]]) -> None:
         """Insert what new URLs have beside their row: a visit, or the reason why there is none."""
@@ -341,12 +350,16 @@ class Discovery:
     def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
         return self._db.dialect.given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
 
-    def _numbers(self, urls: Sequence[Url]) -> dict[Url, int]:
-        """The record numbers of those URLs that are known in this run, as in `Settled.numbers`."""
-        if not urls:
-            return {}
-        rows = self._db.packed(KNOWN, {"keys": self._db.dialect.keys(urls), "run": self._db.run})
-        return {Url(url): -number if may_change else number for url, number, may_change in rows}
+    def _known(self, urls: Sequence[Url]) -> tuple[dict[Url, int], dict[str, _Older]]:
+        """The record numbers of URLs that are known in this run, as in `Settled.numbers`, and the rows of older ones."""
+        rows = self._db.packed(KNOWN, {"keys": self._db.dialect.keys(urls)}) if urls else []
+        this = self._db.run
+        numbers = {
+            url: -number if may_change else number for url, number, run, may_change in rows if run == this
+        }
+        if len(numbers) == len(rows):
+            return numbers, {}
+        return numbers, {url: _Older(number, run) for url, number, run, _ in rows if run != this}
 
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none(

@@ -26,7 +26,7 @@ PATIENCE: Final = 1.0  # seconds
 FIRST_FACT: Final = 11  # place of the first fact in a row of `NEXT`
 
 EXPIRED: Final = f"""
-SELECT id FROM visit WHERE state IN ({WAITING}, {LEASED}) AND (due <= :now OR due > :far) ORDER BY id @skip_locked
+SELECT id FROM visit WHERE state IN ({WAITING}, {LEASED}) AND (due <= :now OR due > :far) @skip_locked
 """
 EXPIRE: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE id @any(ids)"
 
