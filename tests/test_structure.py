@@ -5,12 +5,12 @@ from pathlib import Path
 from tests.test_documents import script
 
 MODULES = {
-    "ports/queue.py": "class Queue:\n    async def add(self): ...\n    async def lease(self): ...\n",
-    "ports/frontier.py": "class Frontier(Queue, Protocol):\n    async def close(self): ...\n    def add(self): ...\n",
-    "frontier/one.py": "class Table: ...\nclass Queue:\n    def add(self): ...\n    def lease(self): ...\n",
+    "ports/queue.py": "class Queue:\n async def add(self): ...\n async def lease(self): ...\n",
+    "ports/frontier.py": "class Frontier(Queue):\n async def close(self): ...\n def add(self): ...\n",
+    "frontier/one.py": "class Table: ...\nclass Queue:\n def add(self): ...\n def lease(self): ...\n",
     "frontier/two.py": "class Table: ...\n",
-    "engine/crawl.py": "class Crawl:\n    a: int\n    b: int = 1\n    def run(self):\n        self.images()\n",
-    "engine/other.py": 'class Report: ...\ndef f():\n    """Says.\n\n    More."""\n    return (\n        1\n    )\n',
+    "engine/crawl.py": "class Crawl:\n a: int\n b: int = 1\n def run(self):\n  self.images()\n",
+    "engine/other.py": 'class Report: ...\ndef f():\n """Says.\n\n More."""\n return (\n  1\n )\n',
     "report.py": "from crawler.engine.crawl import Crawl\nclass Report: ...\nIMAGE = 1\n",
 }
 
