@@ -14,7 +14,7 @@ from crawler.app import robots_line
 from crawler.engine.robots import ask_robots
 from crawler.fetch.politeness import Politeness
 from crawler.model.robots import RobotsFile
-from tests import measuring
+from tests import measuring, postgres
 
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
@@ -65,6 +65,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name in SYSTEM or any(value in DATABASES for value in params.values()):
             item.add_marker(pytest.mark.system)
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent.name != "shared"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_database_server(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that starts PostgreSQL is no quick one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "not system" in request.config.option.markexpr:
+            patch.setattr(postgres, "Server", lambda *_: pytest.fail("it needs the mark `system`"))
+        yield
 
 
 @pytest.fixture(autouse=True)

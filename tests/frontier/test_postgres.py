@@ -19,7 +19,6 @@ from crawler.parse.url import Url
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 from tests.server import Origin, http, page, serving
-from tests.waiting import until
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -154,23 +153,3 @@ def test_postgres_crawl_publishes_same_bytes_as_sqlite_crawl(site: Origin, tmp_p
     assert status.returncode == 0, status.stderr
     assert "all accounted for" in status.stdout
     assert "crawler@" not in status.stdout
-
-
-@pytest.mark.slow
-def test_three_members_with_one_killed_publish_same_bytes_as_one(site: Origin, tmp_path: Path) -> None:
-    alone = subprocess.run(
-        command(site, str(tmp_path / "state.db"), tmp_path / "alone"), capture_output=True, check=False
-    )
-    assert alone.returncode == 0
-    state, out = new_state(), tmp_path / "shared"
-    pace = ("--rate", "60", "--concurrency", "4")
-    members = [
-        subprocess.Popen(command(site, state, out, *pace), stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    before = len(site.log)
-    until(lambda: len(site.log) >= before + 60 or any(member.poll() is not None for member in members))
-    members[0].kill()
-    said = [member.communicate(timeout=150)[1] for member in members]
-    assert [member.returncode for member in members[1:]] == [0, 0], said
-    assert files(out) == files(tmp_path / "alone")

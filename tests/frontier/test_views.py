@@ -87,6 +87,7 @@ async def test_queries_of_state_document_return_rows(backend: str, tmp_path: Pat
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", str(runs[0][1])), "in UTC, to the second"
 
 
+@pytest.mark.system
 async def test_queries_to_watch_a_shared_crawl_are_valid(tmp_path: Path) -> None:
     state = new_state()
     import psycopg  # noqa: PLC0415 - the driver is an extra

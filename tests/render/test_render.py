@@ -78,10 +78,10 @@ def listing(folder: Path) -> bytes:
     return subprocess.run([sys.executable, "-m", "crawler", *words], capture_output=True, check=True).stdout
 
 
-def test_three_runs_give_the_same_bytes_also_on_a_busy_machine(tmp_path: Path) -> None:
+def test_two_runs_give_the_same_bytes_one_on_a_busy_machine(tmp_path: Path) -> None:
     files, lists = set(), set()
     with spa("svelte").serve() as origin:
-        for around, concurrency in ((nullcontext, "1"), (nullcontext, "16"), (busy, "16")):
+        for around, concurrency in ((nullcontext, "1"), (busy, "16")):
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             folder.mkdir()
             with around():

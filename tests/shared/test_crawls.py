@@ -17,11 +17,10 @@ from tests.waiting import outlive
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("count", [1, 3, 8])
 def test_members_publish_bytes_of_one_process_also_in_next_run(
-    site: Origin, alone: Path, members: Crew, tmp_path: Path, count: int
+    site: Origin, alone: Path, members: Crew, tmp_path: Path
 ) -> None:
-    state = new_state()
+    state, count = new_state(), 5
     for turn in range(2):
         before, out = len(site.log), tmp_path / str(turn)
         crawled = [members.start(words(site, state, out, "--run", str(turn))) for _ in range(count)]
