@@ -139,6 +139,7 @@ def test_every_pattern_takes_linear_work(package: str) -> None:
         assert growth < GROWTH, f"{name}: {pattern.pattern!r} on {text!r}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "scans"),
     [

@@ -16,7 +16,7 @@ from crawler.engine.crawl import Ending
 from crawler.errors import StartUnreachable
 from tests.engine.test_crawl import settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.system]
 
 SITE = "https://site.example"
 

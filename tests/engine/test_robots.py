@@ -284,6 +284,7 @@ LONG = "/" + "".join(str(number) for number in range(2_000))  # 6,891 octets
 SAME = "/" + "a" * 8_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "path"),
     [
@@ -308,6 +309,7 @@ def test_lookup_cost_does_not_grow_with_number_of_rules(rule: Callable[[int], st
     assert many <= 3 * len(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [

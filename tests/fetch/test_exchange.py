@@ -55,7 +55,9 @@ def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(CLIENT, "name", getattr(request, "param", "own"))
 
 
-over_both = pytest.mark.parametrize("client", ["own", "httpx"], indirect=True)
+over_both = pytest.mark.parametrize(
+    "client", ["own", pytest.param("httpx", marks=pytest.mark.system)], indirect=True
+)
 
 
 def over_ours(differs: str) -> pytest.MarkDecorator:

@@ -41,9 +41,15 @@ UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u206
 VOID = {"meta", "link", "br", "input", "img", "hr"}
 
 
-@pytest.fixture(params=STATES)
+@pytest.fixture(params=STATES, scope="module")
 def report(request: pytest.FixtureRequest) -> Report:
     return STATES[request.param]().report()
+
+
+@pytest.fixture(scope="module")
+def markup(report: Report) -> str:
+    """The report in HTML."""
+    return as_html.rendered(report)
 
 
 def checked(text: str) -> Any:
@@ -178,8 +184,8 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_html_has_the_elements_of_its_template_and_no_others(report: Report) -> None:
-    page = Outline(as_html.rendered(report))
+def test_html_has_the_elements_of_its_template_and_no_others(markup: str) -> None:
+    page = Outline(markup)
     assert page.open == []
     template = as_html._file("page.html.j2")
     own = set(re.findall(r"<([a-z][a-z0-9]*)", template)) | {
@@ -199,17 +205,17 @@ def test_html_has_the_elements_of_its_template_and_no_others(report: Report) -> 
     ]
 
 
-def test_html_loads_no_external_resource(report: Report) -> None:
-    text = as_html.rendered(report)
+def test_html_loads_no_external_resource(markup: str) -> None:
+    text = markup
     for link in Outline(text).links:
         assert link.startswith(("http://", "https://", "#")), link
     assert "@import" not in text
     assert "url(" not in text.partition("<body>")[0]
 
 
-def test_html_parses_to_the_same_tree_by_the_standard(report: Report) -> None:
-    tree = LexborHTMLParser(as_html.rendered(report))
-    outline = Outline(as_html.rendered(report))
+def test_html_parses_to_the_same_tree_by_the_standard(markup: str) -> None:
+    tree = LexborHTMLParser(markup)
+    outline = Outline(markup)
     for name in ("table", "tr", "td", "section", "h2", "h3", "details", "script", "a"):
         assert len(tree.css(name)) == outline.elements[name], name
     ids = [node.attributes["id"] for node in tree.css("[id]")]
