@@ -1,7 +1,6 @@
 """`explain`: what the state knows about one URL, and why it has its outcome.
 
-Everything is looked up first, in one value (`UrlStory`); the lines of text and the JSON object are made of
-it.
+Everything is looked up first, in a `UrlStory`, of which the lines of text and the JSON object are made.
 """
 
 import json

@@ -38,8 +38,7 @@ class Notifier:
     async def opened(self) -> AsyncIterator[None]:
         """Checks the settings, and serves the metrics while the block runs, if asked to.
 
-        Raises `ConfigError` for settings with which nothing could be told, `OutputError` if the port is in
-        use.
+        Raises `ConfigError` if nothing could be told with these settings, `OutputError` for the port.
         """
         async with AsyncExitStack() as stack:
             try:

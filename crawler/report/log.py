@@ -30,8 +30,7 @@ log = logging.getLogger("crawler.report")
 
 
 def configure(log_format: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> None:
-    """Sends the program's log to `stream` as "text" or "json". Another call replaces the previous
-    configuration.
+    """Sends the program's log to `stream` as "text" or "json". Another call replaces the first.
 
     The default is the current `sys.stderr` at each line, so that a live display can redirect it.
     """

@@ -18,9 +18,7 @@ from crawler.report.overview import Extremes, Folder
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One URL of a finding. If the finding is about groups: the first page of a group; `sources` are the
-    others.
-    """
+    """One URL of a finding; of a finding about groups, the first page of a group, before `sources`."""
 
     url: str
     status: int | None = None

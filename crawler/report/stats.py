@@ -60,9 +60,7 @@ class Stats:
 
     @property
     def in_flight(self) -> int:
-        """Requests in flight. Worker processes hold more leases than requests, so this is at most the
-        concurrency.
-        """
+        """Requests in flight: at most the concurrency, though worker processes hold more leases."""
         return min(self.in_hand, self._concurrency or self.in_hand)
 
     # -- called by the engine -----------------------------------------------------------------------------
@@ -146,8 +144,7 @@ class Stats:
         return (now.done - then.done) / (now.at - then.at) if now.at > then.at else 0.0
 
     def remaining(self) -> tuple[float, bool] | None:
-        """Seconds until all known URLs are done, and whether that is a lower bound, as URLs are still being
-        found.
+        """Seconds until all known URLs are done, and whether that is a lower bound, as more are found.
 
         None while there is no basis for an estimate: after few pages, while URLs are found as fast as they
         are done, when there is no progress, and once the run is stopping.
@@ -165,9 +162,7 @@ class Stats:
         return seconds, grown > 0 and not limited
 
     def _sample(self) -> Sample:
-        """The current progress. Stored if the last sample is old enough; samples outside the window are
-        dropped.
-        """
+        """The current progress, stored if the last sample is old enough; earlier windows are dropped."""
         now, samples = Sample(self._clock(), self.done, self.known), self._samples
         window = max(WINDOW, SLOW_REQUESTS * self.delay)
         if now.at - samples[-1].at >= window / SAMPLES:

@@ -1,6 +1,4 @@
-"""Classifies outcomes into a few kinds for findings, so that the kinds of a million URLs fit into a million
-bytes.
-"""
+"""Classifies outcomes into a few kinds for findings, so that the kind of a URL fits into a byte."""
 
 from enum import IntEnum
 from functools import lru_cache
