@@ -213,8 +213,8 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
 )
 @click.option(
     "--only", metavar="OUTCOME|CODE", multiple=True, cls=SettingOption,
-    help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that of "
-    "the target [repeatable]",
+    help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that "
+    "of the target [repeatable]",
 )  # fmt: skip
 @click.option(
     "--fields", metavar="NAMES", default="", cls=SettingOption,

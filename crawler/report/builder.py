@@ -160,10 +160,10 @@ COUNTED_BY_STATE: Final = frozenset({Code.NO_LASTMOD, Code.DUPLICATE_CONTENT, Co
 
 
 class FindingCounts:
-    """Findings without their items, for the summary of a crawl and `--fail-on`: `add` those of every suspect.
+    """Findings without their items, for the summary of a crawl and `--fail-on`: `add` those of suspects.
 
-    The passes are those of `Findings`, over fewer rows: pages that are listed and were found by links are counted
-    by the state itself (`Tallies`). The counts are those of the whole report; a test compares them.
+    The passes are those of `Findings`, over fewer rows: pages that are listed and were found by links are
+    counted by the state itself (`Tallies`). The counts are those of the whole report; a test compares them.
     """
 
     def __init__(self, known: Known, findings: Findings) -> None:

@@ -1,7 +1,7 @@
 """The catalogue of metrics, their values for one site, and the Prometheus text format (version 0.0.4).
 
-Names and labels are stable: alerts and dashboards use them (docs/run/metrics.md). No URL, path or title is ever a
-label value. What is unknown is left out, so that a failed night leaves a gap and not a zero.
+Names and labels are stable: alerts and dashboards use them (docs/run/metrics.md). No URL, path or title is
+ever a label value. What is unknown is left out, so that a failed night leaves a gap and not a zero.
 """
 
 import platform
