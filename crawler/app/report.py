@@ -28,7 +28,7 @@ from crawler.ports import Frontier, Rows
 from crawler.report.builder import ITEMS, FindingCounts, ReportBuilder
 from crawler.report.catalogue import Code, Severity
 from crawler.report.findings import Findings
-from crawler.report.report import Finding, Known, Report
+from crawler.report.report import Finding, Known, SiteReport
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
 
@@ -111,7 +111,7 @@ def state_words(settings: Settings, start: str) -> str:
     return masked(shlex.join([start] if is_default else ["--state", str(state)]))
 
 
-async def build_report(rows: Rows, known: Known, *, most: int = ITEMS) -> Report:
+async def build_report(rows: Rows, known: Known, *, most: int = ITEMS) -> SiteReport:
     """The report. `most`: maximum items of each finding; 0 for all."""
     builder = ReportBuilder(known, most=most)
     await _read(rows, builder.findings, builder.add_page, known.run.number)
@@ -198,7 +198,7 @@ def failing(findings: Sequence[Finding], fail_on: Sequence[str]) -> list[str]:
     ]
 
 
-def rendered(report: Report, suffix: str) -> str:
+def rendered(report: SiteReport, suffix: str) -> str:
     """The report as text, in the format for that file suffix."""
     # Only the module that is needed: as_html loads Jinja2.
     form = importlib.import_module(f"crawler.report.forms.{FORMS[suffix]}")
@@ -206,7 +206,7 @@ def rendered(report: Report, suffix: str) -> str:
     return text
 
 
-def write(report: Report, names: Sequence[str]) -> None:
+def write(report: SiteReport, names: Sequence[str]) -> None:
     """Writes every file atomically, by rename. Raises `OutputError` for the first that failed."""
     failed: OutputError | None = None
     for name in names:

@@ -33,7 +33,7 @@ from crawler.errors import (
     first_of,
 )
 from crawler.report import log as lines
-from crawler.report.report import Finding, Report
+from crawler.report.report import Finding, SiteReport
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish import publish_command
 from crawler.sitemap.publish.publish import check_output
@@ -180,7 +180,7 @@ def _exit(job: Job, refused: PublishRefused | None) -> Exit:
     return Exit.OK if job.ending is Ending.COMPLETE else Exit.PARTIAL
 
 
-def _write(report: Report | None, settings: Settings) -> OutputError | None:
+def _write(report: SiteReport | None, settings: Settings) -> OutputError | None:
     """Writes the files of --report. An error is returned, not raised: the summary comes first."""
     try:
         if report:

@@ -26,7 +26,7 @@ from crawler.ports import Frontier, Record
 from crawler.report.external import external_json
 from crawler.report.formatting import duration
 from crawler.report.forms.as_text import measure
-from crawler.report.report import Finding, Report
+from crawler.report.report import Finding, SiteReport
 from crawler.rules.doubts import Doubts, without_flag
 from crawler.settings.sections import Settings
 from crawler.settings.values import compile_pattern
@@ -176,7 +176,7 @@ class RunFindings:
     """What was found in a run."""
 
     findings: Sequence[Finding] = ()  # the most severe first
-    report: Report | None = None  # None: no file was asked for
+    report: SiteReport | None = None  # None: no file was asked for
     is_known: bool = True
 
 

@@ -1,4 +1,4 @@
-"""Builds a report in passes over the rows of a state. Pure: rows in, a `Report` out.
+"""Builds a report in passes over the rows of a state. Pure: rows in, a `SiteReport` out.
 
 No row is stored. The first few items of each finding are chosen during the passes, and the caller looks up
 the URLs of the ids in them at the end (`wanted`).
@@ -16,7 +16,7 @@ from crawler.report.changes import Changes
 from crawler.report.findings import Findings, PageFinding, site_findings
 from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
-from crawler.report.report import Finding, Item, Known, Report, RuleCount
+from crawler.report.report import Finding, Item, Known, RuleCount, SiteReport
 
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
@@ -114,12 +114,12 @@ class ReportBuilder:
         shown = [found for picked in self._picked.values() for found in picked.shown()]
         return {number for found in shown for number in (*found.sources, *found.hops)}
 
-    def report(self, names: Mapping[int, str]) -> Report:
+    def report(self, names: Mapping[int, str]) -> SiteReport:
         """The finished report. `names`: the URLs of the ids in `wanted`."""
         overview, known = self._overview, self._known
         site_wide = {finding.code: finding for finding in site_findings(known)}
         every = (site_wide.get(code) or self._finding(code, names) for code in Code)
-        return Report(
+        return SiteReport(
             known,
             [finding for finding in every if finding],
             self._changes,

@@ -15,7 +15,7 @@ from crawler.report.formatting import counted
 from crawler.report.forms import as_json
 from crawler.report.forms.as_text import balance
 from crawler.report.printable import printable
-from crawler.report.report import Finding, Item, Report
+from crawler.report.report import Finding, Item, SiteReport
 
 WHEN: Final = ("problem", "change", "always")
 ITEMS: Final = 5
@@ -56,12 +56,12 @@ def _new_errors(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.code.severity is Severity.ERROR and finding.new]
 
 
-def body(site: str, code: Exit, why: str, report: Report | None) -> dict[str, Any]:
+def body(site: str, code: Exit, why: str, report: SiteReport | None) -> dict[str, Any]:
     """The object to post: `text`, and `report` as in docs/use/report.schema.json without its lists."""
     return {"text": text(site, code, why, report), "report": _without_lists(report)}
 
 
-def text(site: str, code: Exit, why: str, report: Report | None) -> str:
+def text(site: str, code: Exit, why: str, report: SiteReport | None) -> str:
     """At most three lines, and up to five new errors. `why`: the sentence of an error, or of the guard."""
     run = f"run {report.known.run.number} of " if report else "the crawl of "
     lines = [f"sitemap-crawler: {run}{_code(site)} {ENDS[code]} (exit {code.value})"]
@@ -87,7 +87,7 @@ def _code(text: str) -> str:
     return f"`{printable(masked(text), LONGEST).translate(_CHAT)}`"
 
 
-def _without_lists(report: Report | None) -> dict[str, Any] | None:
+def _without_lists(report: SiteReport | None) -> dict[str, Any] | None:
     if report is None:
         return None
     values = as_json.masked_json(report)

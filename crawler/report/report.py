@@ -104,7 +104,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SiteReport:
     """The report of a run. Unknown values are None."""
 
     known: Known
@@ -118,7 +118,7 @@ class Report:
     largest: Extremes | None
     rules: Sequence[RuleCount]
 
-    def cut(self, most: int) -> "Report":
+    def cut(self, most: int) -> "SiteReport":
         """The same report with at most `most` items of each finding; 0 for all."""
         if not most:
             return self

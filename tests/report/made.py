@@ -15,7 +15,7 @@ from crawler.model.trap import Trap
 from crawler.parse.url import Url
 from crawler.report.builder import ITEMS, ReportBuilder
 from crawler.report.catalogue import Code
-from crawler.report.report import Known, Report
+from crawler.report.report import Known, SiteReport
 
 SITE = "https://shop.example"
 AWAY = "https://elsewhere.example"
@@ -129,7 +129,7 @@ class MadeState:
             self.site, runs[-1], self.balance(), runs=runs, program="sitemap-crawler 0.1.0", **self.more
         )
 
-    def report(self, most: int = ITEMS) -> Report:
+    def report(self, most: int = ITEMS) -> SiteReport:
         """Make the passes over all rows, in the order of the program."""
         builder = ReportBuilder(self.known(), most=most)
         for page in self.in_order():

@@ -25,7 +25,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawler.report.catalogue import Code
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
-from crawler.report.report import Report
+from crawler.report.report import SiteReport
 from tests.report.made import HOSTILE, SITE, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
@@ -42,12 +42,12 @@ VOID = {"meta", "link", "br", "input", "img", "hr"}
 
 
 @pytest.fixture(params=STATES, scope="module")
-def report(request: pytest.FixtureRequest) -> Report:
+def report(request: pytest.FixtureRequest) -> SiteReport:
     return STATES[request.param]().report()
 
 
 @pytest.fixture(scope="module")
-def markup(report: Report) -> str:
+def markup(report: SiteReport) -> str:
     """The report in HTML."""
     return as_html.rendered(report)
 
@@ -73,7 +73,7 @@ def test_the_line_for_robots_txt_can_be_copied() -> None:
         assert line in form.rendered(planted().report())
 
 
-def test_json_conforms_to_schema(report: Report) -> None:
+def test_json_conforms_to_schema(report: SiteReport) -> None:
     text = as_json.rendered(report)
     checked(text)
     assert text.isascii()
@@ -97,7 +97,7 @@ def test_csv_always_has_a_header() -> None:
     assert as_csv.rendered(MadeState().report()) == "severity,code,url,status,detail,links,source\r\n"
 
 
-def test_csv_cells_are_never_formulas(report: Report) -> None:
+def test_csv_cells_are_never_formulas(report: SiteReport) -> None:
     cells = [cell for row in csv.reader(io.StringIO(as_csv.rendered(report))) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
 
@@ -109,7 +109,7 @@ def test_csv_cell_round_trip(text: str) -> None:
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown], ids=["text", "markdown"])
-def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report: Report) -> None:
+def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report: SiteReport) -> None:
     text = form.rendered(report)
     assert not UNSEEN.search(text)
     assert "s3cr3t" not in text

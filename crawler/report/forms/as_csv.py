@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from crawler.parse.credentials import masked
-from crawler.report.report import Item, Report
+from crawler.report.report import Item, SiteReport
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source")
 _FORMULA: Final = frozenset("=+-@\t\r")
 
 
-def rendered(report: Report) -> str:
+def rendered(report: SiteReport) -> str:
     """The whole file: a row for each item and page that links to it; one row without such pages."""
     return "".join(line(row) for row in (FIELDS, *_rows(report)))
 
 
-def _rows(report: Report) -> Iterator[Sequence[Any]]:
+def _rows(report: SiteReport) -> Iterator[Sequence[Any]]:
     for finding in report.findings:
         for item in finding.items:
             for source in item.sources or ("",):

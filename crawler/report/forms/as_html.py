@@ -22,7 +22,7 @@ from crawler.report.forms import svg
 from crawler.report.forms.as_text import UNFINISHED, difference, external, measure
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
-from crawler.report.report import Report
+from crawler.report.report import SiteReport
 
 LARGEST: Final = 2_000_000  # bytes of the file
 FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough
@@ -41,7 +41,7 @@ KINDS: Final = (
 OFFSITE: Final = "unlisted:offsite"
 
 
-def rendered(report: Report) -> str:
+def rendered(report: SiteReport) -> str:
     """The whole file, with fewer rows if it would be too large."""
     page = _environment(report.known.site).from_string(_file("page.html.j2"))
     text = ""
@@ -96,7 +96,7 @@ def _environment(site: str) -> Environment:
     return env
 
 
-def _context(report: Report) -> Mapping[str, Any]:
+def _context(report: SiteReport) -> Mapping[str, Any]:
     """The variables of the template."""
     known, by_code = report.known, {finding.code.value: finding for finding in report.findings}
     return {
@@ -153,7 +153,7 @@ def _outcomes(outcomes: Mapping[str, int]) -> Sequence[tuple[str, Sequence[tuple
     ]
 
 
-def _charts(report: Report) -> Mapping[str, Markup]:
+def _charts(report: SiteReport) -> Mapping[str, Markup]:
     """The charts for which there is data. Their labels are escaped in `svg`."""
     runs = list(report.known.runs)[-RUNS:]
     lines: dict[str, list[float | None]] = {
@@ -171,7 +171,7 @@ def _charts(report: Report) -> Mapping[str, Markup]:
     return {name: Markup(chart) for name, chart in charts.items()}  # noqa: S704 - escaped where it is made
 
 
-def _balance(report: Report) -> list[svg.ChartPart]:
+def _balance(report: SiteReport) -> list[svg.ChartPart]:
     balance = report.known.balance
     counts = {kind: report.known.run.counted(kind) or 0 for kind, _ in KINDS}
     counts["unlisted"] -= balance.outcomes.get(OFFSITE, 0)

@@ -14,24 +14,24 @@ from crawler.report.changes import UrlChange
 from crawler.report.external import external_json
 from crawler.report.formatting import iso
 from crawler.report.overview import Extremes
-from crawler.report.report import Finding, Item, Report
+from crawler.report.report import Finding, Item, SiteReport
 
 SCHEMA: Final = 1
 UNPUBLISHED: Final = {"urls": None, "bytes": None, "files": None}
 
 
-def rendered(report: Report) -> str:
+def rendered(report: SiteReport) -> str:
     """The text of the file: ASCII, with credentials in URLs masked."""
     return json.dumps(masked_json(report), indent=1) + "\n"
 
 
-def masked_json(report: Report) -> dict[str, Any]:
+def masked_json(report: SiteReport) -> dict[str, Any]:
     """The report as plain values, with credentials in URLs masked."""
     masked_values: dict[str, Any] = _masked(as_json(report))
     return masked_values
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: SiteReport) -> dict[str, Any]:
     """The report as plain values."""
     known = report.known
     return {
@@ -81,7 +81,7 @@ def _publication(run: RunRow) -> dict[str, Any]:
     }
 
 
-def _sitemap(report: Report) -> dict[str, Any]:
+def _sitemap(report: SiteReport) -> dict[str, Any]:
     run, changes = report.known.run, report.changes
     published, counted = run.publication, changes.since is not None
     return {
@@ -112,7 +112,7 @@ def _item(item: Item) -> dict[str, Any]:
     }
 
 
-def _changes(report: Report) -> dict[str, Any] | None:
+def _changes(report: SiteReport) -> dict[str, Any] | None:
     changes = report.changes
     if changes.since is None:
         return None
@@ -138,7 +138,7 @@ def _extremes(found: Extremes | None) -> dict[str, Any] | None:
     return {"median": found.median, "p95": found.p95, "items": [item._asdict() for item in found.items]}
 
 
-def _robots(report: Report) -> dict[str, Any]:
+def _robots(report: SiteReport) -> dict[str, Any]:
     known = report.known
     return {
         "line": known.robots_line,

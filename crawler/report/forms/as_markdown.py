@@ -20,7 +20,7 @@ from crawler.report.forms.as_text import (
     shown,
 )
 from crawler.report.printable import printable
-from crawler.report.report import Finding, Item, Report
+from crawler.report.report import Finding, Item, SiteReport
 
 ROOM: Final = 60_000  # characters
 ITEMS: Final = 20  # items of each finding
@@ -28,7 +28,7 @@ CUT: Final = "\nThe rest did not fit: see `sitemap-crawler report`.\n"
 _TICKS: Final = re.compile(r"`+")
 
 
-def rendered(report: Report) -> str:
+def rendered(report: SiteReport) -> str:
     """The whole document."""
     parts = [_head(report), *(_details(finding, report.known.site) for finding in report.findings)]
     if not report.known.run.complete:
@@ -41,7 +41,7 @@ def rendered(report: Report) -> str:
     return text
 
 
-def _head(report: Report) -> str:
+def _head(report: SiteReport) -> str:
     run = report.known.run
     lines = [
         f"# {code(printable(report.known.name) + '/')}",

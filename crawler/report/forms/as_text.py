@@ -8,18 +8,18 @@ from crawler.report.catalogue import GROUPED, Code
 from crawler.report.external import external_json, external_words
 from crawler.report.formatting import counted, minute, shortened
 from crawler.report.printable import printable
-from crawler.report.report import Finding, Item, Report
+from crawler.report.report import Finding, Item, SiteReport
 
 LONGEST: Final = 200  # characters of a URL or a detail
 SOURCES: Final = 2  # linking pages shown for an item
 
 
-def rendered(report: Report) -> str:
+def rendered(report: SiteReport) -> str:
     """The whole text."""
     return "\n".join(_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: SiteReport) -> Iterator[str]:
     known = report.known
     began = minute(known.run.started)
     yield f"{printable(known.name)}/  run {known.run.number}, {began}, {run_status(report)}"
@@ -47,7 +47,7 @@ UNFINISHED: Final = (
 )
 
 
-def run_status(report: Report) -> str:
+def run_status(report: SiteReport) -> str:
     """The status of the run."""
     run = report.known.run
     if run.refused:
@@ -55,7 +55,7 @@ def run_status(report: Report) -> str:
     return "complete" if run.complete else "so far: not complete"
 
 
-def balance(report: Report) -> list[str]:
+def balance(report: SiteReport) -> list[str]:
     """Counts of URLs, and what changed in the sitemap."""
     counts, changes = report.known.balance, report.changes
     sums = {"listed": counts.listed}
@@ -67,12 +67,12 @@ def balance(report: Report) -> list[str]:
     return words
 
 
-def external(report: Report) -> str:
+def external(report: SiteReport) -> str:
     """What is known of the links to other sites; empty if they were not checked."""
     return external_words(external_json(report.known.check, report.known.external))
 
 
-def difference(report: Report) -> str:
+def difference(report: SiteReport) -> str:
     """`+3 -1 ~20`: URLs added, removed, changed; without numbers that an unfinished run does not know."""
     changes = report.changes
     if not changes.added.count + changes.removed.count + changes.dated.count:
