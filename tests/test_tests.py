@@ -1,6 +1,7 @@
-"""What holds for every test module: short names, one server, no sleep. Read from syntax trees; runs no test."""
+"""What holds for every test module: short names, one server, no sleep, no tables. Read from syntax trees; runs no test."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,11 @@ LONGEST_NAME = 60
 SLEEPS = {"time.sleep", "anyio.sleep", "asyncio.sleep", "trio.sleep"}
 LISTENS = {"socket.create_server", "asyncio.start_server", "anyio.create_tcp_listener"}
 SERVERS = {"http.server", "socketserver"}
+STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE)\s")
+TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)")
+VIEWS = {"pages", "links", "images", "runs", "external_links"}  # what docs/use/state.md shows to users
+# The database is their subject: a crowd of members, clocks of members that fell silent, 25,000 URLs at once, secrets.
+ON_TABLES = ("frontier/", "shared/", "cli/test_shared_state.py", "test_compose_many.py", "cli/test_submit.py", "cli/test_delivery.py")  # fmt: skip
 # The one place for each, and what is no HTTP: a proxy before PostgreSQL, ears for any datagram.
 SLEEPING = {"waiting.py"}
 LISTENING = {"server.py", "shared/cutting.py", "render/test_attack.py"}
@@ -27,6 +33,9 @@ def broken(tree: ast.Module, path: str) -> Iterator[str]:
                     yield f"{path}:{node.lineno}: {called}; wait for an event, or for a condition of tests/waiting.py"
                 if called in LISTENS and path not in LISTENING:
                     yield f"{path}:{node.lineno}: {called}; tests/server.py is the server of the tests"
+            case ast.Constant(value=str(text)) if STATEMENT.match(text) and not path.startswith(ON_TABLES):
+                if tables := {*TABLE.findall(text)} - VIEWS:
+                    yield f"{path}:{node.lineno}: reads {tables}; ask the frontier, the program or a documented view"
             case ast.ImportFrom(module=module) if module in SERVERS:
                 yield f"{path}:{node.lineno}: {module}; tests/server.py is the server of the tests"
 

@@ -5,7 +5,7 @@ import re
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,9 @@ from typing import Any
 import anyio
 import pytest
 
+from crawler.app.state import open_frontier
 from crawler.cli.demo.site import Site
+from crawler.settings.sections import Settings, State
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK
 from tests.frontier.test_nothing_lost import process
@@ -109,8 +111,15 @@ def paths(origin: str, urls: Sequence[str]) -> list[str]:
 
 def told(folder: Path) -> dict[str, str]:
     [state] = (folder / ".sitemap-crawler").glob("*.db")
-    with closing(sqlite3.connect(state)) as db:
-        return dict(db.execute("SELECT url, submitted FROM known WHERE submitted IS NOT NULL").fetchall())
+
+    async def marks() -> dict[str, str]:
+        async with AsyncExitStack() as closing:
+            frontier = open_frontier(Settings(state=State(state=str(state))), None, read_only=True)
+            closing.push_async_callback(frontier.close)
+            chunks = [rows async for rows in frontier.ledger_rows(unchanged=True)]
+        return {row.url: row.submitted for rows in chunks for row in rows if row.submitted is not None}
+
+    return anyio.run(marks)
 
 
 # -- what is due --------------------------------------------------------------------------------------------
