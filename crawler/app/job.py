@@ -92,7 +92,7 @@ class Job:
 
     async def _crawl_rest(self) -> Ending:
         balance = await self.frontier.balance()
-        filtered = await self.frontier.filtered()  # `Stats` counts visited URLs only
+        filtered = balance.filtered  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self.parts.crawl(self.frontier, self.stats, self.sinks)
         if self._stopped:

@@ -153,7 +153,8 @@ async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
         runs = await frontier.run_rows()
         values.of_runs(metrics, runs, await frontier.last_publication())
         if runs:
-            values.of_balance(metrics, await frontier.balance(), await frontier.dated())
+            balance = await frontier.balance()
+            values.of_balance(metrics, balance, balance.dated)
             is_checked = await frontier.recall(EXTERNAL) is not None
             if is_checked:
                 values.of_external(metrics, await frontier.count_answers())

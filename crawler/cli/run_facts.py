@@ -36,21 +36,21 @@ from crawler.sitemap.publish.published import Published
 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
     """What the state and the publication, if there was one, tell."""
-    balance = await frontier.balance()
+    balance, sitemaps = await frontier.balance(), await frontier.sitemaps()
     check = await frontier.recall(EXTERNAL)
     return {
         "discovered": balance.discovered,
         "open": balance.open,
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
-        "dated": dict(await frontier.dated()),
+        "dated": dict(balance.dated),
         "lies": await frontier.recall(UNRELIABLE),
         "date_notes": await frontier.recall(DATE_NOTES),
         "traps": trap_facts(await frontier.traps()),
         "external": external_json(check, await frontier.count_answers() if check else None),
         "examples": await _examples(frontier, balance),
-        "sitemaps": dict(await frontier.sitemaps()),
-        "orphans": dict(await frontier.orphans()),
+        "sitemaps": dict(sitemaps.outcomes),
+        "orphans": dict(sitemaps.orphans),
         "dry_run": settings.guard.dry_run,
         "kept": balance.kept,
         "keeps_many": balance.kept > settings.guard.max_failed * fetched(balance.outcomes),

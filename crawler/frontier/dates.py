@@ -62,15 +62,14 @@ UPDATE page SET lastmod = r.lastmod, source = r.source FROM @rows(id, lastmod, s
 """
 
 
-def evidence(db: Database) -> Sequence[Evidence]:
+def evidence(db: Database, window: int, older: int) -> tuple[Sequence[Evidence], Sequence[Build]]:
     """See `ports.Record.evidence`."""
-    return [Evidence(name, *map(int, counts)) for name, *counts in db.all(EVIDENCE, {"run": db.run})]
-
-
-def builds(db: Database, window: int, older: int) -> Sequence[Build]:
-    """See `ports.Record.builds`."""
-    rows = db.all(BUILDS, {"run": db.run, "window": window, "older": older})
-    return [Build(name, *map(int, numbers)) for name, *numbers in rows]
+    counts = db.all(EVIDENCE, {"run": db.run})
+    builds = db.all(BUILDS, {"run": db.run, "window": window, "older": older})
+    return (
+        [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts],
+        [Build(origin, *map(int, numbers)) for origin, *numbers in builds],
+    )
 
 
 def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:

@@ -39,7 +39,7 @@ from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
+from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, SitemapCounts, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
@@ -255,21 +255,13 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.links`."""
         return await self._call(self._settlements.links, leases)
 
-    async def evidence(self) -> Sequence[Evidence]:
+    async def evidence(self, window: int, older: int) -> tuple[Sequence[Evidence], Sequence[Build]]:
         """See `ports.Record.evidence`."""
-        return await self._call(dates.evidence, self._db)
-
-    async def builds(self, window: int, older: int) -> Sequence[Build]:
-        """See `ports.Record.builds`."""
-        return await self._call(dates.builds, self._db, window, older)
+        return await self._call(dates.evidence, self._db, window, older)
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Record.date`."""
         await self._call(self._as_leader(dates.date), self._db, sources, doubts)
-
-    async def dated(self) -> Mapping[str, int]:
-        """See `ports.Record.dated`."""
-        return await self._call(records.dated, self._db)
 
     async def same_content(self, least: int) -> Sequence[SameContent]:
         """See `ports.Record.same_content`."""
@@ -314,10 +306,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.balance`."""
         return await self._call(records.balance, self._db)
 
-    async def filtered(self) -> int:
-        """See `ports.Record.filtered`."""
-        return await self._call(records.filtered, self._db)
-
     async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
         """See `ports.Record.examples`."""
         return await self._call(records.examples, self._db, outcome_code, limit)
@@ -326,13 +314,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.traps`."""
         return await self._call(self._patterns.stored_traps, MAX_REPORTED)
 
-    async def sitemaps(self) -> Mapping[str, int]:
+    async def sitemaps(self) -> SitemapCounts:
         """See `ports.Record.sitemaps`."""
         return await self._call(self._seeds.sitemaps)
-
-    async def orphans(self) -> Mapping[str, int]:
-        """See `ports.Record.orphans`."""
-        return await self._call(self._seeds.orphans)
 
     async def survey(self, site: str) -> Survey:
         """See `ports.Record.survey`."""

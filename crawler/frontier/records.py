@@ -16,7 +16,7 @@ from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry, Image, Version
 from crawler.model.lease import Prior
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.outcome import Failed, Kept
+from crawler.model.outcome import Failed, Kept, Listed
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Run
@@ -86,13 +86,9 @@ _EXAMPLES: Final = f"""
 SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = :outcome ORDER BY url LIMIT :limit
 """
 
-_BALANCE: Final = (
-    f"SELECT state < {SETTLED}, outcome, count(*) FROM known WHERE run = :run GROUP BY 1, 2 ORDER BY 2"
-)
-
-_DATED: Final = f"""
-SELECT source, count(*) FROM known WHERE run = :run AND state = {SETTLED} AND {IN_SITEMAP}
-AND lastmod IS NOT NULL GROUP BY source ORDER BY 2 DESC
+_BALANCE: Final = f"""
+SELECT state < {SETTLED}, outcome, host IS NULL, lastmod IS NOT NULL, source, count(*)
+FROM known WHERE run = :run GROUP BY 1, 2, 3, 4, 5 ORDER BY 2
 """
 
 _HOSTS: Final = """
@@ -312,17 +308,6 @@ def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
     return [Url(row[0]) for row in rows]
 
 
-def filtered(db: Database) -> int:
-    """See `ports.Record.filtered`."""
-    rows = db.all("SELECT count(*) FROM url WHERE run = :run AND host IS NULL", {"run": db.run})
-    return int(rows[0][0])
-
-
-def dated(db: Database) -> Mapping[str, int]:
-    """See `ports.Record.dated`."""
-    return dict(db.all(_DATED, {"run": db.run}))
-
-
 def run(db: Database) -> Run | None:
     """See `ports.Runs.run`."""
     row = db.one_or_none("SELECT number, started, status FROM run WHERE number = :run", {"run": db.run})
@@ -332,11 +317,18 @@ def run(db: Database) -> Run | None:
 def balance(db: Database) -> Balance:
     """See `ports.Record.balance`."""
     discovered = db.count(_DISCOVERED, {"run": db.run})
-    counts = db.all(_BALANCE, {"run": db.run})
-    outcomes = {outcome: count for is_open, outcome, count in counts if not is_open and outcome}
-    for outcome in outcomes:
-        outcome_of(outcome, "", None)  # raises for an unknown code
-    return Balance(discovered, outcomes, sum(count for is_open, _, count in counts if is_open))
+    outcomes, dated, is_listed = Counter[str](), Counter[str](), dict[str, bool]()
+    opened = filtered = 0
+    for is_open, outcome, is_filtered, is_dated, source, count in db.all(_BALANCE, {"run": db.run}):
+        filtered += count if is_filtered else 0
+        if is_open:
+            opened += count
+        elif outcome:
+            if outcome not in outcomes:  # raises for an unknown code
+                is_listed[outcome] = isinstance(outcome_of(outcome, "", None), Listed | Kept)
+            outcomes[outcome] += count
+            dated[source] += count if is_dated and is_listed[outcome] else 0
+    return Balance(discovered, dict(outcomes), opened, filtered, dict((+dated).most_common()))
 
 
 def ledger(db: Database) -> LedgerHead | None:

@@ -3,7 +3,7 @@
 `app/seeding` reads sitemaps; `discovery` adds their URLs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
@@ -13,6 +13,7 @@ from crawler.frontier.schema import IN_SITEMAP
 from crawler.frontier.visits import Moved, move
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.survey import SitemapCounts
 from crawler.parse.url import Url
 from crawler.rules.record import HELD, QUEUED, SETTLED
 
@@ -151,11 +152,12 @@ class SeedTable:
         """Reopen sitemaps that were not read because a robots.txt was unreachable."""
         self._db.do(_REOPEN, {"run": self._db.run, "outcome": SeedOutcome.ROBOTS_DOWN.value})
 
-    def sitemaps(self) -> Mapping[str, int]:
+    def sitemaps(self) -> SitemapCounts:
         """See `ports.Record.sitemaps`."""
         rows = self._db.all(_SITEMAPS, {"run": self._db.run})
         passed = int(sum(row[2] for row in rows))
-        return {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
+        outcomes = {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
+        return SitemapCounts(outcomes, dict(self._db.all(_ORPHANS, {"run": self._db.run})))
 
     def id(self, seed: Seed) -> int:
         """The number of a seed, which is added to this run if it is new."""
@@ -174,10 +176,6 @@ class SeedTable:
             changed = [(one.id, one.host, one.trap, one.sample) for one in moved]
             self._db.do_rows(_REQUEUE, ("id", "host", "trap", "sample"), changed)
         return move(self._db, moved)
-
-    def orphans(self) -> Mapping[str, int]:
-        """See `ports.Record.orphans`."""
-        return dict(self._db.all(_ORPHANS, {"run": self._db.run}))
 
     def _given(self, seeds: Sequence[Seed]) -> dict[str, object]:
         rows = [(seed.kind.value, seed.name, seed.depth) for seed in seeds]

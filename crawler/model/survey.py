@@ -1,7 +1,7 @@
 """Counts over all pages of a run, for the rules that are applied at the end of a crawl."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from crawler.parse.url import Url
@@ -42,6 +42,13 @@ class Doubts:
     builds: tuple[tuple[str, int, int], ...] = ()  # origin, first and last moment of a build
 
 
+class SitemapCounts(NamedTuple):
+    """What became of the sitemaps of a run."""
+
+    outcomes: Mapping[str, int]  # by the code of their `SeedOutcome`, or "open", or "passed" (skipped)
+    orphans: Mapping[str, int]  # listed pages that no page links to, by sitemap, largest first
+
+
 class Survey(NamedTuple):
     """Counts over all URLs of a run."""
 
@@ -62,11 +69,14 @@ class SameContent:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The state of all URLs of a run. `discovered` is counted when URLs are added, `outcomes` from their records."""
+    """The state of all URLs of a run: `discovered` is counted when URLs are added, the rest from records."""
 
     discovered: int
     outcomes: Mapping[str, int]  # by `code`
     open: int = 0  # queued, waiting or leased
+    filtered: int = 0  # not to be requested
+    # Pages of the sitemap with a lastmod, by its source.
+    dated: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:

@@ -6,7 +6,7 @@ from typing import Protocol
 from crawler.model.facts import Entry
 from crawler.model.lease import Lease
 from crawler.model.reasons import Source, Why
-from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, Survey
+from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, SitemapCounts, Survey
 from crawler.model.trap import Trap
 from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link
@@ -20,29 +20,26 @@ class Record(Protocol):
     """
 
     async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        """For each page, its links when it was last parsed with these settings, as far as they may lead to anything new.
+        """For each page, its links as last parsed with these settings, if they may lead to anything new.
 
-        Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or has another
-        canonical, or the URL has a trap pattern.
+        Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or
+        has another canonical, or the URL has a trap pattern.
         """
         ...
 
-    async def evidence(self) -> Sequence[Evidence]:
-        """Counts for each origin that show whether its Last-Modified headers are reliable."""
-        ...
+    async def evidence(self, window: int, older: int) -> tuple[Sequence[Evidence], Sequence[Build]]:
+        """For each origin, whether its Last-Modified headers are reliable, and its largest build.
 
-    async def builds(self, window: int, older: int) -> Sequence[Build]:
-        """For each origin, the `window` seconds with most Last-Modified headers of listed pages.
-
-        A page states an older date if that is more than `older` seconds before its header.
+        That is the `window` seconds with most Last-Modified headers of listed pages. A page states an older
+        date if that is more than `older` seconds before its header.
         """
         ...
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """Gives every listed page its lastmod from the first source in `sources` that has one.
 
-        Sources in `doubts`, and headers that changed while the content did not, are ignored. Content that was dated
-        before keeps its date, also when it reappears.
+        Sources in `doubts`, and headers that changed while the content did not, are ignored. Content that was
+        dated before keeps its date, also when it reappears.
         """
         ...
 
@@ -55,7 +52,7 @@ class Record(Protocol):
         ...
 
     async def unlist_duplicates(self) -> None:
-        """Lists one of the pages that are the same by `rules.duplicates`; the others become duplicates of it."""
+        """Lists one of the pages that are the same by `rules.duplicates`; the others are its duplicates."""
         ...
 
     async def unlist_repeats(self) -> int:
@@ -71,7 +68,7 @@ class Record(Protocol):
         ...
 
     def entries(self, first: str = "", below: str = "\x7f") -> AsyncIterator[Sequence[Entry]]:
-        """The entries of this run from `first` up to, but not including, `below`, sorted by URL, in chunks."""
+        """The entries of this run from `first` up to, but not including, `below`, by URL, in chunks."""
         ...
 
     def known_urls(self) -> AsyncIterator[Sequence[Url]]:
@@ -82,16 +79,8 @@ class Record(Protocol):
         """The counts of all URLs of this run."""
         ...
 
-    async def filtered(self) -> int:
-        """The number of filtered URLs of this run."""
-        ...
-
     async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
         """A few URLs of this run with that outcome, independent of the order of discovery."""
-        ...
-
-    async def dated(self) -> Mapping[str, int]:
-        """The number of listed pages with a lastmod, by its source."""
         ...
 
     async def published_outcomes(self) -> Mapping[str, int]:
@@ -102,12 +91,8 @@ class Record(Protocol):
         """The crawler traps of this run: those stored by `Queue.store_traps`, and closed patterns."""
         ...
 
-    async def sitemaps(self) -> Mapping[str, int]:
-        """The number of sitemaps of this run by the code of their `SeedOutcome`, or "open", or "passed" (skipped)."""
-        ...
-
-    async def orphans(self) -> Mapping[str, int]:
-        """The number of listed pages in a sitemap that no page links to, by sitemap, largest first."""
+    async def sitemaps(self) -> SitemapCounts:
+        """The counts of the sitemaps of this run."""
         ...
 
     async def survey(self, site: str) -> Survey:

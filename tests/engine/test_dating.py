@@ -233,7 +233,7 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)
             await site.frontier.settle([Settlement(lease, Verdict(Listed(), Facts(200, header=at)))])
-        some = await site.frontier.builds(builds.WINDOW, builds.OLDER)
+        _, some = await site.frontier.evidence(builds.WINDOW, builds.OLDER)
         await site.frontier.close()
         return some[0] if some else None
 

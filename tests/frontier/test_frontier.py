@@ -810,7 +810,7 @@ async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     assert order == [Seed(SeedKind.INPUT, "list.txt"), sitemap("b"), sitemap("a"), sitemap("c", 1)]
     await bench.frontier.add_seeds([sitemap("a"), sitemap("b")], 10)
     assert await bench.frontier.next_seed() is None
-    assert await bench.frontier.sitemaps() == {"read": 3}
+    assert (await bench.frontier.sitemaps()).outcomes == {"read": 3}
     await bench.frontier.finish()
     await bench.frontier.conclude()
     await bench.frontier.begin("settings")
@@ -828,7 +828,7 @@ async def test_number_of_seeds_per_depth_is_limited(bench: Bench) -> None:
     assert (
         await bench.frontier.settle_seed(SeedSettlement(sitemap("0"), SeedOutcome.READ, "", 5, below), 4) == 1
     )
-    assert await bench.frontier.sitemaps() == {"read": 1, "open": 6, "passed": 1}
+    assert (await bench.frontier.sitemaps()).outcomes == {"read": 1, "open": 6, "passed": 1}
 
 
 async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench) -> None:
@@ -878,7 +878,7 @@ async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench
         "/both": (sitemap("a"), ROOT, 0), "/alone": (sitemap("a"), None, 0), "/nofollow": (sitemap("a"), None, 0),
         "/itself": (sitemap("a"), None, 0), "/linked": (None, ROOT, 1),
     }  # fmt: skip
-    assert await bench.frontier.orphans() == {sitemap("a").name: 3}
+    assert (await bench.frontier.sitemaps()).orphans == {sitemap("a").name: 3}
 
 
 async def test_start_url_keeps_its_seed(bench: Bench) -> None:
