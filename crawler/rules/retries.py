@@ -8,13 +8,14 @@ is made without it.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState
+from tenacity import AsyncRetrying, RetryCallState, Retrying
 from tenacity.retry import retry_if_exception
 from tenacity.stop import stop_after_attempt, stop_before_delay, stop_never
 from tenacity.wait import wait_exponential_jitter
 
+T = TypeVar("T")
 Policy: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Takes an attempt, which may be a coroutine function, and gives its last result."""
 
@@ -55,6 +56,25 @@ def while_error(
     growing = wait_exponential_jitter(multiplier=FIRST, max=LONGEST, jitter=FIRST)
     stop = stop_before_delay(seconds)
     return AsyncRetrying(stop=stop, wait=growing, retry=retry_if_exception(again), sleep=sleep, reraise=True)
+
+
+def blocking(
+    again: Callable[[BaseException], bool],
+    *,
+    tries: int | None = None,
+    first: float = FIRST,
+    ends: Callable[[float], bool] = lambda _: False,
+) -> Callable[[Callable[[], T]], T]:
+    """A policy that blocks: tries while `again` holds for what the attempt raises; then raises the last error.
+
+    At most `tries` times if given, until `ends` is true of the seconds to wait next, which begin with `first`.
+    """
+    return Retrying(
+        stop=lambda state: state.attempt_number == tries or ends(state.upcoming_sleep),
+        wait=wait_exponential_jitter(multiplier=first, max=LONGEST, jitter=first),
+        retry=retry_if_exception(again),
+        reraise=True,
+    )
 
 
 def _result(state: RetryCallState) -> Any:

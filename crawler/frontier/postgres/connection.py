@@ -16,6 +16,7 @@ from crawler.frontier import schema
 from crawler.frontier.dialect import translated
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.dialect import PostgresDialect
+from crawler.rules import retries
 
 # The version of the tables; the ids of URLs.
 ABOUT: Final = "CREATE TABLE about (version integer NOT NULL); CREATE SEQUENCE url_id;"
@@ -84,13 +85,19 @@ def begin(connection: "psycopg.Connection[Any]", address: Address, how: str = ""
 
 def prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: bool = True) -> None:
     """Create or migrate the tables. Raises `FrontierError`, `StateBusy`."""
-    for _ in range(RACES):
-        try:
-            with connection.transaction():
-                return _prepare(connection, address, create=create)
-        except (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable):
-            continue  # another member came first, and its tables are there now
-    raise FrontierError(f"The state {address} cannot be created: others create it again and again.")
+
+    def attempt() -> None:
+        with connection.transaction():
+            _prepare(connection, address, create=create)
+
+    # Another member came first, and its tables are there now.
+    raced = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable)
+    try:
+        retries.blocking(lambda error: isinstance(error, raced), tries=RACES)(attempt)
+    except raced as error:
+        raise FrontierError(
+            f"The state {address} cannot be created: others create it again and again."
+        ) from error
 
 
 def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: bool) -> None:
@@ -151,14 +158,16 @@ def remove(address: Address, key: str = "") -> None:
 
     Raises `StateBusy` if members are at work on another run.
     """
-    for attempt in range(RACES):
-        try:
-            with connect(address) as connection, connection.transaction():
-                _remove(connection, address, key)
-                return
-        except psycopg.Error as error:
-            if not is_passing(error) or attempt == RACES - 1:
-                raise unusable(address, error) from error
+
+    def attempt() -> None:
+        with connect(address) as connection, connection.transaction():
+            _remove(connection, address, key)
+
+    again = retries.blocking(is_passing, tries=RACES)
+    try:
+        again(attempt)
+    except psycopg.Error as error:
+        raise unusable(address, error) from error
 
 
 def _remove(connection: "psycopg.Connection[Any]", address: Address, key: str) -> None:
@@ -190,8 +199,10 @@ def unusable(address: Address, error: psycopg.Error) -> FrontierError:
     return (FrontierError if is_up else StateAway)(failure(address, error))
 
 
-def is_passing(error: psycopg.Error) -> bool:
+def is_passing(error: BaseException) -> bool:
     """Whether the same may succeed a little later: a lost connection, a restart, a deadlock."""
+    if not isinstance(error, psycopg.Error):
+        return False
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return error.sqlstate.startswith(_LOST)

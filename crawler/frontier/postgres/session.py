@@ -7,6 +7,7 @@ modules; a statement that returns very many rows is streamed on a connection of 
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
@@ -29,12 +30,12 @@ from crawler.frontier.postgres.connection import (
 )
 from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.model.failpoints import failpoint
+from crawler.rules import retries
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PAUSE: Final = 0.05  # seconds until a call is tried again; doubled each time, up to
-LONGEST_PAUSE: Final = 5.0  # seconds
+PAUSE: Final = 0.05  # seconds until a call is tried a third time, then twice as long each time
 
 
 class Session:
@@ -82,28 +83,40 @@ class Session:
         return await anyio.to_thread.run_sync(work, limiter=self._turn, abandon_on_cancel=False)
 
     def transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same, in this thread. All calls share the wait for the database, so that a process waits for it only once."""
-        pause = PAUSE
+        """The same, in this thread. A process waits for the database only once: all calls share the wait."""
+        attempt = partial(self._attempt, verb, *args, **kwargs)
         self.db.is_retry = False
-        while True:
-            try:
-                answer = self._once(verb, *args, **kwargs)
-            except psycopg.Error as error:
-                self.db.forget()
-                self._away_since = self._away_since or time.monotonic()
-                if not is_passing(error) or time.monotonic() + pause > self._away_since + self._away:
-                    raise FrontierError(failure(self._address, error)) from error
-                if isinstance(error, FailedOver):
-                    self._fail_over()
-            except (ValueError, TypeError, OverflowError) as error:
-                # Values in the database that this program never writes.
-                self.db.forget()
+        try:
+            return attempt()
+        except psycopg.Error as error:
+            if not is_passing(error) or self._is_over(0):
                 raise FrontierError(failure(self._address, error)) from error
-            else:
-                self._away_since = None
-                return answer
-            time.sleep(pause)
-            pause, self.db.is_retry = min(2 * pause, LONGEST_PAUSE), True
+        self.db.is_retry = True
+        again = retries.blocking(is_passing, first=PAUSE, ends=self._is_over)
+        try:
+            return again(attempt)
+        except psycopg.Error as error:
+            raise FrontierError(failure(self._address, error)) from error
+
+    def _is_over(self, pause: float) -> bool:
+        """Whether the wait for the database would be over after another pause."""
+        return self._away_since is not None and time.monotonic() + pause > self._away_since + self._away
+
+    def _attempt(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            answer = self._once(verb, *args, **kwargs)
+        except psycopg.Error as error:
+            self.db.forget()
+            self._away_since = self._away_since or time.monotonic()
+            if isinstance(error, FailedOver) and not self._is_over(0):
+                self._fail_over()
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            # Values in the database that this program never writes.
+            self.db.forget()
+            raise FrontierError(failure(self._address, error)) from error
+        self._away_since = None
+        return answer
 
     def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self.db.connection.closed:
