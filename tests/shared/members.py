@@ -19,12 +19,13 @@ import json, os, signal, sys
 import crawler.cli.crawl, crawler.cli.main, crawler.frontier.postgres.frontier, crawler.sitemap.read
 from crawler.__main__ import main
 from crawler.app import job, state
-from crawler.frontier.postgres import heartbeat, members
+from crawler.frontier.postgres import heartbeat
+from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.model import failpoints
 
-members.LIFE = heartbeat.LIFE = float(sys.argv[1])
-state.AWAY = job.AWAY = 4 * members.LIFE
-heartbeat.HEARTBEAT = members.LIFE / 8
+PostgresDatabase.life = float(sys.argv[1])
+state.AWAY = job.AWAY = 4 * PostgresDatabase.life
+heartbeat.HEARTBEAT = PostgresDatabase.life / 8
 
 def crawl(words, out, moment, turn, sign):
     null, said = os.open(os.devnull, os.O_RDWR), os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
