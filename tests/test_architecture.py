@@ -36,25 +36,24 @@ BUDGETS = {
     "parse": 3200,
     "model": 1700,
     "errors": 150,
-    "settings": 1300,
-    "ports": 800,
+    "settings": 1400,
+    "ports": 900,
     "report": 3200,
-    "rules": 2500,
+    "rules": 2600,
     "fetch": 3500,
     "frontier": 6700,
     "sitemap": 4000,
-    "engine": 2400,
-    "workers": 1400,
-    "app": 3200,
+    "engine": 2500,
+    "workers": 1500,
+    "app": 3300,
     "cli": 4700,
 }
 LONGEST_MODULE = 450  # lines
 TOLERANCE = 0.5  # of the lines of a package, before the document must be written again
 # Modules that are still longer, and may not grow.
 TOO_LONG = {
+    "parse/html.py": 502,
     "frontier/frontier.py": 480,
-    "parse/html.py": 518,
-    "app/job.py": 483,
     "settings/sections.py": 476,
 }
 PURE = {"parse", "model", "errors", "settings", "ports", "rules"}
