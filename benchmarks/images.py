@@ -28,7 +28,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
-from crawler.rules.judge import Judge, Rules
+from crawler.rules.judge import Judge, JudgeRules
 
 SITE = "https://shop.example"
 OWN = 20  # images of a page
@@ -96,7 +96,9 @@ def body(page: int) -> bytes:
 def judge(times: int, *, shown: bool) -> None:
     gc.disable()  # its runs would depend on what else is in memory
     decide = Judge(
-        Rules("sitemap-crawler", Normaliser(), images=Normaliser(strip=(), sessions=None) if shown else None)
+        JudgeRules(
+            "sitemap-crawler", Normaliser(), images=Normaliser(strip=(), sessions=None) if shown else None
+        )
     )
     headers, now = Headers([("Content-Type", "text/html; charset=utf-8")]), datetime(2026, 1, 1, tzinfo=UTC)
     replies = [(Lease(1, 1, Visit(Url(f"{SITE}/p/{n}"))), Response(200, headers, body(n))) for n in range(50)]

@@ -27,12 +27,12 @@ from crawler.model.reply import Broken, Headers, Response
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
-from crawler.parse import encoding, html
+from crawler.parse import encoding, html, page_links
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.report.stats import Stats
-from crawler.rules.judge import Judge, Rules
+from crawler.rules.judge import Judge, JudgeRules
 from crawler.settings.sections import Http
 
 SITE = "https://www.example.com"
@@ -144,7 +144,7 @@ async def display(settlements: list[Settlement]) -> float:
 def stages(pages: list[html.PageSource]) -> dict[str, float]:
     """All of them."""
     count = len(pages)
-    judge, normalise = Judge(Rules("sitemap-crawler", Normaliser())), Normaliser()
+    judge, normalise = Judge(JudgeRules("sitemap-crawler", Normaliser())), Normaliser()
     replies = [Response(200, Headers(FIELDS), page.body) for page in pages]
     leases = [Lease(n, 1, Visit(Url(page.url), 1)) for n, page in enumerate(pages)]
     read = [page.read() for page in pages]
@@ -182,7 +182,7 @@ def stages(pages: list[html.PageSource]) -> dict[str, float]:
         ),
         "the same, and fingerprint": best(lambda: [page.read() and None for page in pages], count),
         "resolve and normalise": best(
-            lambda: [html.resolve(page, normalise) and None for page in read], count
+            lambda: [page_links.resolve(page, normalise) and None for page in read], count
         ),
         "judge, with a page that was read": best(
             lambda: [judge(a, b, NOW, c) and None for a, b, c in zip(leases, replies, read, strict=True)],

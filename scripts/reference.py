@@ -8,8 +8,9 @@ from pathlib import Path
 
 from crawler.cli.options import HEADINGS
 from crawler.parse.tracking import TRACKING
+from crawler.settings.option import Setting
 from crawler.settings.page_rules import KEYS, PageRule
-from crawler.settings.sections import Key, keys
+from crawler.settings.sections import keys
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -64,13 +65,13 @@ def example() -> str:
     return "".join(lines)
 
 
-def _tables(key: Key) -> str:
+def _tables(key: Setting) -> str:
     """Commented as a whole: a table without its keys would be wrong."""
     rows = [f"\n# {text}\n# {name} = {json.dumps(sample)}\n" for name, (_, sample, text) in KEYS.items()]
     return f"\n# {key.heading} # {HEADINGS[key.section]}: {key.option.help}; repeatable\n{''.join(rows)}"
 
 
-def _toml(key: Key) -> str:
+def _toml(key: Setting) -> str:
     if key.default is None:
         return _SAMPLES.get(key.field, '""')
     if isinstance(key.default, tuple):
@@ -144,18 +145,18 @@ def _default_of(name: str) -> str:
     return "none" if default in (None, "") else f"`{json.dumps(default)}`"
 
 
-def _flag(key: Key) -> str:
+def _flag(key: Setting) -> str:
     if not key.option.flag:
         return "URL…"
     flag = f"--{key.name}" + (f"/--no-{key.name}" if key.default is True else "")
     return f"{key.option.short}, {flag}" if key.option.short else flag
 
 
-def _default(key: Key) -> str:
+def _default(key: Setting) -> str:
     return f"`{key.option.kind.show(key.default)}`" if key.default not in (None, ()) else "none"
 
 
-def _what(key: Key) -> str:
+def _what(key: Setting) -> str:
     choices = key.option.kind.choices
     return key.option.help + (f" ({', '.join(choices)})" if choices else "")
 

@@ -27,7 +27,7 @@ from crawler.parse.robots_txt import parse
 from crawler.parse.url import Url
 from crawler.report.printable import printable
 from crawler.rules import trap_patterns
-from crawler.rules.judge import Judge, Rules
+from crawler.rules.judge import Judge, JudgeRules
 from crawler.sitemap import read
 from crawler.sitemap.validate.file import Check
 
@@ -95,7 +95,7 @@ def page(data: bytes) -> None:
     """Any bytes are a page, and what it links to is http(s)."""
     if html.PageSource(data, BASE).is_risky:
         return
-    judge = Judge(Rules("sitemap-crawler", Normaliser()))
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser()))
     charset = ["utf-8", "utf-16le", "gbk", "x-user-defined"][len(data) % 4]
     reply: Reply = Response(200, Headers([("content-type", f"text/html;charset={charset}")]), data)
     verdict = judge(Lease(1, 1, Visit(BASE)), reply, NOW)

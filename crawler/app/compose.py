@@ -28,7 +28,7 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Frontier, Pacer, Politeness, Turn, Visitor
 from crawler.report.traffic import Traffic
-from crawler.rules.judge import TYPES, Judge, Rules
+from crawler.rules.judge import LISTABLE_TYPES, Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
 from crawler.settings.object_url import parsed
 from crawler.settings.sections import Settings
@@ -146,12 +146,12 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
         yield Visiting(visitor, fetcher, judge)
 
 
-def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> Rules:
+def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> JudgeRules:
     images = Normaliser(strip=(), sessions=None, base=base) if settings.dates.images else None
-    return Rules(
+    return JudgeRules(
         agent=product_token(settings.http.user_agent),
         normalise=normalise,
-        types=frozenset[str]().union(*(TYPES.get(name, {name}) for name in settings.verdicts.types)),
+        types=frozenset[str]().union(*(LISTABLE_TYPES.get(name, {name}) for name in settings.verdicts.types)),
         off=frozenset(settings.verdicts.no_rule),
         date_sources=DATE_SOURCES[settings.dates.lastmod],
         versioned=settings.dates.hreflang,

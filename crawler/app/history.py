@@ -11,7 +11,7 @@ from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, History, Record, Runs
-from crawler.rules.doubts import Doubts, Landing, doubts
+from crawler.rules.doubts import Landing, SiteDoubts, doubts
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, Settings
 
@@ -70,7 +70,7 @@ async def in_published_order(
                 yield some
 
 
-async def doubts_of(pages: Record, starts: Sequence[Url]) -> Doubts:
+async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     """Doubts about the result of the newest run."""
     landings = []
     for start in starts:

@@ -25,7 +25,7 @@ def writes_images(settings: Settings) -> bool:
 
 async def site_wide_images(rows: Rows) -> Collection[int]:
     """The ids of the images on so many listed pages that they are left out. Reads all pages."""
-    return await rows.common_images(rules.FEWEST, rules.PERCENT)
+    return await rows.common_images(rules.FEWEST_PAGES, rules.PERCENT)
 
 
 async def with_images(

@@ -40,7 +40,7 @@ from crawler.parse.url import Url
 from crawler.ports import Frontier, Sink
 from crawler.report.stats import Stats
 from crawler.report.traffic import Traffic
-from crawler.rules.doubts import Doubts
+from crawler.rules.doubts import SiteDoubts
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish import staging
@@ -68,7 +68,7 @@ class Job:
     parts: Parts
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
-    doubts: Doubts = field(default_factory=Doubts)
+    doubts: SiteDoubts = field(default_factory=SiteDoubts)
     submitted: Submitted | None = None
     _crawl: Crawl | None = None
     _stopped: str | None = None

@@ -39,7 +39,7 @@ from crawler.rules.candidates import Candidates
 from crawler.rules.judge import Judge
 from crawler.rules.logout import ends_session
 from crawler.rules.page_rules import PageRules
-from crawler.rules.scope import Scope
+from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
@@ -82,7 +82,7 @@ class Parts:
         site = CrawledSite(
             frontier,
             access_of(settings, frontier, self.fetcher, self.politeness, stats.pace),
-            Candidates(Scope.of(self.given.starts, chosen, rules, logged_in=logged_in), self.traps),
+            Candidates(SiteScope.of(self.given.starts, chosen, rules, logged_in=logged_in), self.traps),
             self.judge,
             self.given.base,
             checks_starts=not self.given.starts_are_input,

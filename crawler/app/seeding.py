@@ -34,7 +34,7 @@ from crawler.parse.url import Url, netloc
 from crawler.ports import Queue, Request
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
-from crawler.sitemap.tree import CHUNK, NESTED, ROOM, is_web, read_file, sibling, slices
+from crawler.sitemap.tree import CHUNK, NESTED, ROOM_BY_LEVEL, is_web, read_file, sibling, slices
 
 GROUP: Final = 2_000  # URLs added to the frontier at once
 MOST_HOSTS: Final = 1_000  # different hosts in `--input`, if no start URL is given
@@ -218,7 +218,9 @@ class Seeds:
     async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
         """The URLs of the seeds, in groups. `sitemaps`: URLs and paths of the top-level sitemaps."""
         await self.queue.add_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
-        passed = await self.queue.add_seeds([Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM[0])
+        passed = await self.queue.add_seeds(
+            [Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM_BY_LEVEL[0]
+        )
         while seed := await self.queue.next_seed():
             reading = await self._open(seed)
             if not isinstance(reading, SeedSettlement):
@@ -240,7 +242,7 @@ class Seeds:
     async def _settle(self, read: SeedSettlement) -> int:
         seed = read.seed
         below = await self._named(read.below)
-        room = ROOM[seed.depth + 1] if seed.depth + 1 < len(ROOM) else 0
+        room = ROOM_BY_LEVEL[seed.depth + 1] if seed.depth + 1 < len(ROOM_BY_LEVEL) else 0
         passed = await self.queue.settle_seed(read._replace(below=tuple(below)), room)
         if seed.kind is SeedKind.INPUT:
             return passed

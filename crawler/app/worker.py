@@ -99,7 +99,7 @@ async def _visit_all(
         else:
             await channel.post(codec.LeaseReturned(message.number))
         if traffic and traffic.requests:
-            await channel.post(codec.TrafficCounted(*traffic.take()))
+            await channel.post(codec.TrafficCounted(traffic.take()))
 
 
 async def _hand_back(todo: MemoryObjectReceiveStream[codec.VisitPage], channel: Channel) -> None:

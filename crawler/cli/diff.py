@@ -26,7 +26,7 @@ from crawler.ports import Record
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
-from crawler.sitemap.diff import NEW, OLD, Change, Comparison
+from crawler.sitemap.diff import NEW, OLD, Comparison, EntryChange
 from crawler.sitemap.read import Found, read
 from crawler.sitemap.tree import Places, Unreadable, is_web, resolve, walk
 
@@ -138,7 +138,7 @@ class _Reasons:
     newest: Run | None = None
     base: PublishBase | None = None
 
-    async def of(self, change: Change) -> str:
+    async def of(self, change: EntryChange) -> str:
         """May be empty."""
         if self.pages is None or change.sign == "~":
             return ""
@@ -153,7 +153,7 @@ class _Reasons:
         return _outcome_words(record, self.base, change)
 
 
-def _outcome_words(record: UrlRecord, base: PublishBase | None, change: Change) -> str:
+def _outcome_words(record: UrlRecord, base: PublishBase | None, change: EntryChange) -> str:
     match record.outcome if record.state == "settled" else None:
         case None:
             return record.state
@@ -165,7 +165,7 @@ def _outcome_words(record: UrlRecord, base: PublishBase | None, change: Change) 
             return f"{code(outcome)}: {says(code(outcome))}"
 
 
-def _show(change: Change, reason: str, form: str) -> None:
+def _show(change: EntryChange, reason: str, form: str) -> None:
     if form == "json":
         facts = {"change": {"+": "added", "-": "removed", "~": "changed"}[change.sign], "url": change.url}
         click.echo(json.dumps(facts | {"old": change.old, "new": change.new, "reason": reason or None}))

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from crawler.settings.sections import Key, keys
+from crawler.settings.option import Setting
+from crawler.settings.sections import keys
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -102,7 +103,7 @@ def format_option(*forms: str, says: str) -> Callable[[F], F]:
     )
 
 
-def _option(key: Key) -> Callable[[F], F]:
+def _option(key: Setting) -> Callable[[F], F]:
     kind, names = key.option.kind, [f"--{key.name}"]
     more: dict[str, Any] = {"cls": SettingOption, "section": key.section, "help": _help(key), "default": None}
     if key.option.short:
@@ -116,7 +117,7 @@ def _option(key: Key) -> Callable[[F], F]:
     return click.option(*names, key.field, **more)
 
 
-def _help(key: Key) -> str:
+def _help(key: Setting) -> str:
     notes = []
     if key.option.kind.many:
         notes.append("repeatable")

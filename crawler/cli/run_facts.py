@@ -27,7 +27,7 @@ from crawler.report.external import external_json
 from crawler.report.formatting import duration
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Finding, SiteReport
-from crawler.rules.doubts import Doubts, without_flag
+from crawler.rules.doubts import SiteDoubts, without_flag
 from crawler.settings.sections import Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish.guard import fetched
@@ -123,7 +123,7 @@ def finding_facts(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def _notes(doubts: Doubts, refused: PublishRefused | None) -> Sequence[str]:
+def _notes(doubts: SiteDoubts, refused: PublishRefused | None) -> Sequence[str]:
     """The notes on the site, and what may hide it, unless the refusal says so."""
     doubt = without_flag(doubts.doubt)
     is_said = refused is not None and doubt in without_flag(str(refused))

@@ -14,7 +14,7 @@ from crawler.report.formatting import counted
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 from crawler.sitemap.tree import is_web
-from crawler.sitemap.validate.findings import Finding
+from crawler.sitemap.validate.findings import SitemapFinding
 from crawler.sitemap.validate.tree import Totals, Validation
 
 
@@ -40,7 +40,7 @@ class _Lines:
         self._json, self._most = form == "json", most
         self._shown: Counter[tuple[str, str]] = Counter()
 
-    def __call__(self, found: Finding) -> None:
+    def __call__(self, found: SitemapFinding) -> None:
         key = found.place, found.code.value
         self._shown[key] += 1
         if self._json:

@@ -22,7 +22,15 @@ from crawler.model.reply import Broken, Reply, Response
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Request
-from crawler.rules.external import CAUSES, DEAD, REFUSING, UNREACHED, answer_of, asks_for_less, needs_get
+from crawler.rules.external import (
+    ANSWER_BY_CAUSE,
+    HOST_IS_DEAD,
+    REFUSING,
+    UNREACHED,
+    answer_of,
+    asks_for_less,
+    needs_get,
+)
 from crawler.rules.redirects import Redirects
 
 DELAY: Final = 1.0  # seconds between two requests to a host, at least
@@ -228,8 +236,8 @@ class ExternalLinks:
         if contact.failure and contact.failure.transient:
             contact = _Contact(self._fetch)
             file = await ask_robots(name, contact, self.now)
-        if contact.failure and contact.failure.cause in DEAD:
-            return _Exclusion(CAUSES[contact.failure.cause], contact.failure.detail)
+        if contact.failure and contact.failure.cause in HOST_IS_DEAD:
+            return _Exclusion(ANSWER_BY_CAUSE[contact.failure.cause], contact.failure.detail)
         await self._robots.learn(name, file)
         host = self._hosts[urls.host(name)]
         host.delay = max(host.delay, self._robots.delay(name) or 0.0)  # from the next request on

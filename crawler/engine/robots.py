@@ -20,7 +20,7 @@ from crawler.model.robots import Permit, RobotsFile
 from crawler.parse import content_coding
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
-from crawler.parse.robots_txt import LIMIT, Decision, Rules, parse
+from crawler.parse.robots_txt import LIMIT, Decision, RobotsRules, parse
 from crawler.parse.url import Url, origin
 from crawler.ports import Fetcher, Hosts, Pacer, Permits, Politeness, Request, Turn
 from crawler.rules.redirects import Redirects, Stopped
@@ -113,7 +113,7 @@ LARGE: Final = 16 * 1024  # bytes of a file that is parsed in a thread
 class OriginRules:
     """The rules in the robots.txt of one origin for our product token, without network access."""
 
-    rules: Rules | None  # None: robots.txt could not be fetched
+    rules: RobotsRules | None  # None: robots.txt could not be fetched
     detail: str
     sitemaps: tuple[Url, ...] = ()
     file: int = 0  # hash of the `RobotsFile`
@@ -253,7 +253,7 @@ def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
     """Parses the robots.txt of `origin` for `agent`, the crawler's product token. Large files take long: see `LARGE`."""
     if file.status not in {"rules", "none"}:
         return OriginRules(None, file.detail, file=hash(file))
-    rules = parse(file.text, agent) if file.status == "rules" else Rules()
+    rules = parse(file.text, agent) if file.status == "rules" else RobotsRules()
     normalise = Normaliser(strip=())
     named = (normalise(text, origin + "/") for text in rules.sitemaps)
     return OriginRules(rules, file.detail, tuple(dict.fromkeys(url for url in named if url)), hash(file))

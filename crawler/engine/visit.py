@@ -21,7 +21,8 @@ from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
 from crawler.model.visit import Link, Links
-from crawler.parse.html import MAX_LINK_BYTES, MAX_LINKS
+from crawler.parse.html import MAX_LINKS
+from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.url import origin
 from crawler.ports import Frontier, Record, Visitor
 from crawler.rules.record import keep_for

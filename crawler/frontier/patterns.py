@@ -13,7 +13,7 @@ from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse.url import Url, target
 from crawler.rules.record import LISTED
-from crawler.rules.traps import BATCH, FAMILY_BATCH
+from crawler.rules.traps import FAMILY_BATCH, FIRST_BATCH
 
 CACHED: Final = 20_000  # most patterns whose rows are cached
 
@@ -142,7 +142,7 @@ class PatternTable:
     def _row(self, pattern: Pattern) -> tuple[int, bool]:
         kind, text, family, named = pattern
         parent, closed = self._added(NewPattern(None, kind, family, named, FAMILY_BATCH, closed=False))
-        return self._added(NewPattern(parent, kind, text, named, BATCH, closed=closed))
+        return self._added(NewPattern(parent, kind, text, named, FIRST_BATCH, closed=closed))
 
     def _added(self, new: NewPattern) -> tuple[int, bool]:
         """The number of a pattern, which is added unless it is known, and whether it is closed."""

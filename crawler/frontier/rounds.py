@@ -16,7 +16,7 @@ from crawler.frontier.visits import move
 from crawler.model.trap import Trap
 from crawler.ports import Round
 from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED
-from crawler.rules.traps import BATCH, GROWN, due
+from crawler.rules.traps import FIRST_BATCH, GROWN, due
 
 # Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read completely before
 # the first row is changed.
@@ -295,7 +295,7 @@ class Rounds:
 
     def _size(self, one: _Waiting) -> int:
         """How many of its URLs are held, counted up to the size of a batch."""
-        return self._db.count(HELD_URLS, {"trap": one.trap, "most": BATCH})
+        return self._db.count(HELD_URLS, {"trap": one.trap, "most": FIRST_BATCH})
 
 
 def _shares(members: Iterable[_Waiting], size: Callable[[_Waiting], int]) -> Iterator[tuple[int, int]]:

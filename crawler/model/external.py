@@ -1,6 +1,8 @@
-"""What other sites answered for the URLs that pages link to (`--check-external`), and the progress of asking them.
+"""What other sites answered for the URLs that pages link to (`--check-external`), and the progress of asking
+them.
 
-Such a URL is never visited and never listed: its outcome stays "on another site". What is stored here is kept beside it.
+Such a URL is never visited and never listed: its outcome stays "on another site". What is stored here is kept
+beside it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ UNKNOWN: Final = "unknown"
 
 
 class Answer(Reason):
-    """What became of the check of a URL of another site. The code is `ok`, or `broken` or `unknown` with a reason."""
+    """What the check of a URL of another site found: `ok`, or `broken` or `unknown` with a reason."""
 
     OK = "ok", "answers"
     NOT_FOUND = "broken:not-found", Cause.NOT_FOUND.says

@@ -1,4 +1,5 @@
-"""Fail points: named moments at which a test kills the process, before and after every commit, fsync and rename.
+"""Fail points: named moments at which a test kills the process, before and after every commit, fsync and
+rename.
 
 Off unless a test sets `hook`, which is called with the name of each. Nothing else may depend on it.
 """

@@ -17,9 +17,8 @@ class Lease(NamedTuple):
     attempt: int = 1  # number of this visit of the URL in this run
     at: float = 0.0  # not before this moment (seconds since the epoch): its slot
     robots_first: bool = False  # the robots.txt of its origin has to be read first
-    deaths: int = (
-        0  # processes that died while they parsed the page, after an earlier visit had failed to end
-    )
+    # Processes that died while they parsed the page, after an earlier visit had failed to end.
+    deaths: int = 0
     prior: "Prior | None" = None  # result of the last run, if a conditional request is possible
 
 

@@ -1,7 +1,8 @@
-"""The ledger of submissions: what search engines were last told about each URL, beside what the newest run found.
+"""The ledger of submissions: what search engines were last told about each URL, beside what the newest run
+found.
 
-A mark stands for a version of a page: its content, and its date. The frontier stores and compares marks as text;
-`rules.submission` decides what a difference means.
+A mark stands for a version of a page: its content, and its date. The frontier stores and compares marks as
+text; `rules.submission` decides what a difference means.
 """
 
 from typing import NamedTuple, Self

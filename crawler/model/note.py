@@ -1,7 +1,8 @@
-"""The notes of a run: values that one part of the program stores in the state for a later part, or for a resumed run.
+"""The notes of a run: values that one part of the program stores in the state for a later part, or for a
+resumed run.
 
-A note has a type and a text form, declared here, so that reader and writer agree. The text forms are part of the state
-format. Data about pages and traps is not a note: it has tables of its own.
+A note has a type and a text form, declared here, so that reader and writer agree. The text forms are part of
+the state format. Data about pages and traps is not a note: it has tables of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,8 +59,10 @@ MOVED: Final = Note[Sequence[tuple[Url, Url]]]("moved", list[tuple[Url, Url]], (
 """Start URLs that redirect, with their targets, in the order of discovery."""
 
 ALIASES: Final = Note[Mapping[str, str]]("alias targets", dict[str, str], {})
-"""Possible aliases of the site that were checked, with their redirect target: an origin, if every page redirects to the same
-path there; the target of the root, if only that redirects; empty, if there is no redirect to another origin."""
+"""Possible aliases of the site that were checked, with their redirect target: an origin, if every page
+redirects to the same path there; the target of the root, if only that redirects; empty, if there is no
+redirect to another origin.
+"""
 
 PUBLISHED_BY: Final = Note[str]("published by", str, "")
 """The member that published the run, as HOST:PID; empty before."""

@@ -1,7 +1,7 @@
 """The outcome of a URL: listed, unlisted, moved, failed, kept, or to be tried later.
 
-Each has a stable code, used in state, logs and reports, and a sentence for people. The types of the fields bound what a
-worker process may send as the outcome of a visit.
+Each has a stable code, used in state, logs and reports, and a sentence for people. The types of the fields
+bound what a worker process may send as the outcome of a visit.
 """
 
 from typing import Annotated, NamedTuple, TypeAlias, assert_never
@@ -26,7 +26,7 @@ class Pattern(NamedTuple):
 
 
 class Ended(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=True):
-    """The base of all outcomes: immutable, and in a message the name of the class with the values of its fields."""
+    """The base of all outcomes. In a message: the name of the class, then the values of its fields."""
 
 
 class Listed(Ended, frozen=True):
@@ -77,7 +77,7 @@ Outcome: TypeAlias = VisitOutcome | Kept
 
 
 def code(outcome: Outcome) -> str:
-    """The stable code of an outcome: `listed`, `unlisted:noindex`, `moved`, `later:…`, `failed:dns`, `kept:dns`."""
+    """The stable code: `listed`, `unlisted:noindex`, `moved`, `later:…`, `failed:dns`, `kept:dns`."""
     match outcome:
         case Listed():
             return "listed"

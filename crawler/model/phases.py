@@ -1,6 +1,7 @@
 """The phases of a crawl as a table: where a member of a run is, what can happen there, and what follows.
 
-It says nothing about how: `engine.crawl` does the work of each phase. What is not in the table cannot happen, and raises.
+It says nothing about how: `engine.crawl` does the work of each phase. What is not in the table cannot happen,
+and raises.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """Why a URL is not listed, how it failed, where a date came from: enums of reasons.
 
-The value of a member is the stable code used in state, logs and reports; `says` is the sentence shown to people.
+The value of a member is the stable code used in state, logs and reports; `says` is the sentence shown to
+people.
 """
 
 from enum import Enum

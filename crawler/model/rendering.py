@@ -1,4 +1,5 @@
-"""What is stored about a page whose scripts a browser ran, or would have run: why, what changed, and what it cost.
+"""What is stored about a page whose scripts a browser ran, or would have run: why, what changed, and what it
+cost.
 
 The types of the fields bound what a worker process may send. Pure.
 """
@@ -37,9 +38,8 @@ class PageSummary(NamedTuple):
     """A page before or after its scripts ran."""
 
     links: Count = 0
-    robots: Annotated[str, Meta(max_length=LONGEST_ROBOTS)] = (
-        ""  # directives of its robots meta elements and X-Robots-Tag
-    )
+    # Directives of its robots meta elements and X-Robots-Tag.
+    robots: Annotated[str, Meta(max_length=LONGEST_ROBOTS)] = ""
     canonical: ReceivedUrl | None = None  # another URL that it names as canonical
 
 

@@ -9,7 +9,7 @@ from crawler.model.rendering import Rendering
 
 
 class Headers:
-    """Header fields of one response: names are case-insensitive, repeated fields stay separate (RFC 9110 5.2, 5.3)."""
+    """Header fields of a response: names ignore case, repeated fields stay separate (RFC 9110 5.2, 5.3)."""
 
     __slots__ = ("_fields",)
 

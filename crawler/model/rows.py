@@ -1,7 +1,7 @@
 """The contents of the state, row by row: for reports, lists and other uses of all URLs at once.
 
-Named tuples, since there is one for every URL. Rows hold data only; values that the state does not store are None. The
-details of one URL are in `url_record`.
+Named tuples, since there is one for every URL. Rows hold data only; values that the state does not store are
+None. The details of one URL are in `url_record`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class EdgeRow(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """Counts over listed pages. Groups: pages of one origin with the same text, and how many pages these are in all."""
+    """Counts over listed pages. A group: pages of one origin with the same text."""
 
     undated: int = 0  # without a date
     newly_undated: int = 0  # of these, those that were not undated in the run before
@@ -81,9 +81,8 @@ class PublicationRow(NamedTuple):
     base: str | None = None  # base URL of the published sitemaps
     folder: str | None = None  # absolute, or the URL of an object store; "" for standard output
     delivered: str | None = None  # what --publish-command delivered last (`app.delivery`)
-    files_changed: float | None = (
-        None  # seconds since the epoch: when this or an earlier publication last changed a file
-    )
+    # Seconds since the epoch: when this or an earlier publication last changed a file.
+    files_changed: float | None = None
 
 
 class RunRow(NamedTuple):

@@ -15,12 +15,10 @@ class Run:
     started: float  # seconds since the epoch
     resumed: bool = False
     complete: bool = False  # completely crawled, but not published
-    succeeded: float | None = (
-        None  # seconds since the epoch: when a session of any run last ended with success
-    )
-    over: int | None = (
-        None  # the exit code, if the run that was asked for by its key is over: there is nothing to do
-    )
+    # Seconds since the epoch: when a session of any run last ended with success.
+    succeeded: float | None = None
+    # The exit code, if the run that was asked for by its key is over: there is nothing to do.
+    over: int | None = None
 
 
 class Terms(NamedTuple):
@@ -77,7 +75,6 @@ class SessionEnd(NamedTuple):
     requests: int = 0  # pages requested
     bytes: int = 0  # of the pages that were read, decoded
     refused: str | None = None  # why the guard kept the published sitemap
-    succeeded: float | None = (
-        None  # when a session of any run last ended with success: this one, or an earlier one
-    )
+    # When a session of any run last ended with success: this one, or an earlier one.
+    succeeded: float | None = None
     goes_on: bool = False  # only this session ends: other members continue the run

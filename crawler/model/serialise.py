@@ -1,7 +1,8 @@
-"""Converts outcomes and facts to and from plain values, for the columns of the state and for messages to workers.
+"""Converts outcomes and facts to and from plain values, for the columns of the state and for messages to
+workers.
 
-A date becomes seconds since the epoch, a reason its code. Facts are in the order of `FACTS`, from which all lists of columns
-and all messages are generated, so that no code depends on positions. Pure.
+A date becomes seconds since the epoch, a reason its code. Facts are in the order of `FACTS`, from which all
+lists of columns and all messages are generated, so that no code depends on positions. Pure.
 """
 
 from collections.abc import Callable, Sequence

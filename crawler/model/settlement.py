@@ -47,14 +47,14 @@ class Unvisited(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """A closed lease, and what its page led to: visits of URLs that may be new, and the record numbers of known ones."""
+    """A closed lease with what its page led to: new visits, and the numbers of known URLs."""
 
     lease: Lease
     verdict: Verdict
     found: tuple[Visit, ...] = ()  # also what is known of `verdict.named`
     listable: bool = True  # False: the scope never lists this URL
     links: Sequence[int] | None = None
-    """The record numbers of all links in order, negative for nofollow; 0 stands for the next of `found`. None: only those."""
+    """Numbers of all links in order, negative for nofollow, 0 for the next of `found`. None: only those."""
 
 
 class Settled(NamedTuple):
@@ -64,6 +64,7 @@ class Settled(NamedTuple):
     numbers: Sequence[int] = ()
     """The record number of each visit in `found`, of all settlements in order; 0 if its lease was stale.
 
-    Negative: a further link could still change the row, since the URL is known only from a seed, nofollow links or
-    redirects. A positive number may be given in `Settlement.links` from now on, a negative one for nofollow.
+    Negative: a further link could still change the row, since the URL is known only from a seed, nofollow
+    links or redirects. A positive number may be given in `Settlement.links` from now on, a negative one for
+    nofollow.
     """

@@ -14,7 +14,7 @@ SAYS: Final = {
     "soft-404": "error page with status 200 (soft 404)",
     "links": "page with more links than are read",
 }
-SHOWN: Final = 80  # characters of an example
+LONGEST_EXAMPLE: Final = 80  # characters of an example
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +32,9 @@ class Trap:
 
     def __str__(self) -> str:
         hint = f" ({self.flag} crawls it)" if self.flag else ""
-        shown = self.example if len(self.example) <= SHOWN else self.example[: SHOWN - 1] + "…"
+        shown = (
+            self.example
+            if len(self.example) <= LONGEST_EXAMPLE
+            else self.example[: LONGEST_EXAMPLE - 1] + "…"
+        )
         return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{hint}"

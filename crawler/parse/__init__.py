@@ -1,1 +1,1 @@
-"""Parsers of untrusted input: URLs, headers, HTML, robots.txt. Total, bounded and pure: no I/O, no clock, no awaiting."""
+"""Parsers of untrusted input: total, bounded and pure. No I/O, no clock, no awaiting."""

@@ -1,8 +1,9 @@
-"""Decodes Content-Encoding in small pieces and within limits, so that no decompression bomb exhausts memory or CPU.
+"""Decodes Content-Encoding in small pieces and within limits, so that no decompression bomb exhausts memory
+or CPU.
 
-Supported: gzip with several members, deflate in both forms, br, zstd with several frames, and nested codings. The
-limits count the decoded bytes of each layer, concatenated streams, and bytes after the last one. Pure: bytes in, bytes
-out, or one of four exceptions.
+Supported: gzip with several members, deflate in both forms, br, zstd with several frames, and nested codings.
+The limits count the decoded bytes of each layer, concatenated streams, and bytes after the last one. Pure:
+bytes in, bytes out, or one of four exceptions.
 """
 
 import sys
@@ -27,9 +28,8 @@ else:
 PIECE: Final = 65_536  # bytes decoded at a time
 STEP: Final = 8_192  # coded bytes passed to a decoder at a time
 LAYERS: Final = 2  # nested codings that are decoded
-STREAMS: Final = (
-    1_000  # gzip members or zstd frames of one layer: an empty one is ten bytes and costs up to a millisecond
-)
+# Gzip members or zstd frames of one layer: an empty one is ten bytes and costs up to a millisecond.
+STREAMS: Final = 1_000
 TRAILING: Final = 65_536  # ignored bytes after the end of a gzip or deflate stream
 ZSTD_WINDOW: Final = 23  # log2 of the window size that a decoder has to support (RFC 9659)
 MAGIC: Final = b"\x1f\x8b"  # first bytes of a gzip member (RFC 1952 2.3.1)
@@ -40,7 +40,7 @@ class TooLarge(Exception):  # noqa: N818 - these exceptions describe the input, 
 
 
 class DecompressionBomb(TooLarge):
-    """Costs far more work than its size suggests. What was decoded so far is not used, not even as a truncated page."""
+    """Costs far more work than its size suggests. What was decoded so far is not used."""
 
 
 class BrokenCoding(Exception):  # noqa: N818
@@ -80,7 +80,7 @@ class Inflater:
         return filter(None, self.steps(chunk))
 
     def steps(self, chunk: bytes) -> Iterator[bytes]:
-        """As `feed`, with an empty piece for each step without output, so that an async caller can yield in between."""
+        """As `feed`, with an empty piece for each step without output, so that the caller can yield."""
         pieces: Iterable[bytes] = (chunk,)
         for place, layer in enumerate(self._layers):
             pieces = self._counted(place, _through(layer, pieces))

@@ -1,7 +1,7 @@
 """Masks credentials in URLs wherever the program prints one: errors, logs, settings and summaries.
 
-A URL holds them in two places: the user information before the host, and query parameters with a name like `token`.
-Stored and published URLs are not masked: `Normaliser` has already removed their user information.
+A URL holds them in two places: the user information before the host, and query parameters with a name like
+`token`. Stored and published URLs are not masked: `Normaliser` has already removed their user information.
 """
 
 import re
@@ -11,7 +11,8 @@ MASK: Final = "***"
 
 # The user information ends with the last @ of the authority (URL Standard 4.4, authority state).
 _USER: Final = re.compile(r"(//|\\\\)[^/?#\\\s\"'<>]{1,2000}@")
-# An unescaped /, ? or # in a password ends the authority early, after something that is not a port: still a password.
+# An unescaped /, ? or # in a password ends the authority early, after something that is not a port: still a
+# password.
 _CUT_USER: Final = re.compile(r"(//)[^/?#\s:@\"'<>]{0,300}:(?!\d{0,5}(?:[/?#\s\"'<>]|$))[^\s\"'<>]{0,2000}@")
 # Typed without a scheme.
 _BARE_USER: Final = re.compile(r"(?<![\w/:@.+-])[\w.+-]{1,300}:[^/\s@\"'<>]{1,300}@(?=[\w\[])")
@@ -28,7 +29,7 @@ _DATABASE: Final = re.compile(
 
 
 def masked(text: str) -> str:
-    """`text` with *** in place of user names, passwords and tokens in its URLs. Linear in the length of the text."""
+    """`text` with *** in place of user names, passwords and tokens in its URLs. Takes linear time."""
     if "://" in text and "postgres" in text:
         text = _DATABASE.sub(r"\1\2", text)
     if "@" in text:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborNode
 
-MOST: Final = 20  # dates that are read
-LARGEST: Final = 262_144  # characters of a JSON-LD script
+MOST_DATES: Final = 20  # dates that are read
+LARGEST_JSON_LD: Final = 262_144  # characters of a JSON-LD script
 # JSON-LD types of parts of a page, whose date is not that of the page.
 PARTS: Final = frozenset(
     {
@@ -45,14 +45,14 @@ def dates(nodes: Iterable[LexborNode]) -> list[str]:
     for node in nodes:
         given = node.attributes
         if node.tag == "script":
-            found += _of_json(node.text()[:LARGEST])
+            found += _of_json(node.text()[:LARGEST_JSON_LD])
         elif node.tag == "time":
             found += filter(None, [given.get("datetime") or node.text().strip()])
         else:
             found += filter(None, [given.get("content")])
-        if len(found) >= MOST:
+        if len(found) >= MOST_DATES:
             break
-    return [text.strip() for text in found[:MOST]]
+    return [text.strip() for text in found[:MOST_DATES]]
 
 
 def _of_json(text: str) -> list[str]:

@@ -31,8 +31,8 @@ _LONGEST = len("Wednesday, 06-Nov-94 08:49:37 GMT")
 def http_date(text: str, now: datetime) -> datetime | None:
     """The instant of an HTTP date; None if it has none of the three forms of RFC 9110 5.6.7.
 
-    A two-digit year more than 50 years after `now` is read as a past one. A leap second is read as the second after
-    it. The weekday is not checked against the date.
+    A two-digit year more than 50 years after `now` is read as a past one. A leap second is read as the second
+    after it. The weekday is not checked against the date.
     """
     text = text.strip(" \t")
     if len(text) > _LONGEST:

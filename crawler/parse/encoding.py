@@ -1,7 +1,8 @@
-"""The encoding of a page, sniffed as in the HTML Standard: BOM, then HTTP, then a meta element, then windows-1252.
+"""The encoding of a page, sniffed as in the HTML Standard: BOM, then HTTP, then a meta element, then
+windows-1252.
 
-Source: HTML Standard 13.2.3 "The input byte stream" and Encoding Standard (labels, by `webencodings`). UTF-7 is not
-part of the Encoding Standard and never used. Pure and total.
+Source: HTML Standard 13.2.3 "The input byte stream" and Encoding Standard (labels, by `webencodings`). UTF-7
+is not part of the Encoding Standard and never used. Pure and total.
 """
 
 import re
@@ -16,7 +17,7 @@ from crawler.parse import iso_2022_jp
 from crawler.parse.headers import content_type
 
 PRESCAN: Final = 1024  # first bytes of a page, in which a whole meta element has to be
-DEFAULT: Final = "windows-1252"
+DEFAULT_ENCODING: Final = "windows-1252"
 
 _IN_UTF8: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})  # pages whose links have queries in UTF-8
 # Where the standard's encoders differ from Python's; None: not encodable.
@@ -27,7 +28,7 @@ _OWN_CODES: Final[dict[str, dict[str, bytes | None]]] = {
 }
 
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-ASCII_WHITESPACE: Final = b"\t\n\x0c\r "
+WHITESPACE_BYTES: Final = b"\t\n\x0c\r "
 _XML: Final = re.compile(
     rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']"""
 )
@@ -51,7 +52,7 @@ def sniff(body: bytes, http_charset: str | None = None) -> Sniffed:
     if from_http:
         return Sniffed(str(from_http.name))
     name = _prescan(body[:PRESCAN])
-    return Sniffed(name or DEFAULT, certain=name is not None)
+    return Sniffed(name or DEFAULT_ENCODING, certain=name is not None)
 
 
 def decode(body: bytes, name: str) -> str:
@@ -65,7 +66,8 @@ def spell_queries(hrefs: Iterable[str], name: str) -> tuple[str, ...]:
 
 
 def spell_query(href: str, name: str) -> str:
-    """A link with its query encoded for a page in encoding `name` (URL Standard, "percent-encode after encoding").
+    """A link with its query encoded for a page in encoding `name` (URL Standard, "percent-encode after
+    encoding").
 
     Characters that cannot be encoded become escaped character references. The rest of the link is unchanged.
     """
@@ -120,7 +122,7 @@ def _is_plain(byte: int) -> bool:
 
 
 def declared(charset: str | None, content: str | None) -> str | None:
-    """The encoding declared by a meta element: its charset attribute, or the content of its Content-Type pragma."""
+    """The encoding that a meta element declares: by its charset, or in the content of Content-Type."""
     if charset is not None:
         return _usable(charset.encode("ascii", "replace"))
     return _from_content(content.encode("ascii", "replace")) if content else None
@@ -137,25 +139,19 @@ def encoding_of(content_type_field: str | None) -> str | None:
 _PLAIN_TAG: Final = re.compile(
     rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
 )
+_META: Final = re.compile(rb"<meta[\t\n\x0c\r /]", re.IGNORECASE)
 
 
 def _prescan(head: bytes) -> str | None:
-    """HTML Standard, "prescan a byte stream to determine its encoding": a meta element, or the XML declaration."""
+    """HTML Standard, "prescan a byte stream": by a meta element, or the XML declaration."""
     if match := _XML.match(head):
         return _usable(match[1])
     at = 0
     while at < len(head):
         if head.startswith(b"<!--", at):
-            end = head.find(b"-->", at + 2)
-            if end < 0:
-                return None
-            at = end + 3
-        elif (
-            head[at : at + 5].lower() == b"<meta"
-            and head[at + 5 : at + 6]
-            and head[at + 5] in ASCII_WHITESPACE + b"/"
-        ):
-            at, found = _meta(head, at + 6)
+            at = _after(head, b"-->", at + 2)
+        elif _META.match(head, at):
+            at, found = _meta(head, at + len(b"<meta "))
             if found:
                 return found
         elif plain := _PLAIN_TAG.match(head, at):
@@ -163,17 +159,20 @@ def _prescan(head: bytes) -> str | None:
         elif re.match(rb"</?[A-Za-z]", head[at : at + 3]):
             at = _skip_tag(head, at)
         elif head[at : at + 2] in (b"<!", b"</", b"<?"):
-            end = head.find(b">", at)
-            at = len(head) if end < 0 else end + 1
+            at = _after(head, b">", at)
         else:
-            at = head.find(b"<", at + 1)
-            if at < 0:
-                return None
+            at = _after(head, b"<", at + 1) - 1
     return None
 
 
+def _after(head: bytes, mark: bytes, at: int) -> int:
+    """The position after the next mark, beyond the end if there is none."""
+    found = head.find(mark, at)
+    return len(head) + 1 if found < 0 else found + len(mark)
+
+
 def _skip_tag(head: bytes, at: int) -> int:
-    while at < len(head) and head[at] not in ASCII_WHITESPACE + b">":
+    while at < len(head) and head[at] not in WHITESPACE_BYTES + b">":
         at += 1
     while attribute := _attribute(head, at):
         at = attribute[2]
@@ -203,14 +202,14 @@ def _meta(head: bytes, at: int) -> tuple[int, str | None]:
 
 
 def _from_content(value: bytes) -> str | None:
-    """HTML Standard, "extracting a character encoding from a meta element": the charset in a content attribute."""
+    """HTML Standard, "extracting a character encoding from a meta element"."""
     at = 0
     while match := _CHARSET.search(value, at):
-        rest = value[match.end() :].lstrip(ASCII_WHITESPACE)
+        rest = value[match.end() :].lstrip(WHITESPACE_BYTES)
         if not rest.startswith(b"="):
             at = match.end()
             continue
-        rest = rest[1:].lstrip(ASCII_WHITESPACE)
+        rest = rest[1:].lstrip(WHITESPACE_BYTES)
         if rest[:1] in (b'"', b"'"):
             label, quote, _ = rest[1:].partition(rest[:1])
             return _usable(label) if quote else None
@@ -223,27 +222,29 @@ def _usable(label: bytes) -> str | None:
     if found is None:
         return None
     # A page that was readable as ASCII so far is not UTF-16, and x-user-defined is for scripts.
-    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": DEFAULT}.get(found.name, found.name)
+    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": DEFAULT_ENCODING}.get(
+        found.name, found.name
+    )
 
 
 def _attribute(head: bytes, at: int) -> tuple[bytes, bytes, int] | None:
     """HTML Standard, "get an attribute": lower-case name and value, and its end. None at the end of the tag."""
-    while at < len(head) and head[at] in ASCII_WHITESPACE + b"/":
+    while at < len(head) and head[at] in WHITESPACE_BYTES + b"/":
         at += 1
     if at >= len(head) or head[at : at + 1] == b">":
         return None
     start = at
     while (
-        at < len(head) and not (head[at] == 0x3D and at > start) and head[at] not in ASCII_WHITESPACE + b"/>"
+        at < len(head) and not (head[at] == 0x3D and at > start) and head[at] not in WHITESPACE_BYTES + b"/>"
     ):
         at += 1
     name = head[start:at].lower()
-    while at < len(head) and head[at] in ASCII_WHITESPACE:
+    while at < len(head) and head[at] in WHITESPACE_BYTES:
         at += 1
     if head[at : at + 1] != b"=":
         return name, b"", at
     at += 1
-    while at < len(head) and head[at] in ASCII_WHITESPACE:
+    while at < len(head) and head[at] in WHITESPACE_BYTES:
         at += 1
     return _attribute_value(head, at, name)
 
@@ -254,6 +255,6 @@ def _attribute_value(head: bytes, at: int, name: bytes) -> tuple[bytes, bytes, i
         end = head.find(quote, at + 1)
         return (name, head[at + 1 : end].lower(), end + 1) if end >= 0 else (name, b"", len(head))
     start = at
-    while at < len(head) and head[at] not in ASCII_WHITESPACE + b">":
+    while at < len(head) and head[at] not in WHITESPACE_BYTES + b">":
         at += 1
     return name, head[start:at].lower(), at

@@ -1,8 +1,9 @@
 """A fingerprint of the visible content of a page, by which a run detects changes since the last one.
 
-Included: the title and the visible text, of `main` if there is one, else of the body without navigation, footer and
-asides. Excluded, because it changes without meaning: all attributes (nonces, CSRF tokens, session ids in links),
-scripts, styles, comments, hidden fields, templates; and whatever `volatile_text` removes from the text. Pure.
+Included: the title and the visible text, of `main` if there is one, else of the body without navigation,
+footer and asides. Excluded, because it changes without meaning: all attributes (nonces, CSRF tokens, session
+ids in links), scripts, styles, comments, hidden fields, templates; and whatever `volatile_text` removes from
+the text. Pure.
 """
 
 import re
@@ -24,7 +25,7 @@ SILENT: Final = frozenset(
 AROUND: Final = frozenset({"nav", "footer", "aside"})
 BYTES: Final = "="  # begins a digest of the bytes: two that differ do not tell whether the text does
 ROLE_MAIN: Final = "[role=main]"
-SHORT: Final = 5_000  # characters of a text whose length is counted exactly
+EXACTLY_COUNTED: Final = 5_000  # characters of a text whose length is counted exactly
 MAIN: Final = f"main,{ROLE_MAIN}"
 # Each name is compared with each element, so the most frequent elements are ruled out first.
 _PLAIN: Final = "a,div,span,code,p,td,li,tr,dd,dt"
@@ -63,7 +64,8 @@ class VisibleText(NamedTuple):
 def visible_text(
     tree: LexborHTMLParser, *, may_have_main: bool = True, measured: bool = False
 ) -> VisibleText:
-    """The visible text. Removes the excluded elements from `tree`, so it has to be the last reader of the tree.
+    """The visible text. Removes the excluded elements from `tree`, so it has to be the last reader of the
+    tree.
 
     `may_have_main`: False if the word "main" is not on the page. `measured`: also compute `length`.
     """
@@ -80,7 +82,7 @@ def visible_text(
     main = (tree.css_first(MAIN) if has_main else None) or tree.body
     text = main.text(separator=volatile_text.NODE.decode(), strip=True, skip_empty=True) if main else ""
     if measured:
-        whole = tree.body if has_main and len(text) < SHORT else None
+        whole = tree.body if has_main and len(text) < EXACTLY_COUNTED else None
         length += _length(
             whole.text(separator=" ") if whole else text.replace(volatile_text.NODE.decode(), " ")
         )
@@ -88,7 +90,7 @@ def visible_text(
 
 
 def _length(text: str) -> int:
-    return len(text) if len(text) > SHORT else len(" ".join(text.split()))
+    return len(text) if len(text) > EXACTLY_COUNTED else len(" ".join(text.split()))
 
 
 def fingerprint(visible: VisibleText, *, dateless: bool = False) -> str:
@@ -103,7 +105,7 @@ def fingerprint(visible: VisibleText, *, dateless: bool = False) -> str:
 
 
 def unordered(visible: VisibleText) -> str:
-    """Sixteen hex digits, independent of the order of the pieces and without arrows: all sort orders of a list are equal."""
+    """Sixteen hex digits, independent of the order of the text and of arrows: for sort orders of a list."""
     pieces = sorted(
         piece.strip() for piece in _ARROWS.sub("", visible.text).split(volatile_text.NODE.decode())
     )
@@ -112,7 +114,7 @@ def unordered(visible: VisibleText) -> str:
 
 
 def of_bytes(body: bytes) -> str:
-    """What stands for the content of a page whose text is not looked at. Equal to that of no other page but a copy."""
+    """Stands for the content of a page whose text is not looked at. Equal only to that of a copy."""
     return BYTES + digest(body)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 LINKS: Final = 1_000  # read from the Link fields of one response
-LONGEST: Final = 65_536  # characters of a field that are read
+LONGEST_FIELD_READ: Final = 65_536  # characters of a field that are read
 
 _WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _ESSENCE: Final = re.compile(rf"[\t\n\r ]*({_WORD})/({_WORD})[\t\n\r ]*(?:;|\Z)")
@@ -22,7 +22,7 @@ _PARAM: Final = re.compile(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\
 @lru_cache(64)  # a site sends few different values
 def content_type(value: str | None) -> tuple[str | None, str | None]:
     """The media type in lower case, and the charset parameter (MIME Sniffing Standard, "parse a MIME type")."""
-    value = (value or "")[:LONGEST]
+    value = (value or "")[:LONGEST_FIELD_READ]
     match = _ESSENCE.match(value)
     if match is None:
         return None, None
@@ -75,7 +75,7 @@ def links(values: Iterable[str]) -> list[HeaderLink]:
     """The links of all Link fields (RFC 8288 3), several in a field, each with one relation or more."""
     found: list[HeaderLink] = []
     for value in values:
-        for link in _links(value[:LONGEST]):
+        for link in _links(value[:LONGEST_FIELD_READ]):
             found.append(link)
             if len(found) >= LINKS:
                 return found
@@ -116,7 +116,7 @@ def _next_link(value: str, at: int) -> int:
 
 
 def text_of(value: str) -> str:
-    """A header value decoded as Latin-1, read as UTF-8 if possible: servers send URLs in UTF-8, despite RFC 9110 5.5."""
+    """A header value in UTF-8 if possible: servers send URLs in UTF-8, despite RFC 9110 5.5."""
     if value.isascii():
         return value
     try:

@@ -1,11 +1,11 @@
 """Extracts links, directives, dates and fingerprints from HTML, parsed as in the HTML Standard (by Lexbor).
 
-Links come from a, area, iframe and frame, and from link elements with alternate, next or prev; also inside noscript.
-Not from comments, scripts, templates or forms. Images are read in `images`. What links mean is decided by `judge`. Pure.
+Links come from a, area, iframe and frame, and from link elements with alternate, next or prev; also inside
+noscript. Not from comments, scripts, templates or forms. Images are read in `images`. What links mean is
+decided by `judge`. Pure.
 """
 
 import re
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Final, NamedTuple
@@ -13,58 +13,29 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from crawler.parse import date_modified, encoding, needs_scripts
+from crawler.parse import date_modified, encoding, needs_scripts, risk
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
-from crawler.parse.normalise import Normaliser
 from crawler.parse.refresh import ASCII_WHITESPACE, parse_refresh
-from crawler.parse.url import Url
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
-MAX_LINK_BYTES: Final = 4_000_000  # of the resolved URLs: a long base makes a long URL of each short link
 LONGEST_TITLE: Final = 200  # characters that are kept of a title
 LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
 MAX_ALTERNATES: Final = 500  # language versions
 LONGEST_LANGUAGE: Final = 40  # characters of their codes
-LONGEST_BASE: Final = (
-    8_192  # characters, as for a URL that is fetched: URLs relative to a longer base are longer
-)
-# Elements of interest beside `a`. One walk of the tree for each name takes half of what a CSS selector for all takes.
+# Elements of interest beside `a`. One walk of the tree for each name takes half of what a CSS selector for
+# all takes.
 NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "time")
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
-# Lexbor is quadratic in depth and in attributes, and cubic in misnested formatting elements. A page below all of these
-# limits, as most are, takes it 100 ms at worst.
-PLAIN_BYTES: Final = 65_536
-PLAIN_TAGS: Final = 5_000
-FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
-FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
-SMALL_BYTES: Final = 20_000  # attributes that are compared need no look: as many as fit take 65 ms
-PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
-PLAIN_COMPARED: Final = 5_000  # attributes that are compared pairwise with those of other elements
-FEW_COMPARED: Final = 100  # such elements; the attributes of more
-PLAIN_SPREAD: Final = 1_500  # may be so many: each element is also looked at for itself
-
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
 _CONTROLS: Final = dict.fromkeys((*range(32), *range(127, 160)))
 _HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
-# Only with attributes: of those without, the standard keeps three (13.2.4.3). The first letters fail fast on other tags.
-_FORMATTED: Final = re.compile(
-    rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
-)
-# Elements whose attributes are compared with those of others: formatting elements (13.2.4.3), html and body (13.2.6.4.7).
-# With the rest of the tag if every parser reads it the same way; any other may be longer than it looks.
-_COMPARED: Final = re.compile(
-    rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))(?=[\t\n\x0c\r /])"
-    rb"((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
-    rb"[\t\n\x0c\r /]*+>)?"
-)
 _HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
-_BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 
 Fingerprint = Annotated[str, Meta(max_length=200)]
 
@@ -93,7 +64,7 @@ class Page(NamedTuple):
     title: str | None = None  # white space folded, and cut
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
-    images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST)] = ()  # if requested
+    images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
     mount: bool = False  # an element that scripts fill is empty, if requested
     noscript: bool = False  # it asks for JavaScript, and shows little, if requested
 
@@ -104,9 +75,8 @@ class Extract(Enum):
     DATES = "dates"  # that it states
     FINGERPRINT = "fingerprint"  # of its content
     CALENDAR = "calendar"  # the fingerprint is without numbers and months
-    DIGEST = (
-        "digest"  # in place of the fingerprint, a digest of the bytes will do, unless it links to queries
-    )
+    # In place of the fingerprint, a digest of the bytes will do, unless it links to queries.
+    DIGEST = "digest"
     VERSIONS = "versions"  # in other languages
     IMAGES = "images"
     SCRIPTS = "scripts"  # signs that it needs scripts
@@ -129,37 +99,7 @@ class PageSource:
     @property
     def is_risky(self) -> bool:
         """Whether parsing may take so long that it should happen in the sandbox."""
-        if len(self.body) > PLAIN_BYTES:
-            return True
-        if len(self.body) <= FEW_BYTES:
-            return False
-        tags = _tags(self.body)
-        if tags > PLAIN_TAGS:
-            return True
-        if len(self.body) > SMALL_BYTES and _places(self.body) > PLAIN_COMPARED:
-            tags_compared: list[bytes] = _COMPARED.findall(self.body)  # formatted ones are among them
-            formatted = len(tags_compared)
-            if _compares_much(tags_compared):
-                return True
-        else:
-            formatted = len(_FORMATTED.findall(self.body)) if tags > FEW_TAGS else 0
-        return tags > FEW_TAGS and formatted > PLAIN_FORMATTED
-
-
-def _tags(body: bytes) -> int:
-    """The number of `<`, found by removing them: that takes less than half the instructions of `count`."""
-    return len(body) - len(body.replace(b"<", b""))
-
-
-def _compares_much(tags: list[bytes]) -> bool:
-    """Whether the attributes that the parser compares pairwise may be many: its work is quadratic in them."""
-    most = PLAIN_COMPARED if len(tags) <= FEW_COMPARED else PLAIN_SPREAD
-    return b"" in tags or _places(b"".join(tags)) > most
-
-
-def _places(text: bytes) -> int:
-    """The number of places where an attribute may begin: an upper bound of the attributes."""
-    return len(text) - len(text.translate(None, _BETWEEN))
+        return risk.is_risky(self.body)
 
 
 def extract(source: PageSource) -> Page:
@@ -196,7 +136,9 @@ def extract(source: PageSource) -> Page:
 
 
 def _fingerprinted(page: Page, visible: content.VisibleText, body: bytes, source: PageSource) -> Page:
-    """The page with its fingerprints. Only a page that links to queries can be a list with several sort orders."""
+    """The page with its fingerprints. Only a page that links to queries can be a list with several sort
+    orders.
+    """
     is_calendar = Extract.CALENDAR in source.wanted
     ordered = content.fingerprint(visible, dateless=is_calendar)
     if not visible.text:
@@ -217,7 +159,7 @@ def _title(tree: LexborHTMLParser) -> str | None:
 
 
 def shown_title(title: str) -> str | None:
-    """A title in one line, cut, without control characters and halves of surrogate pairs. None: nothing is left."""
+    """A title in one line, cut, without control characters and lone surrogates. None: empty."""
     folded = " ".join(title[:LONGEST_TITLE_READ].split())
     if not folded.isprintable():
         folded = folded.translate(_CONTROLS).encode("utf-8", "replace").decode()
@@ -244,7 +186,8 @@ def _host_of(href: str, own: str) -> str:
 
 
 def _links_to_another_page(page: Page, url: str) -> bool:
-    """Whether the page links to another page on its own host, as far as that shows without resolving the link.
+    """Whether the page links to another page on its own host, as far as that shows without resolving the
+    link.
 
     Such a page shows something without its scripts, so that nobody asks how much text it has.
     """
@@ -268,7 +211,7 @@ def _runs(given: dict[str, str | None]) -> bool:
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
-    """The first MAX_ELEMENTS tags, and whether there are more: in a tree a tag takes a hundred times its bytes."""
+    """The first MAX_ELEMENTS tags, and whether there are more: a tree takes a hundred times the bytes."""
     if len(body) <= MAX_ELEMENTS or body.count(b"<") <= MAX_ELEMENTS:
         return body, False
     rest = body.split(b"<", MAX_ELEMENTS + 1)[-1]
@@ -324,7 +267,7 @@ class _Reading:
     stating: list[LexborNode] = field(default_factory=list)
 
     def take(self, tree: LexborHTMLParser) -> None:
-        """Reads `a` elements and those of NAMES, with a shortcut for the most frequent ones: links without rel."""
+        """Reads `a` elements and those of NAMES, with a shortcut for the most frequent: links without rel."""
         links, most = self.links, self.max_links
         for node in tree.tags("a"):
             given = node.attributes
@@ -430,7 +373,7 @@ def _base(href: str | None, url: str) -> str | None:
 
 
 def _is_in_head(node: LexborNode) -> bool:
-    """Whether a link element is in the head, also in a noscript there: elsewhere search engines ignore a canonical."""
+    """Whether a link element is in the head, or in a noscript there: only there canonicals count."""
     parent = node.parent
     while parent is not None and parent.tag == "noscript":
         parent = parent.parent
@@ -450,53 +393,10 @@ def _is_in_svg_or_math(node: LexborNode) -> bool:
 
 
 def _is_in_noscript(node: LexborNode) -> bool:
-    """Whether an element is in a noscript: search engines ignore a refresh there, which is for browsers without scripts."""
+    """Whether an element is in a noscript, where search engines ignore a refresh."""
     parent = node.parent
     while parent is not None:
         if parent.tag == "noscript":
             return True
         parent = parent.parent
     return False
-
-
-class Resolved(NamedTuple):
-    """The http(s) URLs that a page links to, each once."""
-
-    followed: dict[Url, None]
-    avoided: dict[Url, None]  # linked only with nofollow
-    left: int  # bytes left for further URLs; negative: some were dropped
-
-
-def resolve(page: Page, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
-    """The URLs of a page's links in order, up to `most` bytes."""
-    base = page.base if len(page.base) <= LONGEST_BASE else ""
-    followed, left = within(normalise.chunks(page.followed, base), most)
-    avoided, left = within(normalise.chunks(page.avoided, base), left, known=followed)
-    return Resolved(followed, avoided, -1 if page.followed and not base else left)
-
-
-def within(
-    found: Iterable[Iterable[Url]], most: int, known: Collection[Url] = ()
-) -> tuple[dict[Url, None], int]:
-    """The distinct URLs that are not `known`, up to `most` bytes; and the bytes left, negative if some were dropped."""
-    taken: dict[Url, None] = {}
-    for some in found:
-        new = dict.fromkeys(some)
-        if taken or known:
-            new = {url: None for url in new if url not in taken and url not in known}
-        size = sum(map(len, new))
-        if size > most:
-            return _first(taken, new, most)
-        most -= size
-        taken.update(new)
-    return taken, most
-
-
-def _first(taken: dict[Url, None], new: Iterable[Url], most: int) -> tuple[dict[Url, None], int]:
-    """`taken` and those URLs of `new` for which the bytes suffice."""
-    for url in new:
-        most -= len(url)
-        if most < 0:
-            break
-        taken[url] = None
-    return taken, most

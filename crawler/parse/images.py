@@ -1,7 +1,8 @@
-"""The images that a page shows: the URLs in img, in the sources of picture, and in og:image, in the order of the page.
+"""The images that a page shows: the URLs in img, in the sources of picture, and in og:image, in the order of
+the page.
 
-Each element counts with its largest image. Where a script sets the src of an img, the attributes count that the script
-reads. Not CSS, icons, or links to images; not what is too small to be seen. Pure.
+Each element counts with its largest image. Where a script sets the src of an img, the attributes count that
+the script reads. Not CSS, icons, or links to images; not what is too small to be seen. Pure.
 """
 
 import re
@@ -9,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from crawler.parse import srcset
-from crawler.parse.srcset import ASCII_WHITESPACE
+from crawler.parse.refresh import ASCII_WHITESPACE
+from crawler.parse.url import LONGEST_URL
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-MOST: Final = (
-    2_000  # images of one page that are read: twice what a sitemap may have of it, as some are left out there
-)
-LONGEST: Final = 8_192  # characters of a URL as written; resolved it is checked again
+# Images of one page that are read: twice what a sitemap may have of it, as some are left out there.
+MOST_IMAGES: Final = 2_000
 LONGEST_SRCSET: Final = 65_536  # characters; a longer one is not read
 LAZY: Final = ("data-src", "data-lazy-src", "data-original")  # what scripts read, if src is a placeholder
 
@@ -28,13 +28,13 @@ Attributes = Mapping[str, str | None]
 
 
 def images(tree: "LexborHTMLParser") -> tuple[str, ...]:
-    """The URLs of the first `MOST` images as written, without fragments, each once."""
+    """The URLs of the first `MOST_IMAGES` images as written, without fragments, each once."""
     found: dict[str, None] = {}
     for node in tree.css("img,source,meta[content]"):
         image = _image(node)
         if image:
             found[image] = None
-            if len(found) >= MOST:
+            if len(found) >= MOST_IMAGES:
                 break
     return tuple(found)
 
@@ -75,6 +75,6 @@ def _largest_of(text: str | None) -> str | None:
 def _usable(text: str | None) -> str | None:
     """A URL without its fragment, unless it is empty, too long, or has a scheme such as `data:`."""
     url = (text or "").strip(ASCII_WHITESPACE)
-    if not url or len(url) > LONGEST or _OTHER_SCHEME.match(url):
+    if not url or len(url) > LONGEST_URL or _OTHER_SCHEME.match(url):
         return None
     return url.partition("#")[0] or None

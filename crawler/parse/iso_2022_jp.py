@@ -1,7 +1,7 @@
 """The ISO-2022-JP encoder of the Encoding Standard (12.2.2), from which Python's `iso2022_jp` differs.
 
-Python's passes escape characters through, lacks half-width katakana and uses an older table. Pure and total: a
-character that cannot be encoded yields its code point as an error.
+Python's passes escape characters through, lacks half-width katakana and uses an older table. Pure and total:
+a character that cannot be encoded yields its code point as an error.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""The codes of languages in `hreflang`: `de`, `en-GB`, `zh-Hant`, `zh-Hant-TW` and `x-default`, as Google reads them.
+"""The codes of languages in `hreflang`: `de`, `en-GB`, `zh-Hant`, `zh-Hant-TW` and `x-default`, as Google
+reads them.
 
 Languages are those of ISO 639-1, countries those of ISO 3166-1 alpha-2, scripts have four letters. Pure.
 """
@@ -6,7 +7,7 @@ Languages are those of ISO 639-1, countries those of ISO 3166-1 alpha-2, scripts
 import re
 from typing import Final
 
-DEFAULT: Final = "x-default"  # for everybody else
+X_DEFAULT: Final = "x-default"  # for everybody else
 
 LANGUAGES: Final = frozenset(
     """
@@ -31,7 +32,8 @@ COUNTRIES: Final = frozenset(
 )
 
 _CODE: Final = re.compile(r"([a-z]{2})(?:-([a-z]{4}))?(?:-([a-z]{2}))?", re.IGNORECASE | re.ASCII)
-# Codes of countries that stand for languages, and what people write for the United Kingdom; three letters, by ISO 639-2.
+# Codes of countries that stand for languages, and what people write for the United Kingdom; three letters, by
+# ISO 639-2.
 _MEANT: Final = {
     "jp": "ja", "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ua": "uk", "iw": "he", "in": "id", "eng": "en", "deu": "de",
     "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt", "nld": "nl", "jpn": "ja", "zho": "zh",
@@ -42,8 +44,8 @@ _COUNTRY_MEANT: Final = {"UK": "GB", "EN": "GB"}
 def canonical(code: str) -> str | None:
     """A valid code in its usual spelling; None for any other."""
     text = code.strip()
-    if text.lower() == DEFAULT:
-        return DEFAULT
+    if text.lower() == X_DEFAULT:
+        return X_DEFAULT
     found = _CODE.fullmatch(text)
     if found is None or found[1].lower() not in LANGUAGES:
         return None
@@ -67,4 +69,4 @@ def hint(code: str) -> str:
 
 def order(code: str) -> tuple[bool, str]:
     """The key that sorts codes: alphabetically, `x-default` last."""
-    return code == DEFAULT, code
+    return code == X_DEFAULT, code

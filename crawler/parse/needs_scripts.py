@@ -1,4 +1,5 @@
-"""Signs in the HTML of a page that it shows nothing without scripts: an empty mount point, a noscript that asks for them.
+"""Signs in the HTML of a page that it shows nothing without scripts: an empty mount point, a noscript that
+asks for them.
 
 Both are looked for in the bytes first, as most pages have neither. Pure.
 """
@@ -31,7 +32,7 @@ def _is_empty(node: LexborNode) -> bool:
 
 
 def asks_in_noscript(tree: LexborHTMLParser, body: bytes) -> bool:
-    """Whether a noscript speaks of JavaScript. In the head it cannot: there it may hold only links, styles and meta."""
+    """Whether a noscript in the body speaks of JavaScript. One in the head may hold no text."""
     start = body.find(b"<noscript")  # as every template writes it
     while start >= 0:
         end = body.find(b"</noscript", start)

@@ -1,6 +1,7 @@
 """The URL normaliser: links as written become `Url`s, one spelling for each page.
 
-By the URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids are removed. Frequent links are cached.
+By the URL Standard, then RFC 3986 6.2.2; tracking parameters and session ids are removed. Frequent links are
+cached.
 """
 
 import re
@@ -21,15 +22,26 @@ from crawler.parse.tracking import (
     SESSIONS,
     TRACKING,
 )
-from crawler.parse.url import PATH_LINES, PLAIN_FOLDER, PLAIN_LINK, SHORT, Url, join, origin, path_start
+from crawler.parse.url import (
+    LONGEST_CACHED_LINK,
+    PATH_LINES,
+    PLAIN_FOLDER,
+    PLAIN_LINK,
+    Url,
+    join,
+    origin,
+    path_start,
+)
 
 CACHED: Final = 6_000_000  # bytes of cached links, with what a dict needs for each
 ENTRY: Final = 200  # bytes of a cached link beside its characters
 EVERYWHERE: Final = 5_000  # cached links that begin at the root: menus are the same in all folders of a site
-CHUNK: Final = 500  # links resolved at a time: with a long base, those of one page would take gigabytes
+# Links resolved at a time: with a long base, those of one page would take gigabytes.
+LINKS_AT_ONCE: Final = 500
 NOWHERE: Final = Url("")  # in caches, for a link that is no http(s) URL
 _ROOTED: Final = ("/", "http://", "https://")
-# Links that may depend on the page and not only on its folder: an empty path, a query, and `http:` without slashes.
+# Links that may depend on the page and not only on its folder: an empty path, a query, and `http:` without
+# slashes.
 _PAGES_OWN: Final = re.compile(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
 
 # Escapes, and characters that RFC 3986 (and so sitemaps.org) escapes and the URL Standard does not.
@@ -40,9 +52,10 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 class Normaliser:
     """Turns the text of a link into a `Url`; None if it is not a valid http(s) URL.
 
-    Beyond the standard it removes the fragment, credentials, an empty query, the query parameters named in `strip`
-    (`*` at the end makes a prefix) and session ids in query and path; it writes percent-escapes in capitals and
-    decodes those of unreserved characters (RFC 3986 6.2.2). Path case, slashes and the order of parameters stay.
+    Beyond the standard it removes the fragment, credentials, an empty query, the query parameters named in
+    `strip` (`*` at the end makes a prefix) and session ids in query and path; it writes percent-escapes in
+    capitals and decodes those of unreserved characters (RFC 3986 6.2.2). Path case, slashes and the order of
+    parameters stay.
     """
 
     def __init__(
@@ -75,7 +88,7 @@ class Normaliser:
         return self._base.crawled(url) if url and self._base else url
 
     def canonical(self, text: str, base: str | None = None) -> Url | None:
-        """The URL of a canonical link: as above, but `http` and `https`, with and without `www.`, stay distinct."""
+        """The URL of a canonical: as above, but the scheme and `www.` make a difference."""
         url = self.literal(text, base)
         return self._base.crawled(url, exactly=True) if url and self._base else url
 
@@ -101,10 +114,10 @@ class Normaliser:
         return Url(f"{path}?{query}") if query else Url(path)
 
     def chunks(self, texts: Sequence[str], base: str) -> Iterator[list[Url]]:
-        """The URLs of the links of one page, in order, `CHUNK` links at a time. Cached by folder."""
+        """The URLs of the links of one page, in order, `LINKS_AT_ONCE` links at a time. Cached by folder."""
         folder = self._folder(base)
-        for at in range(0, len(texts), CHUNK):
-            part = texts[at : at + CHUNK]
+        for at in range(0, len(texts), LINKS_AT_ONCE):
+            part = texts[at : at + LINKS_AT_ONCE]
             urls = list(map(folder.cached.get, part))
             if None in urls:
                 new = [text for text, url in zip(part, urls, strict=True) if url is None]
@@ -129,7 +142,11 @@ class Normaliser:
 
     def _cache(self, found: Mapping[str, Url], folder: "_Folder") -> None:
         """Caches what links mean in a folder, unless one is long."""
-        if found and folder.weight < CACHED // 4 and max(map(len, chain(found, found.values()))) <= SHORT:
+        if (
+            found
+            and folder.weight < CACHED // 4
+            and max(map(len, chain(found, found.values()))) <= LONGEST_CACHED_LINK
+        ):
             weight = sum(map(len, chain(found, found.values()))) + ENTRY * len(found)
             folder.cached.update(found)
             folder.weight += weight
@@ -201,7 +218,7 @@ class _Folder:
             self._levels = [path[: end + 1] for end in ends]
 
     def paths(self, texts: Sequence[str]) -> dict[str, Url]:
-        """The URLs of those links that are only a path in normal form, which are found by one search in all texts."""
+        """The URLs of links that are a path in normal form, found by one search in all texts."""
         if not self.site:
             return {}
         here = self._levels[-1]
@@ -209,7 +226,8 @@ class _Folder:
         return {text: Url((self.site if text[0] == "/" else here) + text) for text in found}
 
     def plain(self, text: str) -> Url | None:
-        """The URL of a link simple enough to be joined without Ada: plain characters, slashes and leading `../`.
+        """The URL of a link simple enough to be joined without Ada: plain characters, slashes and leading
+        `../`.
 
         None for every other link. A test compares these with Ada's results.
         """
@@ -226,7 +244,7 @@ class _Folder:
 
 
 def _is_short(text: str, url: Url) -> bool:
-    return len(text) <= SHORT and len(url) <= SHORT
+    return len(text) <= LONGEST_CACHED_LINK and len(url) <= LONGEST_CACHED_LINK
 
 
 def _without_credentials(href: str) -> str:

@@ -1,7 +1,7 @@
 """Maps URLs between the crawled copy of a site and the place where it is published (`--publish-base`).
 
-`Normaliser` maps links, canonicals, redirects and seeds to the copy, also in workers, so that judge, scope and frontier
-see crawled URLs only; `published` maps them back when a sitemap is written or compared.
+`Normaliser` maps links, canonicals, redirects and seeds to the copy, also in workers, so that judge, scope
+and frontier see crawled URLs only; `published` maps them back when a sitemap is written or compared.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ _HIGHEST: Final = "\x7f"  # above every character of a URL
 class PublishBase:
     """`base` is published, `site` is crawled: the `/` of one is the `/` of the other.
 
-    `site`: an origin; it changes when the start URL redirects to another one. If both are equal, nothing is mapped.
+    `site`: an origin; it changes when the start URL redirects to another one. If both are equal, nothing is
+    mapped.
     """
 
     def __init__(self, base: str, site: str) -> None:
@@ -35,8 +36,8 @@ class PublishBase:
     def crawled(self, url: Url, *, exactly: bool = False) -> Url:
         """The URL in the copy; a URL that is not below the base is returned unchanged.
 
-        For links and redirects http and https, with and without `www.`, count as one, as the published site redirects
-        one to the other. Not if `exactly`: for a canonical the difference is its meaning.
+        For links and redirects http and https, with and without `www.`, count as one, as the published site
+        redirects one to the other. Not if `exactly`: for a canonical the difference is its meaning.
         """
         heads = (self.base,) if exactly else self._variants
         if not url.startswith(heads) or not self.maps:

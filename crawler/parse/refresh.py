@@ -9,7 +9,7 @@ _REFRESH_URL: Final = re.compile(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
 
 
 def parse_refresh(content: str) -> tuple[float, str] | None:
-    """Seconds and URL of a refresh; the URL is empty for the page itself ("shared declarative refresh steps")."""
+    """Seconds and URL of a refresh; the URL is empty for the page itself."""
     text = content.lstrip(ASCII_WHITESPACE)
     match = _REFRESH.match(text)
     digits = match[1] if match else ""

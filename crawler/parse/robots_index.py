@@ -1,12 +1,12 @@
 """An index of robots.txt rules: finds the rule that decides for a path without trying each of them. Pure.
 
-A rule is a sequence of literals: the path starts with the first one, each further one occurs anywhere after the one
-before (that is the meaning of `*`), and `$` is a literal like any other, because a `$` is appended to every path. Rules
-that start with the same literals share a branch of a trie. A lookup enters a branch at most once, at the earliest
-position where its literals end: a later one could match nothing more, as the next `*` covers the rest. Where a branch
-continues with many literals, they are looked up at each position of the path instead of being searched one by one, so
-the cost of a lookup grows with the path and not with the number of rules. The work is counted and bounded. What a line
-of robots.txt means is in `robots_txt`.
+A rule is a sequence of literals: the path starts with the first one, each further one occurs anywhere after
+the one before (that is the meaning of `*`), and `$` is a literal like any other, because a `$` is appended to
+every path. Rules that start with the same literals share a branch of a trie. A lookup enters a branch at most
+once, at the earliest position where its literals end: a later one could match nothing more, as the next `*`
+covers the rest. Where a branch continues with many literals, they are looked up at each position of the path
+instead of being searched one by one, so the cost of a lookup grows with the path and not with the number of
+rules. The work is counted and bounded. What a line of robots.txt means is in `robots_txt`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,9 +16,9 @@ from itertools import groupby
 from typing import Final
 
 END: Final = b"$"  # appended to every path; inside a path it is spelled %24
-FEW: Final = 8  # up to here each literal is searched on its own
+FEW_LITERALS: Final = 8  # up to here each literal is searched on its own
 STEPS: Final = 16  # allowed for each octet of a path
-LEAST: Final = 16_384  # steps allowed for any path
+LEAST_STEPS: Final = 16_384  # steps allowed for any path
 SEARCHED: Final = 1_024  # comparisons of octets that cost as much as a step
 NEEDLE: Final = 100  # octets of a literal that count as work: longer ones are searched in linear time
 
@@ -80,7 +80,7 @@ class _Branch:
     __slots__ = ("best", "few", "literals", "many", "rule")
 
     def __init__(self, rules: Sequence[Rule], depth: int) -> None:
-        """`rules`: sorted by their literals, which are equal up to `depth`. The branches below are added later."""
+        """`rules`: sorted by their literals, equal up to `depth`. Branches below are added later."""
         first, last = rules[0].literals, rules[-1].literals
         end = depth
         while end < len(first) and end < len(last) and first[end] == last[end]:
@@ -101,7 +101,7 @@ def _trie(rules: Sequence[Rule]) -> list[tuple[bytes, _Branch]]:
         depth += len(branch.literals)
         parts = list(_split(part[1:] if branch.rule else part, depth))
         branch.few = [(literal, inner) for literal, inner, _ in parts]
-        if len(parts) > FEW:
+        if len(parts) > FEW_LITERALS:
             branch.few, branch.many = (), _Literals(branch.few)
         open_ += [(inner, more, depth + 1) for _, inner, more in parts]
     return [(literal, branch) for literal, branch, _ in trunk]
@@ -160,7 +160,7 @@ class _Lookup:
         self.found: Rule | None = None
         self.steps = 0
         self._text = text
-        self._most = LEAST + STEPS * len(text)
+        self._most = LEAST_STEPS + STEPS * len(text)
         self._open: list[tuple[_Branch, int]] = []  # branches to enter, each with its position in the path
 
     def ask(self, heads: _Literals) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from crawler.parse.headers import LONGEST
+from crawler.parse.headers import LONGEST_FIELD_READ
 
 _AGENT: Final = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:(.*)", re.DOTALL)
 # Directives with a value after a colon, which must not be taken for the name of an agent.
@@ -30,7 +30,7 @@ class Directives:
 
 def directives(content: str) -> Directives:
     """The content of a meta robots element; `none` means both, unknown words are ignored."""
-    words = {word.strip().lower() for word in content[:LONGEST].replace(";", ",").split(",")}
+    words = {word.strip().lower() for word in content[:LONGEST_FIELD_READ].replace(";", ",").split(",")}
     none = "none" in words
     return Directives(none or "noindex" in words, none or "nofollow" in words, "noimageindex" in words)
 
@@ -43,7 +43,7 @@ def robots_tag(values: Iterable[str], agent: str) -> Directives:
     found = Directives()
     for value in values:
         addressed = True  # until the field names an agent, it applies to all
-        for rule in value[:LONGEST].split(","):
+        for rule in value[:LONGEST_FIELD_READ].split(","):
             match = _AGENT.fullmatch(rule)
             if match and match[1].lower() not in _VALUED:
                 addressed = match[1].lower() in {agent, "*"}

@@ -1,7 +1,8 @@
 """Parses robots.txt and finds the line that decides for one agent and one path (RFC 9309). Pure and total.
 
-Where the RFC leaves a choice (misspelled names, a missing colon), this reads what Google's parser reads. Invalid lines
-are ignored (2.3.1.5). Parsing is linear in the file, matching linear in the path (see `robots_index`).
+Where the RFC leaves a choice (misspelled names, a missing colon), this reads what Google's parser reads.
+Invalid lines are ignored (2.3.1.5). Parsing is linear in the file, matching linear in the path (see
+`robots_index`).
 """
 
 import re
@@ -33,8 +34,8 @@ _BOM: Final = re.compile(rb"\xef(?:\xbb\xbf?)?")  # also a truncated one
 _TOKEN: Final = re.compile(rb"\*(?!\S)|[A-Za-z_-]*")
 _SECONDS: Final = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}")
 
-# What changes in the normal form: escapes, and octets that must be escaped (RFC 3986 3.3, 3.4). `*` and `$` are among
-# these, as in a rule the unescaped signs are wildcards (2.2.3).
+# What changes in the normal form: escapes, and octets that must be escaped (RFC 3986 3.3, 3.4). `*` and `$`
+# are among these, as in a rule the unescaped signs are wildcards (2.2.3).
 _ODD: Final = re.compile(rb"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?%:@!&'()+,;=-]")
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -49,7 +50,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RobotsLine:
     """A line with a known name."""
 
     line: int
@@ -67,18 +68,18 @@ class Record:
 class Group:
     """Consecutive User-agent lines and the rules for them (RFC 9309 2.2.1)."""
 
-    agents: list[Record] = field(default_factory=list)
+    agents: list[RobotsLine] = field(default_factory=list)
     tokens: list[bytes] = field(default_factory=list)  # product tokens of the agents, in lower case
-    rules: list[Record] = field(default_factory=list)
+    rules: list[RobotsLine] = field(default_factory=list)
     delays: list[tuple[int, float]] = field(default_factory=list)  # agents named before it, seconds
 
     def delays_for(self, token: bytes) -> list[float]:
-        """The delays for an agent. A Crawl-delay does not end a list of agents and applies only to those above it."""
+        """The delays for an agent. A Crawl-delay ends no list of agents; it applies to those above it."""
         first = self.tokens.index(token)
         return [seconds for named, seconds in self.delays if named > first]
 
 
-class Rules:
+class RobotsRules:
     """The rules of a robots.txt for one agent. Made by `parse`."""
 
     def __init__(
@@ -96,7 +97,7 @@ class Rules:
         self.weight += self.index.weight
 
     def permit(self, target: str) -> Decision:
-        """Whether `target`, the path and query of a URL, may be fetched (RFC 9309 2.2.2). /robots.txt always may."""
+        """Whether `target`, path and query, may be fetched (RFC 9309 2.2.2). /robots.txt always may."""
         path = _normal(target.partition("#")[0].encode("utf-8", "surrogatepass"))
         if path == b"/robots.txt":
             return Decision(allowed=True)
@@ -109,11 +110,11 @@ class Rules:
         return Decision(rule.allow, rule.line, rule.group)
 
 
-def parse(text: bytes, agent: str) -> Rules:
+def parse(text: bytes, agent: str) -> RobotsRules:
     """The rules in `text` for `agent` (a product token, or a User-Agent header that starts with it).
 
-    All groups that name the agent are combined; without one, those of `*` apply (RFC 9309 2.2.1). The longest of
-    several Crawl-delays applies. Never raises.
+    All groups that name the agent are combined; without one, those of `*` apply (RFC 9309 2.2.1). The longest
+    of several Crawl-delays applies. Never raises.
     """
     groups, sitemaps = _read(text)
     token = _token(agent.encode("utf-8", "replace"))
@@ -122,7 +123,7 @@ def parse(text: bytes, agent: str) -> Rules:
         token = b"*"
         ours = [group for group in groups if token in group.tokens]
     names = [_few(group.agents, ", ") for group in ours]
-    return Rules(
+    return RobotsRules(
         [rule for group, name in zip(ours, names, strict=True) for rule in rules_of(group, name)],
         group=_few(names, "; "),
         delay=max((seconds for group in ours for seconds in group.delays_for(token)), default=None),
@@ -156,7 +157,7 @@ def _read(text: bytes) -> tuple[list[Group], list[str]]:
     return groups, sitemaps
 
 
-def _records(text: bytes) -> Iterator[Record]:
+def _records(text: bytes) -> Iterator[RobotsLine]:
     for number, line in enumerate(_whole_lines(text).splitlines(), 1):
         written = line.partition(b"#")[0].strip()
         name, colon, value = written.partition(b":")
@@ -167,7 +168,7 @@ def _records(text: bytes) -> Iterator[Record]:
             name, value = words
         known = _NAMES.get(name.rstrip().lower())
         if known:
-            yield Record(number, known, value.strip(), written, bool(colon))
+            yield RobotsLine(number, known, value.strip(), written, bool(colon))
 
 
 def _whole_lines(text: bytes) -> bytes:
@@ -209,8 +210,8 @@ def _anchor(literals: list[bytes], *, floating: bool) -> None:
 def _normal(path: bytes) -> bytes:
     """The normal form in which paths are compared (RFC 9309 2.2.2).
 
-    Unreserved characters are unescaped, every other escape is in capitals, and characters that a URL cannot contain are
-    escaped. An escaped delimiter is not the delimiter: `%2F` and `/` differ.
+    Unreserved characters are unescaped, every other escape is in capitals, and characters that a URL cannot
+    contain are escaped. An escaped delimiter is not the delimiter: `%2F` and `/` differ.
     """
     return _ODD.sub(_respell, path)
 

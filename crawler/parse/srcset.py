@@ -1,6 +1,7 @@
 """The candidates of a srcset attribute, by the HTML Standard's "parse a srcset attribute" (4.8.4.2.1).
 
-Returns the URLs as written; which of them a browser would select does not matter. Pure, linear in the length of the text.
+Returns the URLs as written; which of them a browser would select does not matter. Pure, linear in the length
+of the text.
 """
 
 import math
@@ -8,14 +9,15 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from crawler.parse.refresh import ASCII_WHITESPACE
+
 _SKIP: Final = re.compile(r"[\t\n\x0c\r ,]*")
 _URL: Final = re.compile(r"[^\t\n\x0c\r ]*")
 # At most one descriptor without parentheses, and the comma after it: what nearly every candidate has.
 _PLAIN: Final = re.compile(r"[\t\n\x0c\r ]*+([^\t\n\x0c\r ,()]*+)[\t\n\x0c\r ]*+(?:,|\Z)")
 _WHOLE: Final = re.compile(r"\d+[wh]", re.ASCII)
 _DENSITY: Final = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x", re.ASCII)
-LONGEST: Final = 100  # characters of a descriptor that may be valid
-ASCII_WHITESPACE: Final = "\t\n\x0c\r "
+LONGEST_DESCRIPTOR: Final = 100  # characters of a descriptor that may be valid
 
 
 class Size(NamedTuple):
@@ -38,7 +40,7 @@ def candidates(text: str) -> list[str]:
 
 
 def largest(text: str, is_wanted: Callable[[str], bool] = bool) -> str | None:
-    """The URL of the largest candidate that is wanted: by width, or where none has a width, by density; the first of equals."""
+    """The URL of the largest wanted candidate by width, else by density; the first of equals."""
     wanted = [found for found in _candidates(text) if is_wanted(found.url)]
     return max(wanted, key=lambda found: found.size).url if wanted else None
 
@@ -88,11 +90,15 @@ def _descriptors(text: str, at: int) -> tuple[list[str], int]:
 
 
 def _size(descriptors: list[str]) -> Size | None:
-    """The size that they describe; None unless they are valid: at most one width or density, a height only with a width."""
+    """The size that they describe; None unless there is at most one width or density, height with width."""
     found: dict[str, float] = {}
     for word in descriptors:
         kind = word[-1]
-        if kind in found or len(word) > LONGEST or not (_WHOLE.fullmatch(word) or _DENSITY.fullmatch(word)):
+        if (
+            kind in found
+            or len(word) > LONGEST_DESCRIPTOR
+            or not (_WHOLE.fullmatch(word) or _DENSITY.fullmatch(word))
+        ):
             return None
         found[kind] = number = float(word[:-1])
         if number < 0 or number == math.inf or (number == 0 and kind != "x"):

@@ -1,7 +1,7 @@
 """`Url`, the normalised URL that identifies a page, and its parts.
 
-A `Url` is an absolute http or https URL as serialised by the WHATWG URL Standard (parsed by Ada), in the normal form of
-`Normaliser`. All other packages compare, store and sort `Url`s and never see raw links. Pure.
+A `Url` is an absolute http or https URL as serialised by the WHATWG URL Standard (parsed by Ada), in the
+normal form of `Normaliser`. All other packages compare, store and sort `Url`s and never see raw links. Pure.
 """
 
 import re
@@ -22,7 +22,9 @@ HTTP_ORIGIN: Final = r"https?://(?:\[[0-9a-f:.]++\]|[!\"$-.0-9;<=>A-Z^-~]++)(?::
 HTTP_URL: Final = HTTP_ORIGIN + "(?:[/?][!-~]*)?"
 ReceivedUrl = Annotated[Url, Meta(pattern=rf"\A{HTTP_URL}\Z")]
 """A `Url` as another process may send it: msgspec refuses what the other packages could not rely on."""
-SHORT: Final = 500  # characters of a link, and of its URL, that is cached: long ones would take gigabytes
+# Characters of a link, and of its URL, that is cached: long ones would take gigabytes.
+LONGEST_URL: Final = 8_192  # characters of a URL that is fetched (RFC 9110 4.1: all should support 8,000)
+LONGEST_CACHED_LINK: Final = 500
 
 
 # Links and folders that are already in normal form: no escapes, no dot segments, no `;`.

@@ -1,9 +1,10 @@
-"""Removes volatile text, which differs from one request to the next: view counters, "generated at" lines, copyright
-lines, clocks with seconds, "3 minutes ago", and long tokens of letters and digits.
+"""Removes volatile text, which differs from one request to the next: view counters, "generated at" lines,
+copyright lines, clocks with seconds, "3 minutes ago", and long tokens of letters and digits.
 
-Which text of a page counts is decided in `fingerprint`. Nearly no piece of text is volatile, so cheap byte searches rule
-most of them out, and only candidates are matched against the rules. The searches use `find`, not `in`: for bytes, `in`
-first tries to read the word as an integer and formats the error, which takes 2,400 instructions. Pure.
+Which text of a page counts is decided in `fingerprint`. Nearly no piece of text is volatile, so cheap byte
+searches rule most of them out, and only candidates are matched against the rules. The searches use `find`,
+not `in`: for bytes, `in` first tries to read the word as an integer and formats the error, which takes 2,400
+instructions. Pure.
 """
 
 import re
@@ -174,7 +175,9 @@ def _may_count(folded: bytes, start: int, end: int) -> bool:
 
 
 def _without_count(text: bytes, start: int, end: int) -> bytes:
-    """A piece that is only a number, as in <b>1,024</b> views: empty if the text next to it shows that it counts."""
+    """A piece that is only a number, as in <b>1,024</b> views: empty if the text next to it shows that it
+    counts.
+    """
     before = _near(text[max(0, start - 1 - 4 * NEAR) : max(0, start - 1)].rpartition(NODE)[2])[-NEAR:]
     after = _near(text[end + 1 : end + 1 + 4 * NEAR].partition(NODE)[0])[:NEAR]
     return b"" if _COUNTING.search(f"{before} # {after}".strip()) else text[start:end]

@@ -1,7 +1,8 @@
 """Detects Last-Modified headers that are the time of a build: a deployment that rewrote all files.
 
-A single page cannot show it, so this looks at all listed pages of an origin at the end of a crawl: if nearly all dates
-are within minutes while the pages state older ones, the header dates the build and not the pages. Pure.
+A single page cannot show it, so this looks at all listed pages of an origin at the end of a crawl: if nearly
+all dates are within minutes while the pages state older ones, the header dates the build and not the pages.
+Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +10,12 @@ from typing import Final, TypeAlias
 
 from crawler.model.survey import Build
 
-WINDOW: Final = 600  # seconds that a build takes
-SHARE: Final = 90  # percent of the dates of an origin that are within the window
-LEAST: Final = 5  # pages: fewer may have been edited by hand in that time
-OLDER: Final = (
-    129_600  # seconds, 36 hours: a date without a time may be this much earlier than the moment it means
-)
-KEPT: Final = 20  # windows remembered for each origin
+BUILD_SECONDS: Final = 600  # seconds that a build takes
+BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the window
+LEAST_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
+# Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
+OLDER: Final = 129_600
+MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
 Windows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """By origin: first and last moment of each known build, in seconds since the epoch."""
@@ -23,7 +23,7 @@ Windows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 
 def is_build(found: Build) -> bool:
     """Whether nearly all dates of an origin are within one build."""
-    return found.within >= LEAST and 100 * found.within >= SHARE * found.dated
+    return found.within >= LEAST_PAGES and 100 * found.within >= BUILD_SHARE * found.dated
 
 
 def why_unreliable(found: Build) -> str | None:
@@ -44,12 +44,12 @@ def note(found: Build) -> str | None:
 
 
 def remembered(windows: Windows, found: Sequence[Build]) -> dict[str, list[tuple[int, int]]]:
-    """The builds of earlier runs and the new ones: a page that was not rebuilt since still has the earlier date."""
+    """Earlier builds and the new ones: pages that were not rebuilt since still have the earlier date."""
     known = {origin: list(some) for origin, some in windows.items()}
     for build in found:
         some = known.setdefault(build.origin, [])
         if not any(first <= build.first and build.last <= last for first, last in some):
             some[:] = [(first, last) for first, last in some if first < build.first or last > build.last]
             some.append((build.first, build.last))
-            del some[:-KEPT]
+            del some[:-MOST_WINDOWS]
     return known

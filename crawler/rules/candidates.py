@@ -1,7 +1,7 @@
 """Turns discovered URLs into visits, or filters them, by scope and crawler traps.
 
-Decides by the text of a URL alone; links to URLs that are known need no decision. Pages are judged by `judge`. Pure, apart
-from the cache of known URLs.
+Decides by the text of a URL alone; links to URLs that are known need no decision. Pages are judged by
+`judge`. Pure, apart from the cache of known URLs.
 """
 
 from array import array
@@ -16,19 +16,19 @@ from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url
 from crawler.rules import hreflang
 from crawler.rules.known_urls import KnownUrls
-from crawler.rules.scope import Scope
+from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 
 
 class Candidates:
     """Checks URLs against the scope, which grows when a start URL redirects to another host."""
 
-    def __init__(self, scope: Scope, traps: Traps) -> None:
+    def __init__(self, scope: SiteScope, traps: Traps) -> None:
         self._scope, self.traps = scope, traps
         self.known = KnownUrls()
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> SiteScope:
         """Which URLs belong to the site. Replaced as a whole, as threads may read it."""
         return self._scope
 
@@ -37,7 +37,7 @@ class Candidates:
         self._scope = self._scope.admitting(start, to)
 
     def map_aliases(self, aliases: Mapping[str, str]) -> None:
-        """Sets the aliases of the site in the scope: see `Scope.with_aliases`."""
+        """Sets the aliases of the site in the scope: see `SiteScope.with_aliases`."""
         self._scope = self._scope.with_aliases(aliases)
 
     def settlement(self, lease: Lease, verdict: Verdict, links: Links) -> Settlement:
@@ -135,7 +135,7 @@ class Candidates:
 
 
 def _places(urls: Sequence[Url], numbers: Sequence[int], leading: Container[Url | None]) -> Sequence[int]:
-    """The positions of links that need a visit: those to URLs without a positive number, or that are in `leading`."""
+    """The positions of links that need a visit: without a positive number, or in `leading`."""
     if leading == {None}:
         return [place for place, number in enumerate(numbers) if number <= 0]
     return [place for place, number in enumerate(numbers) if number <= 0 or urls[place] in leading]

@@ -1,8 +1,9 @@
-"""The circuit breaker: when to suspect that a host is down, so that a crawl does not keep sending it requests.
+"""The circuit breaker: when to suspect that a host is down, so that a crawl does not keep sending it
+requests.
 
-It counts consecutive pages that failed, after all retries, in the way of a host that is down or overloaded. A page that
-answers resets the count. Many failures may also come from one broken section of a healthy site, so the engine fetches a
-page that responded before, and ends the run only if that fails as well. Pure.
+It counts consecutive pages that failed, after all retries, in the way of a host that is down or overloaded. A
+page that answers resets the count. Many failures may also come from one broken section of a healthy site, so
+the engine fetches a page that responded before, and ends the run only if that fails as well. Pure.
 """
 
 from collections import Counter, deque

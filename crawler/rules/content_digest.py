@@ -1,8 +1,8 @@
 """Which pages have the text fingerprinted. For the others a digest of their bytes stands for their content.
 
-A fingerprint shows which pages have the same text, and whether the text of a page changed when its bytes did. A page with
-a trusted header needs neither; as long as its bytes stay the same, its text does, too. The choice depends on the page and
-on what the last run stored about it, never on the order of the crawl. Pure.
+A fingerprint shows which pages have the same text, and whether the text of a page changed when its bytes did.
+A page with a trusted header needs neither; as long as its bytes stay the same, its text does, too. The choice
+depends on the page and on what the last run stored about it, never on the order of the crawl. Pure.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,8 @@ from crawler.parse import url as urls
 from crawler.rules.duplicates import names_folder, stem
 from crawler.rules.trap_patterns import calendar_of
 
-SHARE: Final = (
-    8  # one of so many pages is always fingerprinted: they expose headers that change while the text does not
-)
+# One of so many pages is always fingerprinted: they expose headers that change while the text does not.
+FINGERPRINTED_SHARE: Final = 8
 
 
 def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:
@@ -33,6 +32,6 @@ def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: 
 
 
 def is_sampled(url: str) -> bool:
-    """One of SHARE pages, the same at each run and on each host; all names of one page, or none."""
+    """One of FINGERPRINTED_SHARE pages, the same in each run; all names of one page, or none."""
     text = urls.target(stem(url)).encode("utf-8", "surrogatepass")
-    return blake2b(text, digest_size=1).digest()[0] % SHARE == 0
+    return blake2b(text, digest_size=1).digest()[0] % FINGERPRINTED_SHARE == 0

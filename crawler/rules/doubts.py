@@ -1,7 +1,9 @@
-"""Signs that a run did not see its whole site: a start page that hides it, or rules that exclude most of its pages.
+"""Signs that a run did not see its whole site: a start page that hides it, or rules that exclude most of its
+pages.
 
-`app` checks the counts of the frontier at the end of a run. A doubt prevents the first publication of a sitemap (the
-guard compares later ones with the previous one); a note is only reported. Pure: sentences from counts.
+`app` checks the counts of the frontier at the end of a run. A doubt prevents the first publication of a
+sitemap (the guard compares later ones with the previous one); a note is only reported. Pure: sentences from
+counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +15,10 @@ from crawler.model.survey import Survey
 from crawler.parse.url import Url
 from crawler.rules.logout import names_login
 
-FEW: Final = 10  # listed pages: beside a login form there are pages for a lost password, terms, an imprint
-MANY: Final = 10  # least number of pages with a canonical on one other origin that is not an accident
+# Listed pages: beside a login form there are pages for a lost password, terms, an imprint.
+FEW_LISTED: Final = 10
+# Least number of pages with a canonical on one other origin that is not an accident.
+MANY_CANONICALS: Final = 10
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
     Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/recipes.md); without one, add a sitemap with "
@@ -33,11 +37,11 @@ class Landing(NamedTuple):
     has_moved: bool = False
 
     def hidden_by(self) -> Obstacle | None:
-        """What may hide the site; a redirect to a URL named like a login counts as a login, also without a form."""
+        """What may hide the site; a redirect to a URL named like a login counts as one."""
         return self.obstacle or (Obstacle.LOGIN if self.has_moved and names_login(self.url) else None)
 
 
-class Doubts(NamedTuple):
+class SiteDoubts(NamedTuple):
     """`doubt` is a reason not to publish for the first time; `notes` are worth knowing."""
 
     doubt: str = ""
@@ -49,12 +53,12 @@ def without_flag(doubt: str) -> str:
     return " ".join(doubt.replace(ANYWAY, "").split())
 
 
-def doubts(landings: Sequence[Landing], survey: Survey) -> Doubts:
+def doubts(landings: Sequence[Landing], survey: Survey) -> SiteDoubts:
     """The doubts and notes about a run. `landings`: one for each start URL."""
     found = [*_hidden_site(landings, survey), *_elsewhere(survey)]
     bound = tuple(_excluded_by_rule(survey.outcomes))
     single = () if found or bound else tuple(_single_page(landings, survey))
-    return Doubts(" ".join(found), (*bound, *single))
+    return SiteDoubts(" ".join(found), (*bound, *single))
 
 
 def _listed(survey: Survey) -> int:
@@ -67,7 +71,7 @@ def _hidden_site(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
     listed, first = _listed(survey), obstacles[0] if obstacles else None
     most = {
         Obstacle.SHELL: survey.obstacles.get(Obstacle.SHELL.value, 0),
-        Obstacle.LOGIN: FEW - 1,
+        Obstacle.LOGIN: FEW_LISTED - 1,
         Obstacle.NOFOLLOW: 1,
     }
     if first and all(obstacles) and listed <= most[first]:
@@ -80,7 +84,7 @@ def _elsewhere(survey: Survey) -> Iterator[str]:
     name, count = survey.elsewhere
     listed = _listed(survey)
     pages = listed + sum(survey.outcomes.get(code, 0) for code in _PAGES)
-    if count * 2 > pages and (count >= MANY or not listed):
+    if count * 2 > pages and (count >= MANY_CANONICALS or not listed):
         yield (
             f"{count:,} of {max(count, pages):,} {'page names' if count == 1 else 'pages name'} {name} as canonical: if this is a copy of that site, "
             f"--publish-base {name} publishes it under that address; --no-rule canonical ignores the canonical links."

@@ -1,8 +1,9 @@
 """Duplicates: one page under several URLs, of which one is listed.
 
-Three kinds: a folder and its index page, URLs made by content negotiation (`Content-Location`), and the sort orders of
-one list. The URLs only suggest a duplicate: the pages must also have the same content and links (`Facts.unordered`). The
-frontier applies this to all pages of a complete crawl, so that the order of their arrival does not matter. Pure.
+Three kinds: a folder and its index page, URLs made by content negotiation (`Content-Location`), and the sort
+orders of one list. The URLs only suggest a duplicate: the pages must also have the same content and links
+(`Facts.unordered`). The frontier applies this to all pages of a complete crawl, so that the order of their
+arrival does not matter. Pure.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Final
 from crawler.parse.url import Url, origin
 from crawler.rules.trap_patterns import PARAMETERS, calendar_of
 
-KNOWN: Final = ""  # in place of the names of parameters that are known to be sort orders
+KNOWN_SORT_ORDER: Final = ""  # in place of the names of parameters that are known to be sort orders
 _INDEX: Final = re.compile(r"(?:index|default)\.[^/]*", re.IGNORECASE)
 _SEPARATORS: Final = re.compile(r"[&;]")
 _AUTOINDEX: Final = re.compile(r"C=[NMSD][&;]O=[AD]")  # Apache mod_autoindex, nginx fancyindex
@@ -59,8 +60,8 @@ def resource(url: str, announced: str | None) -> str:
 def unsorted(url: str) -> list[tuple[str, str]]:
     """The pages that a URL may be a sort order of, shortest first, each with the parameters removed for it.
 
-    Sort parameters are adjacent: all parameters, each single one, and each adjacent pair are removed in turn. A day of a
-    calendar is not a sort order.
+    Sort parameters are adjacent: all parameters, each single one, and each adjacent pair are removed in turn.
+    A day of a calendar is not a sort order.
     """
     path, mark, query = url.partition("?")
     if not mark or len(_SEPARATORS.findall(query)) >= PARAMETERS or calendar_of(url) is not None:
@@ -78,5 +79,5 @@ def unsorted(url: str) -> list[tuple[str, str]]:
 
 def _names(part: str) -> str:
     if _AUTOINDEX.fullmatch(part):
-        return KNOWN
+        return KNOWN_SORT_ORDER
     return "&".join(pair.partition("=")[0] for pair in _SEPARATORS.split(part))

@@ -1,7 +1,7 @@
 """What a reply says about a URL of another site: whether a link to it is broken. Pure.
 
-"Broken" must be certain: what may only be aimed at crawlers is "unknown". When it is asked again, and which of two
-replies counts, is decided in `engine.external`.
+"Broken" must be certain: what may only be aimed at crawlers is "unknown". When it is asked again, and which
+of two replies counts, is decided in `engine.external`.
 """
 
 from typing import Final
@@ -13,11 +13,12 @@ from crawler.model.reply import Broken, Reply, Response
 from crawler.rules.redirects import Redirects, Stopped
 
 REFUSING: Final = frozenset({401, 403, 407, 408, 425, 429, 451, 999})
-"""Statuses by which a host declines to tell: a login, a block of crawlers or of a country, too many requests."""
+"""Statuses by which a host declines to tell: a login, a block of crawlers or of a country, too many requests.
+"""
 
-GONE: Final = frozenset({404, 410})
+GONE_STATUSES: Final = frozenset({404, 410})
 
-CAUSES: Final = {
+ANSWER_BY_CAUSE: Final = {
     Cause.DNS: Answer.DNS,
     Cause.ADDRESS: Answer.ADDRESS,
     Cause.CONNECT: Answer.CONNECT,
@@ -31,11 +32,16 @@ CAUSES: Final = {
 UNREACHED: Final = frozenset({Cause.DNS, Cause.CONNECT, Cause.TLS, Cause.TIMEOUT, Cause.TRUNCATED})
 """Causes that concern the host, not the page."""
 
-DEAD: Final = frozenset({Cause.DNS, Cause.ADDRESS, Cause.CONNECT, Cause.TLS, Cause.TIMEOUT})
+HOST_IS_DEAD: Final = frozenset({Cause.DNS, Cause.ADDRESS, Cause.CONNECT, Cause.TLS, Cause.TIMEOUT})
 """Causes for which no URL of the host needs to be asked for, if even its robots.txt meets them."""
 
 FINAL: Final = frozenset({Cause.DNS, Cause.TLS, Cause.ADDRESS})
 """Causes that another request would meet again."""
+ANSWER_BY_CLASS: Final = {
+    2: Answer.OK,
+    4: Answer.CLIENT_ERROR,
+    5: Answer.SERVER_ERROR,
+}  # by the first digit of a status
 
 
 def asks_for_less(reply: Reply) -> bool:
@@ -58,18 +64,14 @@ def needs_get(reply: Reply) -> bool:
 def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool) -> Answer:
     """What the last reply says. `redirects`: those that led to it; `sets_cookie`: one of them set a cookie."""
     if isinstance(reply, Broken):
-        return CAUSES.get(reply.cause, Answer.PROTOCOL)
+        return ANSWER_BY_CAUSE.get(reply.cause, Answer.PROTOCOL)
     if reply.status in REDIRECTS:
         return _stopped(reply, redirects, sets_cookie=sets_cookie)
-    if 200 <= reply.status < 300:
-        return Answer.OK
-    if reply.status in GONE:
+    if reply.status in GONE_STATUSES:
         return Answer.NOT_FOUND
     if reply.status in REFUSING or asks_for_less(reply):
         return Answer.REFUSED
-    if 400 <= reply.status < 500:
-        return Answer.CLIENT_ERROR
-    return Answer.SERVER_ERROR if 500 <= reply.status < 600 else Answer.STATUS
+    return ANSWER_BY_CLASS.get(reply.status // 100, Answer.STATUS)
 
 
 def _stopped(reply: Response, redirects: Redirects, *, sets_cookie: bool) -> Answer:

@@ -1,7 +1,8 @@
-"""The language versions of a page (`hreflang`): what pages state about each other, and what of it goes into the sitemap.
+"""The language versions of a page (`hreflang`): what pages state about each other, and what of it goes into
+the sitemap.
 
-A page names its versions; search engines ignore a version that does not name the page in return (Google, localized
-versions). Nothing is guessed: a cluster is not completed, and a wrong code is not repaired. Pure.
+A page names its versions; search engines ignore a version that does not name the page in return (Google,
+localized versions). Nothing is guessed: a cluster is not completed, and a wrong code is not repaired. Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,7 @@ from crawler.model.outcome import says
 from crawler.parse import languages
 from crawler.parse.url import Url
 
-MOST: Final = 500  # versions of one page that are kept
+MOST_ALTERNATES: Final = 500  # versions of one page that are kept
 OFFSITE: Final = "unlisted:offsite"
 
 # Codes of findings, in `report.catalogue`.
@@ -30,7 +31,7 @@ def written(stated: Iterable[tuple[str, Url]]) -> str | None:
     for code, url in stated:
         line = f"{languages.canonical(code) or _plain(code)} {url}"
         size += len(line) + 1
-        if len(lines) >= MOST or size > LONGEST_ALTERNATES:
+        if len(lines) >= MOST_ALTERNATES or size > LONGEST_ALTERNATES:
             break
         lines[line] = None
     return "\n".join(lines) or None
@@ -47,8 +48,8 @@ def _plain(code: str) -> str:
     return "".join(char if "!" <= char <= "~" else "?" for char in code[:LONGEST_LANGUAGE_CODE]) or "?"
 
 
-class Member(NamedTuple):
-    """A version that a page names. `fault`: the code of a finding, empty if the version goes into the sitemap."""
+class NamedVersion(NamedTuple):
+    """A version that a page names. `fault`: code of a finding; empty if it goes into the sitemap."""
 
     code: str
     url: Url
@@ -59,7 +60,7 @@ class Member(NamedTuple):
 class Cluster(NamedTuple):
     """The versions of a page."""
 
-    members: list[Member]
+    members: list[NamedVersion]
     links: tuple[tuple[str, Url], ...]  # what goes into the sitemap, by code
     names_itself: bool
 
@@ -76,14 +77,15 @@ def valid(text: str | None) -> dict[str, Url]:
 def cluster(page: Version, others: Mapping[Url, Version], is_listed: Callable[[Version], bool]) -> Cluster:
     """What becomes of each version that a page names. `others`: those of them that the run knows."""
     sure = valid(page.alternates)
-    members = [
-        _member(page, code, url, sure, others.get(url), is_listed) for code, url in read(page.alternates)
-    ]
+    members = []
+    for code, url in read(page.alternates):
+        verdict, fault = _of_code(code, sure) or _of_page(page, url, others.get(url), is_listed)
+        members.append(NamedVersion(code, url, verdict, fault))
     links = {member.code: member.url for member in members if not member.fault}
     names_itself = not members or page.url in sure.values()
-    if not names_itself and (code := _own_code(page, links, others)) and code not in sure:
-        links[code] = page.url
-        members.append(Member(code, page.url, "added, as the others name it"))
+    if not names_itself and (own := _own_code(page, links, others)) and own not in sure:
+        links[own] = page.url
+        members.append(NamedVersion(own, page.url, "added, as the others name it"))
     if set(links.values()) <= {page.url}:
         links = {}
     return Cluster(
@@ -91,27 +93,26 @@ def cluster(page: Version, others: Mapping[Url, Version], is_listed: Callable[[V
     )
 
 
-def _member(
-    page: Version,
-    code: str,
-    url: Url,
-    sure: Mapping[str, Url],
-    other: Version | None,
-    is_listed: Callable[[Version], bool],
-) -> Member:
+def _of_code(code: str, sure: Mapping[str, Url]) -> tuple[str, str] | None:
+    """The verdict and fault of a code that cannot be used."""
     if not languages.canonical(code):
-        return Member(code, url, f"invalid code: {languages.hint(code)}", BAD_CODE)
-    if code not in sure:
-        return Member(code, url, "this code has several URLs", CONFLICT)
+        return f"invalid code: {languages.hint(code)}", BAD_CODE
+    return None if code in sure else ("this code has several URLs", CONFLICT)
+
+
+def _of_page(
+    page: Version, url: Url, other: Version | None, is_listed: Callable[[Version], bool]
+) -> tuple[str, str]:
+    """The verdict and fault of a page that is named as a version. `other`: what the run knows of it."""
     if url == page.url:
-        return Member(code, url, "the page itself")
+        return "the page itself", ""
     if other is None or other.outcome == OFFSITE:
-        return Member(code, url, "on another site, not verified")
+        return "on another site, not verified", ""
     if not is_listed(other):
-        return Member(code, url, f"not listed: {says(other.outcome)}", TARGET)
+        return f"not listed: {says(other.outcome)}", TARGET
     if page.url not in valid(other.alternates).values():
-        return Member(code, url, "does not name this page", NO_RETURN)
-    return Member(code, url, "names this page, too")
+        return "does not name this page", NO_RETURN
+    return "names this page, too", ""
 
 
 def _own_code(page: Version, links: Mapping[str, Url], others: Mapping[Url, Version]) -> str | None:
@@ -121,7 +122,7 @@ def _own_code(page: Version, links: Mapping[str, Url], others: Mapping[Url, Vers
         for url in links.values()
         if (other := others.get(url)) and other.outcome != OFFSITE
         for code, to in valid(other.alternates).items()
-        if to == page.url and code != languages.DEFAULT
+        if to == page.url and code != languages.X_DEFAULT
     }
     return codes.pop() if len(codes) == 1 else None
 

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 from crawler.model.facts import Image
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
-from crawler.parse.images import MOST
+from crawler.parse.images import MOST_IMAGES
 from crawler.parse.url import Url
 
-LONGEST: Final = MAX_LOC  # characters of one URL
+LONGEST_IMAGE_URL: Final = MAX_LOC  # characters of one URL
 LONGEST_ALL: Final = (
-    MAX_IMAGES * LONGEST
+    MAX_IMAGES * LONGEST_IMAGE_URL
 )  # characters of all images of a page: the first 1,000 are always stored
-FEWEST: Final = 20  # pages,
+FEWEST_PAGES: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
 
 
@@ -25,10 +25,10 @@ def stored(images: Iterable[Url | None], page: Url) -> tuple[Url, ...]:
     kept: dict[Url, None] = {}
     left = LONGEST_ALL
     for image in images:
-        if image is None or len(image) > LONGEST or image == page or image in kept:
+        if image is None or len(image) > LONGEST_IMAGE_URL or image == page or image in kept:
             continue
         left -= len(image)
-        if left < 0 or len(kept) >= MOST:
+        if left < 0 or len(kept) >= MOST_IMAGES:
             break
         kept[image] = None
     return tuple(kept)
@@ -53,7 +53,11 @@ def cut_words(found: Shown) -> str:
     """The detail of a page with more images than search engines read."""
     count = len(found.written) + len(found.cut)
     # Of 2,000 or of two million characters, further images are not stored.
-    more = "at least " if count + len(found.site_wide) >= MOST or _size(found) > LONGEST_ALL - LONGEST else ""
+    more = (
+        "at least "
+        if count + len(found.site_wide) >= MOST_IMAGES or _size(found) > LONGEST_ALL - LONGEST_IMAGE_URL
+        else ""
+    )
     return f"{more}{count:,} images"
 
 

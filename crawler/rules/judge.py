@@ -1,7 +1,7 @@
 """(lease, reply, now) -> verdict: interprets status codes, indexability rules and canonicals, in one place.
 
-Pure: no socket, no clock, no state. Bodies are not kept beyond this point; outcome, facts and links are. Whether a link
-belongs to the site is decided by `scope`; `Later` requests another try.
+Pure: no socket, no clock, no state. Bodies are not kept beyond this point; outcome, facts and links are.
+Whether a link belongs to the site is decided by `scope`; `Later` requests another try.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from crawler.model.rendering import LONGEST_ROBOTS, PageSummary
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Links
-from crawler.parse import fingerprint, html, robots_meta
+from crawler.parse import fingerprint, html, page_links, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.html import Extract, Page, PageSource
@@ -29,15 +29,14 @@ from crawler.rules import content_digest, duplicates, hreflang, images, lastmod,
 from crawler.rules.record import first_date
 from crawler.rules.trap_patterns import calendar_of
 
-TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
+LISTABLE_TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 SCOPED: Final = frozenset(
     {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}
 )  # reasons that come from the scope or from other pages, not from the page itself
-PAGE: Final = frozenset({200, 203})  # 203: modified by a proxy (RFC 9110 15.3.4)
+PAGE_STATUSES: Final = frozenset({200, 203})  # 203: modified by a proxy (RFC 9110 15.3.4)
 
 SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs scripts
 LOGIN_TEXT: Final = 1_000  # characters; a page with more text is more than a login form
-LONGEST: Final = 8_192  # characters of a canonical or a refresh: longer URLs are not fetched
 LONGEST_TYPE: Final = 100  # characters that are kept of a media type
 
 PDF: Final = b"%PDF-"
@@ -50,7 +49,7 @@ _SNIFFED: Final = 512  # bytes that the standard sniffs (MIME Sniffing, 7.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class JudgeRules:
     """The settings of the judge."""
 
     agent: str  # product token in lower case
@@ -69,7 +68,7 @@ class Rules:
 class Judge:
     """`judge(lease, reply, now)`."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: JudgeRules) -> None:
         self._rules = rules
         chosen = {
             Extract.FINGERPRINT: True,
@@ -92,11 +91,11 @@ class Judge:
     def wants_body(self, status: int, headers: Headers) -> bool:
         """Whether the body is needed: it may be HTML."""
         essence = fields.content_type(headers.get("content-type"))[0]
-        return status in PAGE and (essence is None or essence in HTML)
+        return status in PAGE_STATUSES and (essence is None or essence in HTML)
 
     def markup(self, lease: Lease, reply: Reply, now: datetime) -> PageSource | None:
         """The HTML of a reply and what to extract from it; None if the reply is not an HTML page."""
-        if not isinstance(reply, Response) or reply.status not in PAGE or _is_blank(reply.body):
+        if not isinstance(reply, Response) or reply.status not in PAGE_STATUSES or _is_blank(reply.body):
             return None
         essence, charset = _type(reply)
         if essence not in HTML or reply.body.startswith(PDF):
@@ -115,7 +114,7 @@ class Judge:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""
         if isinstance(reply, Broken):
             return Verdict(Failed(reply.cause, reply.detail))
-        if reply.status in PAGE:
+        if reply.status in PAGE_STATUSES:
             return self._page(lease, reply, now, page)
         if reply.status == 304 and lease.prior:
             return unchanged(lease.prior)
@@ -137,7 +136,7 @@ class Judge:
         return Verdict(Moved(to), facts, Links((to,)), named=(to,))
 
     def _target(self, location: str, base: str, url: Url) -> Url | None:
-        """The target of a redirect of `url`. One to the same page of the published site leaves the copy: not a loop."""
+        """The target of a redirect of `url`. To the same page of the published site is no loop."""
         to = self._rules.normalise(location, base) if location else None
         return self._rules.normalise.literal(location, base) if to == url else to
 
@@ -234,7 +233,7 @@ class Judge:
         return html.shown_title(text[:LONGEST_ROBOTS]) or ""
 
     def _obstacle(self, url: Url, page: Page, directives: Directives, links: Links) -> Obstacle | None:
-        """Why the page may hide the site from the crawler: a login form, only nofollow links, or an empty shell."""
+        """Why the page may hide the site: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Obstacle.LOGIN
         own = _bare_host(url)
@@ -284,11 +283,11 @@ class Judge:
     def _links(
         self, url: Url, reply: Response, page: Page, directives: Directives, more: Iterable[Url | None]
     ) -> tuple[Links, tuple[Url, ...], bool]:
-        """The links of the page with `more`, its canonical and refresh; those of `more` that are no links; whether some were dropped."""
+        """The links with `more` (canonical, refresh); those only in `more`; whether some were dropped."""
         others = dict.fromkeys(filter(None, more))
-        left = html.MAX_LINK_BYTES - sum(map(len, others))
-        followed, avoided, left = html.resolve(page, self._rules.normalise, left)
-        from_header, left = html.within([self._linked(url, reply)], left, known=followed)
+        left = page_links.MAX_LINK_BYTES - sum(map(len, others))
+        followed, avoided, left = page_links.resolve(page, self._rules.normalise, left)
+        from_header, left = page_links.within([self._linked(url, reply)], left, known=followed)
         if "nofollow" in self._rules.off:
             followed, avoided = followed | avoided, {}
         elif directives.nofollow:
@@ -303,7 +302,7 @@ class Judge:
 
     def _alternates(self, url: Url, reply: Response, page: Page) -> str | None:
         """The language versions that elements and Link fields name."""
-        base = page.base if len(page.base) <= html.LONGEST_BASE else url
+        base = page.base if len(page.base) <= urls.LONGEST_URL else url
         stated = [(code, href, base) for code, href in page.alternates]
         for link in fields.links(reply.headers.all("link")):
             if "alternate" in link.rels:
@@ -316,7 +315,7 @@ class Judge:
         normalise = self._rules.images
         if normalise is None or (directives.noimageindex and "noindex" not in self._rules.off):
             return ()
-        base = page.base if len(page.base) <= html.LONGEST_BASE else url
+        base = page.base if len(page.base) <= urls.LONGEST_URL else url
         return images.stored((normalise.canonical(image, base) for image in page.images), url)
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
@@ -349,7 +348,7 @@ def _unscoped(prior: Prior) -> Outcome:
 
 
 def _unordered(url: Url, page: Page, links: Links) -> str | None:
-    """The fingerprint of the page's content and links, without links to its own URLs, independent of their order."""
+    """The fingerprint of content and links, without links to the page itself, in any order."""
     if page.unordered is None or page.unordered.startswith(fingerprint.BYTES):
         return page.unordered  # the same bytes have the same links
     led = sorted(duplicates.outside(url, links.urls))
@@ -377,7 +376,7 @@ def _bare_host(url: Url) -> str:
 
 def _usable(url: Url | None) -> Url | None:
     """A canonical or refresh URL, unless it is too long to be fetched."""
-    return url if url and len(url) <= LONGEST else None
+    return url if url and len(url) <= urls.LONGEST_URL else None
 
 
 def _other(url: Url, canonical: Url | None) -> Url | None:

@@ -1,7 +1,8 @@
 """A bounded cache of the URLs known in this run, with their record numbers: links to them need no `Visit`.
 
-Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the older one.
-Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed transaction are added.
+Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the
+older one. Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed
+transaction are added.
 """
 
 from collections.abc import Sequence
@@ -9,11 +10,14 @@ from typing import Final
 
 from crawler.parse.url import Url
 
-WEIGHT: Final = 16_000_000  # characters of URLs in a generation: more than the links of one page can have
+# Characters of URLs in a generation: more than the links of one page can have.
+GENERATION_CHARACTERS: Final = 16_000_000
 
 
 class KnownUrls:
-    """URL to record number, as in `Settled.numbers`: negative if a further link to the URL could still change its row."""
+    """URL to record number, as in `Settled.numbers`: negative if a further link to the URL could still change
+    its row.
+    """
 
     def __init__(self, size: int = 50_000) -> None:
         self._size, self._weight = size, 0
@@ -22,7 +26,7 @@ class KnownUrls:
 
     def add(self, url: Url, number: int) -> None:
         """Caches a URL; its number may be negative."""
-        if len(self._young) >= self._size or self._weight >= WEIGHT:
+        if len(self._young) >= self._size or self._weight >= GENERATION_CHARACTERS:
             self._old, self._young, self._weight = self._young, {}, 0
         self._weight += len(url)
         self._young[url] = number

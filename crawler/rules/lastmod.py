@@ -20,7 +20,7 @@ from crawler.parse.dates import http_date, read_w3c
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
 
-FRESH: Final = timedelta(seconds=5)  # a date this close to the request was generated for it
+FRESH_WITHIN: Final = timedelta(seconds=5)  # a date this close to the request was generated for it
 DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
     "auto": (Source.HEADER, Source.PAGE, Source.HISTORY),
     "header": (Source.HEADER,),
@@ -50,7 +50,7 @@ def from_header(headers: Headers, now: datetime) -> datetime | None:
 def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:
     """Whether a date is the time of the request, by our clock or by the server's (Date)."""
     server = http_date(headers.get("date") or "", now)
-    return abs(now - at) <= FRESH or (server is not None and abs(server - at) <= FRESH)
+    return abs(now - at) <= FRESH_WITHIN or (server is not None and abs(server - at) <= FRESH_WITHIN)
 
 
 def from_page(texts: Iterable[str], now: datetime) -> datetime | None:

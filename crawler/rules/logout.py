@@ -1,6 +1,7 @@
 """Recognises logout and login URLs by their names. Pure.
 
-A crawl with a login must not follow a logout link: afterwards it would get only the pages for anonymous visitors.
+A crawl with a login must not follow a logout link: afterwards it would get only the pages for anonymous
+visitors.
 """
 
 import re

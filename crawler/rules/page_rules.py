@@ -1,7 +1,7 @@
 """Which `[[rule]]` of the settings applies to a URL: of those that match its path and query, the first. Pure.
 
-What a rule says about listing and links is applied by `candidates` when a page is settled; changefreq and priority are
-added to the entries when they are published.
+What a rule says about listing and links is applied by `candidates` when a page is settled; changefreq and
+priority are added to the entries when they are published.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,9 @@
-"""Following redirects of requests that are not visits: robots.txt, sitemaps, the probe of an alias, links to other sites.
+"""Following redirects of requests that are not visits: robots.txt, sitemaps, the probe of an alias, links to
+other sites.
 
-The limit is here, once. Whether and when a target may be requested (scope, robots.txt, pace) is decided by the caller, who
-makes the requests. The redirect of a page is not followed here: `judge` makes its target a visit.
+The limit is here, once. Whether and when a target may be requested (scope, robots.txt, pace) is decided by
+the caller, who makes the requests. The redirect of a page is not followed here: `judge` makes its target a
+visit.
 """
 
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from crawler.parse import headers
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 
-HOPS: Final = 5  # consecutive redirects; RFC 9309 section 2.3.1.2 asks for five at least
+ROBOTS_REDIRECTS: Final = 5  # consecutive redirects; RFC 9309 section 2.3.1.2 asks for five at least
 
 PLAIN: Final = Normaliser(strip=())  # keeps all parameters
 
@@ -28,7 +30,7 @@ class Stopped(Enum):
 
 
 def target_of(url: Url, reply: Reply, normalise: Callable[[str, str], Url | None] = PLAIN) -> Url | None:
-    """Where the reply for `url` redirects to (RFC 9110 section 15.4), if it does and the target is an http(s) URL."""
+    """The http(s) URL to which the reply for `url` redirects (RFC 9110 15.4), if any."""
     if isinstance(reply, Broken) or reply.status not in REDIRECTS:
         return None
     location = headers.text_of(reply.headers.get("location") or "")
@@ -45,7 +47,7 @@ class Redirects:
     """
 
     def __init__(
-        self, url: Url, normalise: Callable[[str, str], Url | None] = PLAIN, *, hops: int = HOPS
+        self, url: Url, normalise: Callable[[str, str], Url | None] = PLAIN, *, hops: int = ROBOTS_REDIRECTS
     ) -> None:
         """`hops`: most redirects to follow."""
         self.url = url  # the last one that was given out

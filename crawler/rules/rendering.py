@@ -1,8 +1,10 @@
-"""Which pages need their scripts to be run, by their HTML alone; and which of these are not rendered after all. Pure.
+"""Which pages need their scripts to be run, by their HTML alone; and which of these are not rendered after
+all. Pure.
 
-The rule looks at one page at a time, so that neither the order in which pages arrive nor the number of processes can change
-what is rendered. A page whose HTML says noindex or names another page as canonical is not rendered: as at Google, scripts
-cannot take that back (Google Search Central, "Understand the JavaScript SEO basics").
+The rule looks at one page at a time, so that neither the order in which pages arrive nor the number of
+processes can change what is rendered. A page whose HTML says noindex or names another page as canonical is
+not rendered: as at Google, scripts cannot take that back (Google Search Central, "Understand the JavaScript
+SEO basics").
 """
 
 from crawler.model.facts import Obstacle

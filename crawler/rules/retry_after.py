@@ -1,7 +1,7 @@
 """Retry-After, and which waits are short enough to wait for. Pure.
 
-After a short wait the same task retries (`fetch.retry`); for a longer one the URL goes back to the frontier (`judge`).
-`QUICK` separates the two.
+After a short wait the same task retries (`fetch.retry`); for a longer one the URL goes back to the frontier
+(`judge`). `QUICK` separates the two.
 """
 
 from datetime import datetime

@@ -1,4 +1,5 @@
-"""Which URLs belong to the site: by host, folder or domain, and the patterns of --include, --exclude and `[[rule]]`.
+"""Which URLs belong to the site: by host, folder or domain, and the patterns of --include, --exclude and
+`[[rule]]`.
 
 Pure. Whether robots.txt allows a URL is decided in `engine.robots`.
 """
@@ -11,7 +12,7 @@ from typing import Final, Self
 from crawler.model.protocol import MAX_LOC
 from crawler.model.reasons import Why
 from crawler.parse import url as urls
-from crawler.parse.url import Url
+from crawler.parse.url import LONGEST_URL, Url
 from crawler.rules.logout import ends_session
 from crawler.rules.page_rules import PageRules
 from crawler.settings import sections
@@ -20,11 +21,9 @@ from crawler.settings.values import compile_pattern
 Patterns = tuple[re.Pattern[str], ...]
 NO_RULES: Final = PageRules()
 
-LONGEST = 8_192  # characters of a URL that is fetched (RFC 9110 4.1: all should support 8,000)
-
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SiteScope:
     """Made by `of`; `admitting` returns a wider one after a start URL redirected to another host."""
 
     starts: tuple[Url, ...]
@@ -75,7 +74,7 @@ class Scope:
         )
 
     def admitting(self, start: Url, to: Url) -> Self:
-        """The scope after a start URL redirected: with and without `www.` are one site only then, as are http and https."""
+        """The scope after a start URL redirected: only now `www.` or another scheme is the same site."""
         ends = tuple(to if end == start else end for end in self.ends)
         if _without_www(urls.host(start)) != _without_www(urls.host(to)):
             return replace(self, ends=ends) if self.on_site(to) else self
@@ -92,7 +91,8 @@ class Scope:
     def with_aliases(self, aliases: Mapping[str, str]) -> Self:
         """The scope in which these origins belong to the site.
 
-        By origin: as which origin of the site its URLs are read, if it redirects page by page; else an empty text.
+        By origin: as which origin of the site its URLs are read, if it redirects page by page; else an empty
+        text.
         """
         if aliases == self.aliases:
             return self
@@ -136,7 +136,7 @@ class Scope:
 
     def filtered(self, url: Url, depth: int) -> Why | None:
         """Why a discovered URL is not visited; None if it is."""
-        if len(url) > LONGEST:
+        if len(url) > LONGEST_URL:
             return Why.TOO_LONG
         if not self.belongs(url):
             return Why.EXCLUDED if self.on_site(url) else Why.OFFSITE
@@ -173,7 +173,8 @@ class Scope:
 
 
 def aliases_of(url: Url) -> list[str]:
-    """The origins under which the same site may answer: with and without `www.`, http and https, at the same port.
+    """The origins under which the same site may answer: with and without `www.`, http and https, at the same
+    port.
 
     An IP address is one name only.
     """

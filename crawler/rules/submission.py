@@ -1,10 +1,11 @@
-"""Which pages are submitted to search engines: those whose content changed since they were last submitted. Pure.
+"""Which pages are submitted to search engines: those whose content changed since they were last submitted.
+Pure.
 
-IndexNow asks for URLs that were added, updated or deleted since the last submission, and engines ignore a site that
-sends unchanged ones. So a new date alone is not a change. The content of most pages is compared by their
-fingerprint. Where one side has only a digest of the bytes (`content_digest`), or pages were read with other settings
-meanwhile, a difference may be a nonce: there the date, which `lastmod` has checked over the whole site, must have changed
-as well.
+IndexNow asks for URLs that were added, updated or deleted since the last submission, and engines ignore a
+site that sends unchanged ones. So a new date alone is not a change. The content of most pages is compared by
+their fingerprint. Where one side has only a digest of the bytes (`content_digest`), or pages were read with
+other settings meanwhile, a difference may be a nonce: there the date, which `lastmod` has checked over the
+whole site, must have changed as well.
 """
 
 from enum import Enum
@@ -24,13 +25,13 @@ class Change(Enum):
     AGAIN = "again"  # only if everything is submitted
 
 
-GONE: Final = frozenset({
+GONE_OUTCOMES: Final = frozenset({
     "", "moved", f"failed:{Cause.NOT_FOUND.value}",
     *(f"unlisted:{why.value}" for why in (
         Why.NOINDEX, Why.CANONICAL, Why.DUPLICATE, Why.EMPTY, Why.SOFT_404, Why.TYPE,
     )),
 })  # fmt: skip
-"""Outcomes that are submitted as removed. With others (a server error, robots.txt, the scope) the page may be unchanged."""
+"""Outcomes submitted as removed. With others, such as a server error, the page may be unchanged."""
 
 
 def change(
@@ -40,7 +41,7 @@ def change(
     if row.now is None and not (row.outcome or same_scope):
         return None  # it was not looked for
     if row.now is None:
-        return Change.GONE if row.submitted is not None and row.outcome in GONE else None
+        return Change.GONE if row.submitted is not None and row.outcome in GONE_OUTCOMES else None
     if row.submitted is None:
         return Change.ADDED
     if differs(Mark.of(row.submitted), Mark.of(row.now), comparable=comparable):

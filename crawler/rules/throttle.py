@@ -1,7 +1,7 @@
 """Detects an overloaded host from its responses and their times.
 
-The signs are a 429 or a Retry-After, many 503s (a single one may concern one page), and responses that take several
-times as long as usual. Pure, apart from its statistics.
+The signs are a 429 or a Retry-After, many 503s (a single one may concern one page), and responses that take
+several times as long as usual. Pure, apart from its statistics.
 """
 
 from collections import deque
@@ -13,14 +13,14 @@ from crawler.model.reply import Reply, Response
 from crawler.rules import retry_after
 
 RECENT: Final = 20  # responses in the statistics
-MANY: Final = 0.3  # share of refusals among them that shows overload
+REFUSING_SHARE: Final = 0.3  # share of refusals among them that shows overload
 LATE: Final = 1.0  # seconds below which no response is late
 SLOWER: Final = 4.0  # times as long as usual
-HOSTS: Final = 10_000  # in the statistics
+MOST_HOSTS: Final = 10_000  # in the statistics
 
 
 @dataclass(slots=True)
-class _Host:
+class _HostLoad:
     refusals: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     count: int = 0
     usual: float = 0.0  # seconds, long-term average
@@ -36,23 +36,28 @@ class _Host:
         self.usual += pull * (seconds - self.usual)
         return self.count > RECENT and self.lately > max(LATE, SLOWER * self.usual)
 
+    def refuses_often(self) -> bool:
+        """Whether the refusals are so many that they do not concern single pages."""
+        known = len(self.refusals)
+        return known >= RECENT / 2 and sum(self.refusals) >= REFUSING_SHARE * known
+
 
 class Throttle:
     """The statistics of each host."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _HostLoad] = {}
 
     def of(self, origin: str, reply: Reply, seconds: float, now: datetime) -> float | None:
-        """Seconds to pause after a response that took `seconds` (0: only slow down); None: the host is not overloaded."""
-        if len(self._hosts) > HOSTS:
+        """Seconds to pause after a response (0: only slow down); None: the host is not overloaded."""
+        if len(self._hosts) > MOST_HOSTS:
             self._hosts.clear()
-        host = self._hosts.setdefault(origin, _Host())
+        host = self._hosts.setdefault(origin, _HostLoad())
         refused = isinstance(reply, Response) and reply.status in retry_after.OVERLOADED
         host.refusals.append(refused)
         late = host.took(seconds)
         if not refused or not isinstance(reply, Response):
             return 0.0 if late else None
-        wait = retry_after.retry_after(reply.headers, now)
-        many = len(host.refusals) >= RECENT / 2 and sum(host.refusals) >= MANY * len(host.refusals)
-        return wait or 0.0 if reply.status == retry_after.TOO_MANY or wait or many else None
+        if wait := retry_after.retry_after(reply.headers, now):
+            return wait
+        return 0.0 if reply.status == retry_after.TOO_MANY or host.refuses_often() else None

@@ -24,7 +24,8 @@ _NAMED: Final = (
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
-# Deliberately narrow: album_1523_7 and IMG_20220102 are not dates, and pages of a calendar are compared without numbers.
+# Deliberately narrow: album_1523_7 and IMG_20220102 are not dates, and pages of a calendar are compared
+# without numbers.
 _DATE_PATH: Final = re.compile(
     rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?)"
     r"(?=/?(?:\.[a-z]{1,5})?$)",
@@ -69,7 +70,8 @@ def _calendar_query(query: str) -> str:
 def pattern_of(url: str) -> Pattern | None:
     """The narrowest pattern that a URL matches; most match none.
 
-    For a query it is the path and the set of parameter names, in which all numbers are equal (`a[1]`, `a[2]`).
+    For a query it is the path and the set of parameter names, in which all numbers are equal (`a[1]`,
+    `a[2]`).
     """
     path, mark, query = url.partition("?")
     if calendar := calendar_of(url):

@@ -1,8 +1,9 @@
 """Crawler traps: endless URLs that a site generates, and the rule that stops following them.
 
-Some are obvious from one URL (`trap_patterns.obvious`) and never fetched. The others are recognised by their pages: the
-URLs of a pattern are fetched in batches, and a batch with hardly any new content closes its pattern. This module has the
-rule and its constants; the frontier schedules the batches in rounds (`frontier.sqlite.rounds`). Pure.
+Some are obvious from one URL (`trap_patterns.obvious`) and never fetched. The others are recognised by their
+pages: the URLs of a pattern are fetched in batches, and a batch with hardly any new content closes its
+pattern. This module has the rule and its constants; the frontier schedules the batches in rounds
+(`frontier.sqlite.rounds`). Pure.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from crawler.model.trap import Trap
 from crawler.parse.url import Url
 from crawler.rules.trap_patterns import DEEPEST, SAME_PARAMETERS, SAME_SEGMENTS, obvious, pattern_of
 
-BATCH: Final = 150  # pages of a pattern in its first batch; each further batch has twice as many
+FIRST_BATCH: Final = 150  # pages of a pattern in its first batch; each further batch has twice as many
 FAMILY_BATCH: Final = 600  # the same, for all patterns of a family together that have brought nothing new yet
 PAGES_PER_NEW: Final = 75  # pages of a batch for each new page or content that it must bring
 GROWN: Final = 20  # consecutive rounds in which the longest URL of a pattern may grow
@@ -24,8 +25,8 @@ MAX_REPORTED: Final = 1_000  # traps that are reported
 def due(size: int) -> int:
     """How much that is new a batch of `size` pages must bring for its pattern to stay open.
 
-    Counted are contents that are new for the pattern, and newly discovered pages outside its family. The first page of any
-    pattern is new, so one is not enough.
+    Counted are contents that are new for the pattern, and newly discovered pages outside its family. The
+    first page of any pattern is new, so one is not enough.
     """
     return size // PAGES_PER_NEW + 1
 
@@ -53,7 +54,7 @@ class Traps:
         return False
 
     def pattern(self, url: Url, *, named: bool = False) -> Pattern | None:
-        """The pattern of a URL, in whose rounds it is fetched. `named`: it is a canonical, or the target of a redirect."""
+        """The pattern in whose rounds a URL is fetched. `named`: as canonical, or target of a redirect."""
         pattern = pattern_of(url)
         if pattern is None or pattern.kind in self._allowed:
             return None

@@ -1,6 +1,7 @@
 """Loads settings from defaults < TOML file < environment < flags, and records where each value comes from.
 
-An unknown key or an invalid value is a `ConfigError` of one sentence that names the place and suggests a similar name.
+An unknown key or an invalid value is a `ConfigError` of one sentence that names the place and suggests a
+similar name.
 """
 
 import dataclasses
@@ -12,7 +13,8 @@ from typing import Any
 
 from crawler.errors import ConfigError
 from crawler.parse.credentials import MASK, masked
-from crawler.settings.sections import DEFAULTS, Key, Settings, keys
+from crawler.settings.option import Setting
+from crawler.settings.sections import DEFAULTS, Settings, keys
 
 PREFIX = "SITEMAP_CRAWLER_"
 _NOT_SETTINGS = {PREFIX + "CONFIG"}  # the path of the file
@@ -22,7 +24,7 @@ _NOT_SETTINGS = {PREFIX + "CONFIG"}  # the path of the file
 class Origin:
     """An effective value and its origin: `default`, a file, a variable or a flag."""
 
-    key: Key
+    key: Setting
     value: Any
     place: str
 
@@ -31,7 +33,7 @@ class Origin:
 class RawValue:
     """A value as given, not yet parsed, and where it was given."""
 
-    key: Key
+    key: Setting
     value: object
     place: str
 
@@ -96,13 +98,13 @@ def _from_settings(settings: Settings) -> Iterator[RawValue]:
         yield RawValue(key, value, f"Settings.{key.section}.{key.field}")
 
 
-def _from_flags(flags: Mapping[str, object], known: Iterable[Key]) -> Iterator[RawValue]:
+def _from_flags(flags: Mapping[str, object], known: Iterable[Setting]) -> Iterator[RawValue]:
     for key in known:
         if key.field in flags:
             yield RawValue(key, flags[key.field], f"--{key.name}" if key.option.flag else "URL")
 
 
-def _from_env(environ: Mapping[str, str], known: Iterable[Key]) -> Iterator[RawValue]:
+def _from_env(environ: Mapping[str, str], known: Iterable[Setting]) -> Iterator[RawValue]:
     names = {key.env: key for key in known}
     for name in sorted(n for n in environ if n.startswith(PREFIX) and n not in _NOT_SETTINGS):
         if name not in names:
@@ -110,10 +112,10 @@ def _from_env(environ: Mapping[str, str], known: Iterable[Key]) -> Iterator[RawV
         yield RawValue(names[name], environ[name], name)
 
 
-def _from_file(file: Path | None, known: Iterable[Key]) -> Iterator[RawValue]:
+def _from_file(file: Path | None, known: Iterable[Setting]) -> Iterator[RawValue]:
     if file is None:
         return
-    sections: dict[str, dict[str, Key]] = {}
+    sections: dict[str, dict[str, Setting]] = {}
     for key in known:
         sections.setdefault(key.table, {})[key.name] = key
     tables = {key.table: key for key in known if key.option.tables}
@@ -146,7 +148,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file}: is not valid TOML ({error}).") from error
 
 
-def _elsewhere(name: str, section: str, sections: Mapping[str, Mapping[str, Key]]) -> str:
+def _elsewhere(name: str, section: str, sections: Mapping[str, Mapping[str, Setting]]) -> str:
     for other, names in sections.items():
         if name in names:
             return f"; it belongs to [{other}]."

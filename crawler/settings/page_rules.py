@@ -1,6 +1,7 @@
 """One `[[rule]]` of the settings: what applies to the pages whose path and query match a pattern.
 
-Parses rules from TOML tables or JSON text, and formats them. Which rule applies to a URL is decided in `rules.page_rules`.
+Parses rules from TOML tables or JSON text, and formats them. Which rule applies to a URL is decided in
+`rules.page_rules`.
 """
 
 import json

@@ -1,17 +1,19 @@
 """All settings: frozen sections, one for each part of the program, each field declared once.
 
-A field has its help, its unit and its parser; the flags, TOML keys, environment variables, `config`, the example file and
-the reference page are generated from it. `settings.load` combines file, environment and flags.
+A field has its help, its unit and its parser; the flags, TOML keys, environment variables, `config`, the
+example file and the reference page are generated from it. `settings.load` combines file, environment and
+flags.
 """
 
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import TRAPS
 from crawler.settings.object_url import OUTPUT
+from crawler.settings.option import Setting, option
 from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
 from crawler.settings.values import (
     ABSENT,
@@ -41,40 +43,10 @@ from crawler.settings.values import (
     URL,
     VARIABLE,
     WEB_ADDRESS,
-    Kind,
-    T,
 )
 
 USER_AGENT = "sitemap-crawler"
 RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate", "logout")
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """The help and parser of one field."""
-
-    help: str
-    kind: Kind[Any]
-    short: str | None = None
-    flag: bool = True  # False: no flag of its own (the start URLs are arguments)
-    secret: bool = False  # never shown
-    tables: bool = False  # a TOML array of tables of its own, not a key of its section
-
-
-def option(
-    default: T,
-    text: str,
-    kind: Kind[T],
-    short: str | None = None,
-    *,
-    flag: bool = True,
-    secret: bool = False,
-    tables: bool = False,
-) -> T:
-    """A field of a section. mypy checks that kind, default and annotation agree."""
-    return dataclasses.field(
-        default=default, metadata={"option": Option(text, kind, short, flag, secret, tables)}
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +389,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. Loaded by `settings.load.resolve`, or constructed by a library user and parsed by `settings.load.checked`."""
+    """All settings: loaded by `load.resolve`, or made by a library user and parsed by `load.checked`."""
 
     scope: Scope = Scope()
     urls: Urls = Urls()
@@ -436,41 +408,11 @@ class Settings:
     log: Log = Log()
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One setting: section, Python name, option and default."""
-
-    section: str
-    field: str
-    option: Option
-    default: object
-
-    @property
-    def name(self) -> str:
-        """Its name as a flag and in TOML: `max-depth`."""
-        return self.field.replace("_", "-")
-
-    @property
-    def table(self) -> str:
-        """The name of its table in TOML."""
-        return self.name if self.option.tables else self.section
-
-    @property
-    def heading(self) -> str:
-        """The line above it in TOML: `[scope]`, `[[rule]]`."""
-        return f"[[{self.table}]]" if self.option.tables else f"[{self.table}]"
-
-    @property
-    def env(self) -> str:
-        """Its environment variable: `SITEMAP_CRAWLER_MAX_DEPTH`."""
-        return "SITEMAP_CRAWLER_" + self.field.upper()
-
-
 DEFAULTS: Final = Settings()
 
 
-def keys() -> Iterator[Key]:
+def keys() -> Iterator[Setting]:
     """All settings, in the order of the reference."""
     for section in dataclasses.fields(Settings):
         for item in dataclasses.fields(getattr(DEFAULTS, section.name)):
-            yield Key(section.name, item.name, item.metadata["option"], item.default)
+            yield Setting(section.name, item.name, item.metadata["option"], item.default)

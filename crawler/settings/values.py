@@ -1,7 +1,7 @@
 """Parses the values of settings, and formats them again.
 
-A `Kind` parses text (a flag, an environment variable) or a TOML value, or raises `ValueError` with what was expected.
-Parsing a parsed value returns it unchanged.
+A `Kind` parses text (a flag, an environment variable) or a TOML value, or raises `ValueError` with what was
+expected. Parsing a parsed value returns it unchanged.
 """
 
 import re
@@ -18,7 +18,7 @@ from crawler.parse.normalise import Normaliser
 
 _WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
 LOOPBACK: Final = "127.0.0.1"
-SHORTEST: Final = 60.0  # seconds from run to run
+LEAST_INTERVAL: Final = 60.0  # seconds from run to run
 _MOST: Final = 2**53  # up to here a float represents every integer
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 
 def _show_state(value: str) -> str:
-    """A state; of one in a database only host, database and name of the crawl: the rest is for the driver alone."""
+    """A state; of one in a database only host, database and name of the crawl."""
     return re.sub(r"^(postgres(?:ql)?://)(?:[^?]*@)?([^?#]*)(?:\?[^#]*)?", r"\1\2", value)
 
 
@@ -229,8 +229,8 @@ def _timeout(value: object) -> float:
 
 def _interval(value: object) -> float:
     seconds = _duration(value)
-    if seconds < SHORTEST:
-        raise ValueError(f"must be a time of at least {SHORTEST:.0f} seconds, such as 24h")
+    if seconds < LEAST_INTERVAL:
+        raise ValueError(f"must be a time of at least {LEAST_INTERVAL:.0f} seconds, such as 24h")
     return seconds
 
 
@@ -325,7 +325,7 @@ def MEDIA_TYPE(*names: str) -> Kind[str]:  # noqa: N802
 
 
 def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  # noqa: N802
-    """A list of a kind. A single text is split like a shell command; with a `separator`, at that and at blanks."""
+    """A list of a kind. A text is split like a shell command, or at `separator` and blanks."""
 
     def read(value: object) -> tuple[T, ...]:
         if isinstance(value, str):

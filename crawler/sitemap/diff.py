@@ -1,6 +1,7 @@
 """Compares two lists of entries: which URLs were added or removed, and which dates changed.
 
-The lists are loaded into a temporary database on disk, so that millions of entries need little memory, in any order.
+The lists are loaded into a temporary database on disk, so that millions of entries need little memory, in any
+order.
 """
 
 import sqlite3
@@ -11,7 +12,7 @@ from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Final, Self
 
-GROUP: Final = 5_000
+ROWS_AT_ONCE: Final = 5_000
 OLD: Final = "old"
 NEW: Final = "new"
 
@@ -26,7 +27,7 @@ ORDER BY 2
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntryChange:
     """One difference."""
 
     sign: str  # "+" added, "-" removed, "~" different lastmod
@@ -59,7 +60,7 @@ class Comparison:
     def load(self, side: str, entries: Iterable[tuple[str, str | None]]) -> None:
         """Adds URLs and dates to one side, `OLD` or `NEW`. Of several entries for a URL, the first counts."""
         rest = iter(entries)
-        while group := list(islice(rest, GROUP)):
+        while group := list(islice(rest, ROWS_AT_ONCE)):
             self._db.execute("BEGIN")
             self._db.executemany(f"INSERT OR IGNORE INTO {side} VALUES (?, ?)", group)  # noqa: S608 - `side` is a constant
             self._db.execute("COMMIT")
@@ -68,8 +69,8 @@ class Comparison:
         """The number of distinct URLs of a side."""
         return int(self._db.execute(f"SELECT count(*) FROM {side}").fetchone()[0])  # noqa: S608
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[EntryChange]:
         """All differences, in order of the URL."""
         with closing(self._db.cursor()) as cursor:
             for row in cursor.execute(_DIFFERENCES):
-                yield Change(*row)
+                yield EntryChange(*row)

@@ -1,8 +1,9 @@
-"""Reads URLs from sitemaps: urlset, index, text, RSS 2.0, Atom and JSON lines (`--format jsonl`), plain or gzip.
+"""Reads URLs from sitemaps: urlset, index, text, RSS 2.0, Atom and JSON lines (`--format jsonl`), plain or
+gzip.
 
-Tolerant like search engines: namespaces may be wrong or missing, ampersands unescaped, and a broken file is read up to
-the error. Strict for security: document types are refused, nothing is fetched, and at most `limit` bytes are read. Does
-not validate. Memory use is constant.
+Tolerant like search engines: namespaces may be wrong or missing, ampersands unescaped, and a broken file is
+read up to the error. Strict for security: document types are refused, nothing is fetched, and at most `limit`
+bytes are read. Does not validate. Memory use is constant.
 """
 
 import re
@@ -15,7 +16,7 @@ from lxml import etree
 
 from crawler.model.protocol import MAX_BYTES
 from crawler.parse import content_coding
-from crawler.sitemap.sniff import LONGEST, SNIFFED, is_json, is_web_page, read_json
+from crawler.sitemap.sniff import LONGEST_LOC, SNIFFED, is_json, is_web_page, read_json
 
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TAIL: Final = len(b"&#x10FFFF;")
@@ -43,10 +44,11 @@ class Found:
     lastmod: str | None = None
 
 
-class Reading:
+class SitemapReading:
     """Iterate over the entries; afterwards `malformed` tells what was wrong, if anything was.
 
-    `is_sitemap` is false for a web page, and for a file with neither the root element of a sitemap nor an entry.
+    `is_sitemap` is false for a web page, and for a file with neither the root element of a sitemap nor an
+    entry.
     """
 
     def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
@@ -143,9 +145,9 @@ def _parser() -> "etree.XMLPullParser[etree._Element]":
     )
 
 
-def read(chunks: Iterable[bytes], limit: int = MAX_BYTES) -> Reading:
+def read(chunks: Iterable[bytes], limit: int = MAX_BYTES) -> SitemapReading:
     """A sitemap from its bytes. `limit`: bytes after decompression. Relative URLs are not resolved."""
-    return Reading(chunks, limit)
+    return SitemapReading(chunks, limit)
 
 
 def _plain(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
@@ -192,7 +194,7 @@ def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         *whole, kept = re.split(rb"[\r\n]", kept + chunk)
         yield from filter(bytes.strip, whole)
-        kept = kept[: 2 * LONGEST]
+        kept = kept[: 2 * LONGEST_LOC]
     if kept.strip():
         yield kept
 
@@ -202,11 +204,11 @@ def _line(line: bytes) -> Iterator[Found]:
     if _HOST.match(text) and not _ABSOLUTE.match(text):
         text = b"//" + text  # a host without a scheme gets that of the sitemap
     if text:
-        yield Found("page", text.decode("utf-8", "replace")[:LONGEST])
+        yield Found("page", text.decode("utf-8", "replace")[:LONGEST_LOC])
 
 
 def _escaped(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes with bare ampersands escaped, except in CDATA: the parser would drop them and the text after them."""
+    """The bytes with bare ampersands escaped, except in CDATA: the parser would drop them."""
     kept, is_cdata = b"", False
     for chunk in chunks:
         data = kept + chunk
@@ -252,7 +254,7 @@ def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Itera
     if not locs and guid and guid.startswith(("http://", "https://")):
         locs = [guid]
     for loc in locs:
-        yield Found(kind, loc[:LONGEST], date)
+        yield Found(kind, loc[:LONGEST_LOC], date)
 
 
 def _is_in_loc(element: "etree._Element") -> bool:

@@ -1,11 +1,11 @@
-"""Recognises the format of a sitemap by its first bytes, and parses a line of the JSON form. For `read` and `validate`."""
+"""Recognises the format of a sitemap by its first bytes; parses a line of the JSON form."""
 
 import json
 import re
 from typing import Final
 
 SNIFFED: Final = 1_024  # bytes
-LONGEST: Final = 8_192  # characters of a loc that are read
+LONGEST_LOC: Final = 8_192  # characters of a loc that are read
 
 # Atomic groups (`(?>`) avoid backtracking over hundreds of comments.
 _WEB_PAGE: Final = re.compile(
@@ -32,5 +32,5 @@ def read_json(line: bytes) -> tuple[str, str | None] | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     if isinstance(loc, str) and isinstance(lastmod, str | None):
-        return loc[:LONGEST], lastmod
+        return loc[:LONGEST_LOC], lastmod
     return None

@@ -1,8 +1,8 @@
 """Opens sitemaps, files or URLs, as streams of bytes, and locates the sitemaps of an index.
 
-The sitemaps of an index on disk are looked for next to it, by file name. An index on the web is followed on its own origin
-only. `validate` and `diff` walk in memory; a crawl walks with the frontier as its memory (`app/seeding`), as it may be
-interrupted. How deep either goes is here.
+The sitemaps of an index on disk are looked for next to it, by file name. An index on the web is followed on
+its own origin only. `validate` and `diff` walk in memory; a crawl walks with the frontier as its memory
+(`app/seeding`), as it may be interrupted. How deep either goes is here.
 """
 
 from collections import deque
@@ -19,11 +19,10 @@ from crawler.ports import Fetcher, Request
 from crawler.rules.redirects import PLAIN, Redirects
 
 CHUNK: Final = 65_536  # bytes
-LEVELS: Final = (
-    2  # an index and its sitemaps: the protocol has no more, and `validate` and `diff` read no more
-)
+# An index and its sitemaps: the protocol has no more, and `validate` and `diff` read no more.
+LEVELS: Final = 2
 NESTED: Final = 500  # sitemaps that a crawl reads all the same from indexes that an index names
-ROOM: Final = (
+ROOM_BY_LEVEL: Final = (
     MAX_ENTRIES,
     MAX_ENTRIES,
     NESTED,

@@ -1,7 +1,8 @@
-"""One end of a socket between two processes of the crawler: sends and receives messages, framed as in `framing`.
+"""One end of a socket between two processes of the crawler: sends and receives messages, framed as in
+`framing`.
 
-Messages are JSON, never pickles: the other process may have parsed hostile markup, and nothing it sends may be executed.
-`messages` and `sandbox` define what the messages mean.
+Messages are JSON, never pickles: the other process may have parsed hostile markup, and nothing it sends may
+be executed. `messages` and `sandbox` define what the messages mean.
 """
 
 import socket
@@ -15,9 +16,10 @@ from crawler.fetch.readiness import readiness
 from crawler.workers.framing import Frames, length_of
 
 READ: Final = 262_144  # bytes read at once
-LONGEST: Final = 8_000_000  # bytes of one message: twice the limit for the links of a page
+LONGEST_MESSAGE: Final = 8_000_000  # bytes of one message: twice the limit for the links of a page
 MOST_TOGETHER: Final = 1_000_000  # bytes of a batch of several messages
-LARGE: Final = 65_536  # bytes of a message that is sent by itself: copying it costs more than a system call
+# Bytes of a message that is sent by itself: copying it costs more than a system call.
+LARGE_MESSAGE: Final = 65_536
 _ENCODER: Final = msgspec.json.Encoder()
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ class Channel:
     `post` and `receive_batches` are for many small messages: what is framed is then a JSON list of them.
     """
 
-    def __init__(self, end: socket.socket, longest: int = LONGEST) -> None:
+    def __init__(self, end: socket.socket, longest: int = LONGEST_MESSAGE) -> None:
         end.setblocking(False)
         self._end, self._frames = end, Frames(longest)
         self._readiness = readiness(end.fileno())
@@ -39,7 +41,7 @@ class Channel:
         self._is_posting = False
 
     async def send(self, message: bytes) -> None:
-        """Raises `OSError` when the other end is gone. While a task sends, it also sends the messages of others."""
+        """Raises `OSError` when the other end is gone. Also sends the messages of other tasks."""
         self._waiting += (length_of(message), message)
         if self._is_sending:
             return
@@ -51,7 +53,8 @@ class Channel:
             self._is_sending = False
 
     async def post(self, message: object) -> None:
-        """Sends a message as JSON, in one batch with those of other tasks: encoding and reading many takes little longer.
+        """Sends a message as JSON, in one batch with those of other tasks: encoding and reading many takes
+        little longer.
 
         Raises `OSError`, in one of these tasks at least, when the other end is gone.
         """
@@ -73,7 +76,7 @@ class Channel:
             self._is_posting = False
 
     async def receive(self) -> list[bytes]:
-        """The messages received, at least one; empty when the other end is closed. Raises `ValueError` if one is too long."""
+        """At least one message; none when the other end is closed. Raises `ValueError` if one is too long."""
         while True:
             try:
                 data = self._end.recv(READ)
@@ -107,7 +110,7 @@ class Channel:
     async def _send_some(self) -> None:
         """May be cancelled: what was not sent is sent by the next call."""
         if not self._begun:
-            large = (at for at, part in enumerate(self._waiting) if len(part) >= LARGE)
+            large = (at for at, part in enumerate(self._waiting) if len(part) >= LARGE_MESSAGE)
             count = next(large, len(self._waiting)) or 1
             self._begun = memoryview(b"".join(self._waiting[:count]))
             del self._waiting[:count]

@@ -1,4 +1,5 @@
-"""The entry point of each child process started by `spawn`: sets signals and limits, opens the socket, calls a function.
+"""The entry point of each child process started by `spawn`: sets signals and limits, opens the socket, calls
+a function.
 
 It imports only what the process needs, as a crawl waits until its children have started.
 """
@@ -12,7 +13,7 @@ from crawler.workers.garbage import tune_collector
 
 
 def main(entry: str, memory: str) -> None:
-    """Calls `entry` (`module:function`) with the socket, limited to `memory` bytes of address space; 0: no limit."""
+    """Calls `entry` (`module:function`) with the socket. `memory`: bytes of address space; 0: no limit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tune_collector()
     module, _, function = entry.partition(":")

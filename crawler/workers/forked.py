@@ -1,7 +1,9 @@
-"""Worker processes that are forked before the event loop starts: they need not start an interpreter and import the program.
+"""Worker processes that are forked before the event loop starts: they need not start an interpreter and
+import the program.
 
-That takes as long as crawling hundreds of pages, and the memory of what is imported is shared. Only a process without
-threads or an event loop can be forked safely: the command line, at its start. `spawn` starts all other child processes.
+That takes as long as crawling hundreds of pages, and the memory of what is imported is shared. Only a process
+without threads or an event loop can be forked safely: the command line, at its start. `spawn` starts all
+other child processes.
 """
 
 import os
@@ -73,7 +75,8 @@ class Forks:
         self._unused: list[tuple[Forked, socket.socket]] = []
 
     def fork(self, serve: Callable[[socket.socket], None], count: int) -> None:
-        """Forks `count` processes that call `serve` with their socket; fewer or none where that is not possible.
+        """Forks `count` processes that call `serve` with their socket; fewer or none where that is not
+        possible.
 
         On macOS, system libraries do not support it.
         """
@@ -115,7 +118,7 @@ forks: Final = Forks()
 
 
 def _begin(serve: Callable[[socket.socket], None], end: socket.socket) -> NoReturn:
-    """Makes the process like one started by `spawn`: its session, standard streams, open files and signals; then serves."""
+    """Makes the process like one of `spawn`: session, streams, files and signals; then serves."""
     code = 1
     try:
         os.setsid()

@@ -1,4 +1,5 @@
-"""Splits a stream of bytes into messages: four bytes with the length, then the message. `Frames` is bounded and pure.
+"""Splits a stream of bytes into messages: four bytes with the length, then the message. `Frames` is bounded
+and pure.
 
 `messages` and `sandbox` define the contents; `channel` reads and writes the socket.
 """

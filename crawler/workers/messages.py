@@ -1,13 +1,14 @@
 """The messages between the main process and a worker, as JSON. Pure.
 
-Each is a list: the name of its class, then the values of its fields. A worker reads hostile markup, so nothing that it sends
-is believed: msgspec refuses what exceeds the bounds in the types, `read` what is wrong only in its context.
+Each is a list: the name of its class, then the values of its fields. A worker reads hostile markup, so
+nothing that it sends is believed: msgspec refuses what exceeds the bounds in the types, `read` what is wrong
+only in its context.
 """
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Final, NamedTuple, TypeAlias, cast
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec import Meta, Struct
 from msgspec.json import Decoder
@@ -15,7 +16,6 @@ from msgspec.json import Decoder
 from crawler.model.facts import Facts, HeaderText, Moment, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Listed, VisitOutcome
-from crawler.model.rendering import Count
 from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Visit
 from crawler.parse import headers, images
@@ -111,11 +111,11 @@ class VisitedPage(NamedTuple):
     links: NumberedLinks
     named: Annotated[list[Url], Meta(max_length=MOST_NAMED)]
     truncated: bool
-    images: Annotated[list[Url], Meta(max_length=images.MOST)]
+    images: Annotated[list[Url], Meta(max_length=images.MOST_IMAGES)]
 
 
 class PageVisited(Message):
-    """`page`: None for a 304, as the facts of the earlier visit are in the lease, which stays in the main process."""
+    """`page`: None for a 304: its facts are in the lease, which stays in the main process."""
 
     number: int
     page: VisitedPage | None
@@ -148,13 +148,9 @@ class SessionFound(Message):
 
 
 class TrafficCounted(Message):
-    """See `Traffic.take`."""
+    """`taken`: see `Traffic.take`. `Traffic.add` checks it."""
 
-    requests: dict[str, Count]
-    bytes: Count
-    retries: Count
-    seconds: Annotated[float, Meta(ge=0, lt=1 << 53)]
-    within: list[Count]
+    taken: Any
 
 
 class Ready(Message):
@@ -224,7 +220,8 @@ def _check_dates(*dates: datetime | None) -> None:
 
 
 def urls_of(texts: Sequence[str]) -> tuple[Url, ...]:
-    """The texts, checked as `ReceivedUrl` but together, which takes a third: most of what is received are URLs.
+    """The texts, checked as `ReceivedUrl` but together, which takes a third: most of what is received are
+    URLs.
 
     Raises `ValueError`.
     """

@@ -1,8 +1,8 @@
 """A supervised pool of worker processes: sends each lease to the least busy one and returns its result.
 
-A worker that dies or hangs is replaced, and its pages are visited again one by one in a separate worker, so that only the
-page that caused it fails: after the death of three workers. Politeness and state stay in the main process; workers
-request slots for their retries from it.
+A worker that dies or hangs is replaced, and its pages are visited again one by one in a separate worker, so
+that only the page that caused it fails: after the death of three workers. Politeness and state stay in the
+main process; workers request slots for their retries from it.
 """
 
 import logging
@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import anyio
 import anyio.abc
-from msgspec.structs import astuple
 
 from crawler.errors import ConfigError, first_of
 from crawler.model.lease import Lease
@@ -32,16 +31,15 @@ from crawler.workers.forked import Forks, forks
 from crawler.workers.spawn import python, start
 from crawler.workers.worker import Worker, least_busy, shares
 
-DEATHS: Final = 3  # worker processes that die on a page until it fails
-PREFETCH: Final = (
-    3  # leases sent to a worker for each request in flight, so that it need not wait for the next page
-)
+MOST_WORKER_DEATHS: Final = 3  # worker processes that die on a page until it fails
+# Leases sent to a worker for each request in flight, so that it need not wait for the next page.
+PREFETCH: Final = 3
 START_TIMEOUT: Final = 30.0  # seconds that a worker may take to become ready
-HANG_TIMEOUT: Final = (
-    10.0  # seconds without a message, after which a busy worker is asked whether it is alive
-)
-EXIT_TIMEOUT: Final = 1.0  # seconds that a worker and its children may take to exit before they are killed
-LINGER: Final = 0.005  # seconds between reads of a worker's messages, to get several at once
+# Seconds without a message, after which a busy worker is asked whether it is alive.
+HANG_TIMEOUT: Final = 10.0
+# Seconds that a worker and its children may take to exit before they are killed.
+WORKER_EXIT_TIMEOUT: Final = 1.0
+READ_INTERVAL: Final = 0.005  # seconds between reads of a worker's messages, to get several at once
 
 log = logging.getLogger("crawler.workers")
 
@@ -61,7 +59,7 @@ class Coordinator:
 
 
 class WorkerPool:
-    """A `ports.Visitor`: up to `size` processes, as long as `running` is open. They share the limit of requests in flight."""
+    """A `ports.Visitor` of up to `size` processes, which share the limit of requests in flight."""
 
     def __init__(
         self,
@@ -107,12 +105,12 @@ class WorkerPool:
                 for worker in self._all():
                     worker.child.channel.close()
                 for worker in self._all():
-                    await worker.child.exit(EXIT_TIMEOUT)
+                    await worker.child.exit(WORKER_EXIT_TIMEOUT)
 
     async def visit(self, lease: Lease) -> VisitResult | Unvisited:
         """See `ports.Visitor.visit`."""
         result = await self._ask(least_busy(self._workers), lease)
-        for _ in range(DEATHS - 1):
+        for _ in range(MOST_WORKER_DEATHS - 1):
             if result is not None:
                 break
             async with self._alone:
@@ -123,7 +121,9 @@ class WorkerPool:
                 site = origin(lease.visit.url)
                 await self._coordinator.turn(site, await self._coordinator.pacer.slot(site))
                 result = await self._ask(self._single, lease)
-        return result or VisitResult(Verdict(Failed(Cause.CRASHED, f"{DEATHS} worker processes died on it")))
+        return result or VisitResult(
+            Verdict(Failed(Cause.CRASHED, f"{MOST_WORKER_DEATHS} worker processes died on it"))
+        )
 
     async def _ask(self, worker: Worker, lease: Lease) -> VisitResult | Unvisited | None:
         base = self._coordinator.base
@@ -163,12 +163,12 @@ class WorkerPool:
                 worker.last_message_at = time.monotonic()
                 for message in messages:
                     self._handle(worker, message)
-                await anyio.sleep(LINGER)
+                await anyio.sleep(READ_INTERVAL)
         except codec.MALFORMED:
             pass
         await worker.child.end()
         self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
-        if self._failed_starts >= DEATHS:
+        if self._failed_starts >= MOST_WORKER_DEATHS:
             raise ConfigError("--processes: worker processes exit right after starting; use --processes 1.")
         log.warning(
             "a worker process died and was replaced", extra={"fields": {"pages": len(worker.waiting)}}
@@ -176,7 +176,8 @@ class WorkerPool:
         if worker is self._single:
             self._single = None
         else:
-            # From the first death on, one request in flight is reserved for the worker that visits pages one by one.
+            # From the first death on, one request in flight is reserved for the worker that visits pages one
+            # by one.
             is_first = sum(other.share for other in self._workers) == self._settings.pace.concurrency > 1
             place = self._workers.index(worker)
             self._workers[place] = await self._start(worker.share - is_first)
@@ -185,11 +186,8 @@ class WorkerPool:
     def _handle(self, worker: Worker, message: codec.FromWorker) -> None:
         """Raises one of `codec.MALFORMED` for a message that is invalid in its context."""
         match message:
-            case codec.PageVisited(number, page):
-                if waiting := worker.waiting.get(number):
-                    waiting.finish(codec.read(page, waiting.lease, worker.urls))
-                else:
-                    codec.skip(page, worker.urls)
+            case codec.PageVisited():
+                self._visited(worker, message)
             case codec.LeaseReturned(number):
                 self._returned(worker, number)
             case codec.SlotWanted(number, site):
@@ -200,18 +198,27 @@ class WorkerPool:
                 self._coordinator.throttled(wait)
             case codec.SessionFound(name, example):
                 self._coordinator.session(name, example)
-            case codec.TrafficCounted() if self._coordinator.traffic:
-                self._coordinator.traffic.add(astuple(message))
+            case codec.TrafficCounted(taken) if self._coordinator.traffic:
+                self._coordinator.traffic.add(taken)
             case codec.Ready():
-                worker.is_ready = True
-                if all(worker.is_ready for worker in self._workers):
-                    self._all_ready.set()
+                self._ready(worker)
+
+    def _visited(self, worker: Worker, message: codec.PageVisited) -> None:
+        if waiting := worker.waiting.get(message.number):
+            waiting.finish(codec.read(message.page, waiting.lease, worker.urls))
+        else:
+            codec.skip(message.page, worker.urls)
 
     def _returned(self, worker: Worker, number: int) -> None:
         if not self._coordinator.ended.is_set():
             raise ValueError("a lease that was not asked back")
         if waiting := worker.waiting.get(number):
             waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))
+
+    def _ready(self, worker: Worker) -> None:
+        worker.is_ready = True
+        if all(worker.is_ready for worker in self._workers):
+            self._all_ready.set()
 
     def _begin(
         self, worker: Worker, site: Url, what: Callable[..., Coroutine[Any, Any, None]], detail: float

@@ -1,8 +1,9 @@
 """Parses pages that may stall or crash the HTML parser in a separate process, which runs `sandbox_child`.
 
-Lexbor is fast on ordinary pages, but quadratic or worse on crafted ones. A page that `parse.html` calls risky goes to a
-child process, which is killed when it takes too long and replaced when it dies: only that page fails. The child returns
-plain JSON, which is validated, as a process that parsed hostile bytes is not trusted either.
+Lexbor is fast on ordinary pages, but quadratic or worse on crafted ones. A page that `parse.html` calls risky
+goes to a child process, which is killed when it takes too long and replaced when it dies: only that page
+fails. The child returns plain JSON, which is validated, as a process that parsed hostile bytes is not trusted
+either.
 """
 
 import signal
@@ -21,23 +22,22 @@ from crawler.workers.messages import MALFORMED
 from crawler.workers.sandbox_child import ANSWER, NoPage, Question, return_memory
 from crawler.workers.spawn import Child, plain_environment, python, start
 
-DEADLINE: Final = (
-    6.0  # seconds of CPU time for one page; less after pages of this crawl timed out, down to SHORTEST
-)
-SHORTEST: Final = 1.0
-# Elapsed seconds allowed for each second of CPU time, with the start of the child. Only a backstop: on a busy machine,
-# elapsed time says little about a page, and the sitemap must not depend on the load of the machine.
-BUSY: Final = 20.0
-TRIES: Final = 3  # for a page that crashes the parser
+# Seconds of CPU time for one page; less after pages of this crawl timed out, down to LEAST_SECONDS.
+DEADLINE: Final = 6.0
+LEAST_SECONDS: Final = 1.0
+# Elapsed seconds allowed for each second of CPU time, with the start of the child. Only a backstop: on a busy
+# machine, elapsed time says little about a page, and the sitemap must not depend on the load of the machine.
+ELAPSED_PER_CPU_SECOND: Final = 20.0
+PARSE_TRIES: Final = 3  # for a page that crashes the parser
 CHILDREN: Final = 1  # processes at most: each may use as much memory as the rest of the crawl
-LARGE: Final = 1_000_000  # bytes of a page from which free memory is returned to the system first
-EXIT_TIMEOUT: Final = 5.0  # seconds to wait for the exit code of a child that closed its socket
+LARGE_PAGE: Final = 1_000_000  # bytes of a page from which free memory is returned to the system first
+CHILD_EXIT_TIMEOUT: Final = 5.0  # seconds to wait for the exit code of a child that closed its socket
 OUT_OF_TIME: Final = (
     -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
 )  # exit code of a child that used up its CPU time; Windows has no such limit
-LONGEST_DETAIL: Final = 200  # characters of the child's error message
+LONGEST_ERROR: Final = 200  # characters of the child's error message
 LONGEST_ANSWER: Final = 64_000_000  # bytes
-MEMORY: Final = 1 << 30  # bytes of address space for a child
+PARSER_MEMORY: Final = 1 << 30  # bytes of address space for a child
 
 
 class Sandbox:
@@ -56,7 +56,7 @@ class Sandbox:
         `command` starts a child, `deadline` is in seconds of CPU time. Both are for tests.
         """
         self._reading = reading
-        self._command = command or python("crawler.workers.sandbox_child:serve", MEMORY)
+        self._command = command or python("crawler.workers.sandbox_child:serve", PARSER_MEMORY)
         self._deadline, self._stuck = deadline, 0
         self._free: list[Child] = []
         self._places = anyio.CapacityLimiter(children)
@@ -78,17 +78,17 @@ class Sandbox:
                 return await self._read(markup)
 
     async def _read(self, markup: PageSource) -> Page | Broken:
-        for _ in range(TRIES):
-            seconds = max(SHORTEST, self._deadline / (1 + self._stuck))
+        for _ in range(PARSE_TRIES):
+            seconds = max(LEAST_SECONDS, self._deadline / (1 + self._stuck))
             try:
-                with anyio.fail_after(seconds * BUSY):
+                with anyio.fail_after(seconds * ELAPSED_PER_CPU_SECOND):
                     page = await self._once(markup, seconds)
             except TimeoutError:
                 self._stuck += 1
                 return Broken(Cause.PARSE, f"the parser did not finish within {seconds:.0f} s")
             if page is not None:
                 return page
-        return Broken(Cause.CRASHED, f"the parser crashed on it {TRIES} times")
+        return Broken(Cause.CRASHED, f"the parser crashed on it {PARSE_TRIES} times")
 
     async def _once(self, markup: PageSource, seconds: float) -> Page | Broken | None:
         """Parses once. None if the child died. Raises `TimeoutError` if it used up its CPU time."""
@@ -96,7 +96,7 @@ class Sandbox:
             child = self._free.pop() if self._free else await self._start()
         except OSError as error:
             return Broken(Cause.PARSE, f"no parser process could be started ({error.strerror})")
-        if len(markup.body) > LARGE:
+        if len(markup.body) > LARGE_PAGE:
             return_memory()  # memory used to fetch the page: the child now needs ten times as much
         try:
             answer = await _ask(child, markup, seconds)
@@ -105,7 +105,7 @@ class Sandbox:
                 await child.end()
             raise
         if answer is None:
-            await child.exit(EXIT_TIMEOUT)
+            await child.exit(CHILD_EXIT_TIMEOUT)
             if child.process.returncode == OUT_OF_TIME:
                 raise TimeoutError
             return None
@@ -131,7 +131,7 @@ def _page(message: bytes) -> Page | Broken:
     """Decodes the message of the child. Raises one of `MALFORMED` if it is invalid."""
     answer = ANSWER.decode(message)
     if isinstance(answer, NoPage):
-        return Broken(Cause.PARSE, answer.failed[:LONGEST_DETAIL])
+        return Broken(Cause.PARSE, answer.failed[:LONGEST_ERROR])
     page = answer.page
     if len(page.followed) + len(page.avoided) > MAX_LINKS:
         raise ValueError("more links than a page is allowed to have")

@@ -1,7 +1,8 @@
 """Runs in the sandbox process: receives pages over its socket, and sends them back parsed, as JSON.
 
-It imports little, to start fast and to use little memory. It limits its own CPU time for each page, as set in the request:
-the system then kills it with SIGXCPU, regardless of the load of the machine, and even if its parent is gone.
+It imports little, to start fast and to use little memory. It limits its own CPU time for each page, as set in
+the request: the system then kills it with SIGXCPU, regardless of the load of the machine, and even if its
+parent is gone.
 """
 
 import math
@@ -17,7 +18,8 @@ from msgspec import Struct
 from crawler.parse.html import Page, PageSource
 from crawler.workers import framing
 
-LARGE: Final = 4_000_000  # bytes of a page after which free memory is returned to the system: 40 MB or more
+# Bytes of a page after which free memory is returned to the system: 40 MB or more.
+LARGE_TREE: Final = 4_000_000
 
 
 class Question(Struct):
@@ -58,7 +60,7 @@ def serve(end: socket.socket) -> None:
             _limit_time(request.seconds)
             answer = _answer(replace(request.source, body=body))
             end.sendall(framing.length_of(answer) + answer)
-            if len(body) > LARGE:
+            if len(body) > LARGE_TREE:
                 return_memory()
 
 
@@ -70,7 +72,7 @@ def _answer(markup: PageSource) -> bytes:
 
 
 def return_memory() -> None:
-    """Returns free memory to the system, where the C library can (glibc), which otherwise keeps most of a large tree."""
+    """Returns free memory to the system: glibc otherwise keeps most of a large tree."""
     with suppress(ImportError, OSError, AttributeError, TypeError):
         import ctypes  # noqa: PLC0415 - rarely needed, and not in every build of Python
 

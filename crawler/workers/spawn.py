@@ -1,7 +1,8 @@
 """Starts and ends child processes. Their entry point is `child`. Only `forked` starts some in another way.
 
-A child inherits one end of a socket, as its standard input, and no other open file. It runs in its own session, so that
-only the main process handles Ctrl-C. It exits when the other end of the socket is closed, hence also when its parent dies.
+A child inherits one end of a socket, as its standard input, and no other open file. It runs in its own
+session, so that only the main process handles Ctrl-C. It exits when the other end of the socket is closed,
+hence also when its parent dies.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import Final, Protocol
 
 import anyio
 
-from crawler.workers.channel import LONGEST, Channel
+from crawler.workers.channel import LONGEST_MESSAGE, Channel
 
 # The child gets our `sys.path`, so that it imports the same modules from any folder.
 _CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.workers.child import main; main(*sys.argv[2:])"
@@ -81,7 +82,7 @@ class Child:
 
 
 async def start(
-    command: Sequence[str], *, longest: int = LONGEST, environment: Mapping[str, str] | None = None
+    command: Sequence[str], *, longest: int = LONGEST_MESSAGE, environment: Mapping[str, str] | None = None
 ) -> Child:
     """Starts `command`. Raises `OSError`.
 

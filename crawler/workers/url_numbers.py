@@ -1,7 +1,8 @@
 """Numbers for the URLs in the results of a worker: each URL is sent once, then by its number.
 
-A worker and the main process keep the same table: URLs are numbered in the order in which they are sent, and a table that
-is full is cleared by both after the same message. Nothing else is agreed on. What is received is validated: it is untrusted.
+A worker and the main process keep the same table: URLs are numbered in the order in which they are sent, and
+a table that is full is cleared by both after the same message. Nothing else is agreed on. What is received is
+validated: it is untrusted.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +49,7 @@ class SentUrls:
 
 
 class ReceivedUrls:
-    """The table of the main process, one for each worker. `urls_of` validates URLs, and `most` limits the links of a page."""
+    """The table of the main process for one worker. `most`: links of a page."""
 
     def __init__(self, urls_of: Callable[[Sequence[str]], Sequence[Url]], most: int) -> None:
         self._urls_of, self._most = urls_of, most
@@ -56,7 +57,7 @@ class ReceivedUrls:
         self._characters = 0
 
     def read(self, message: NumberedLinks) -> Links:
-        """The links of a page. Every message must be read, in order. Raises `ValueError` or `LookupError` if it is invalid."""
+        """The links of a page. To be read in order. Raises `ValueError` or `LookupError` if invalid."""
         new, followed, avoided = message
         if max(len(new), len(followed) + len(avoided)) > self._most:
             raise ValueError("no links of one page")

@@ -1,4 +1,5 @@
-"""One worker process as seen by the pool: its open visits, the time of its last message, and how to send it a lease.
+"""One worker process as seen by the pool: its open visits, the time of its last message, and how to send it a
+lease.
 
 `pool` replaces workers that die; the process itself runs `app.worker`.
 """
@@ -64,7 +65,7 @@ class Worker:
         return waiting.result
 
     async def send(self, message: Message) -> None:
-        """Sends a message. Does nothing if the worker has exited: the pool notices that when it reads from it."""
+        """Sends a message. Does nothing if the worker has exited: the pool notices that itself."""
         with suppress(OSError):
             await self.child.channel.post(message)
 
@@ -73,7 +74,7 @@ class Worker:
         return time.monotonic() - self.last_message_at if self.waiting else 0.0
 
     def has_page_of(self, site: str) -> bool:
-        """Whether it has an open visit of that origin. A late message may be about a visit that is no longer open."""
+        """Whether it has an open visit of that origin. A late message may be about a closed one."""
         return any(origin(waiting.lease.visit.url) == site for waiting in self.waiting.values())
 
     def died(self) -> None:
@@ -88,6 +89,6 @@ def least_busy(workers: Iterable[Worker]) -> Worker:
 
 
 def shares(concurrency: int, size: int) -> list[int]:
-    """The limit of requests in flight of each of up to `size` workers: two at least, so that each can give up one."""
+    """The requests in flight of each of up to `size` workers: at least two, to give up one."""
     size = max(1, min(size, concurrency // 2))
     return [concurrency // size + (place < concurrency % size) for place in range(size)]

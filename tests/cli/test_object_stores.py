@@ -213,7 +213,7 @@ def test_a_store_that_fails_is_noticed_before_the_crawl(
     fault, code, said = FAILS[name]
     s3.fault = lambda _: fault
     if fault == "slow":
-        monkeypatch.setattr(object_store, "TIMEOUT", 0.2)
+        monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 0.2)
         monkeypatch.setattr(object_store, "RETRIES", 0)
     site = little_site()
     with site.serve() as origin:
@@ -263,12 +263,12 @@ def test_a_store_that_fails_while_files_are_put_breaks_nothing(
         stay, s3.fault = {f"{origin}/"}, fails
         s3.log.clear()
         if fault == "slow":
-            monkeypatch.setattr(object_store, "TIMEOUT", 0.2)
+            monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 0.2)
             monkeypatch.setattr(object_store, "RETRIES", 0)
         done, _, err = run(*words(origin, s3, "-q", "--force"))
         assert (done, said in err, err.count("\n"), SECRET in err) == (code, True, 1, False), err
         s3.fault = lambda _: None
-        monkeypatch.setattr(object_store, "TIMEOUT", 60.0)
+        monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 60.0)
         assert stay <= {*locs(s3)}
         assert run(*words(origin, s3, "-q", "--force"))[0] == 0
         assert locs(s3) == [f"{origin}/", f"{origin}/c"]

@@ -19,7 +19,7 @@ from crawler.model.facts import Entry, Validators
 from crawler.model.lease import Lease
 from crawler.model.reply import Headers, Response
 from crawler.model.visit import Visit
-from crawler.parse import dates, encoding, html, robots_meta, srcset
+from crawler.parse import dates, encoding, html, page_links, robots_meta, srcset
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
@@ -27,7 +27,7 @@ from crawler.parse.refresh import parse_refresh
 from crawler.parse.robots_txt import parse
 from crawler.parse.url import Url
 from crawler.ports import Request
-from crawler.rules.judge import Judge, Rules
+from crawler.rules.judge import Judge, JudgeRules
 from crawler.sitemap import read
 from crawler.sitemap.write.writer import Style, Writer
 
@@ -187,13 +187,15 @@ def links(given: Given) -> tuple[Any, Any]:
     page = html.extract(
         html.PageSource(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
     )
-    followed, avoided, _ = html.resolve(page, plain)
+    followed, avoided, _ = page_links.resolve(page, plain)
     expected = {plain(link) for link in given["links"]} - {None}
     return sorted(expected), sorted({*followed, *avoided})
 
 
 def html_sample(given: Given) -> tuple[Any, Any]:
-    html.resolve(html.extract(html.PageSource(b64decode(given["html_b64"]), "https://a.example/")), plain)
+    page_links.resolve(
+        html.extract(html.PageSource(b64decode(given["html_b64"]), "https://a.example/")), plain
+    )
     return None, None
 
 
@@ -286,7 +288,7 @@ def validators(given: Given) -> tuple[Any, Any]:
     stored = [("Content-Type", "text/html"), *((name, value) for name, value in given["stored_headers"])]
     url = Url("https://a.example/")
     reply = Response(200, Headers(stored), b"<p>x")
-    verdict = Judge(Rules(US, normalise))(Lease(1, 1, Visit(url)), reply, NOW)
+    verdict = Judge(JudgeRules(US, normalise))(Lease(1, 1, Visit(url)), reply, NOW)
     kept = verdict.facts.validators if verdict.facts else Validators()
     sent = {(name.lower(), value) for name, value in conditions(Request(url, kept)).items()}
     wanted = {(name.lower(), value) for name, value in given["must_send"]}
@@ -296,7 +298,7 @@ def validators(given: Given) -> tuple[Any, Any]:
 # -- sitemaps --------------------------------------------------------------------------------------------
 
 
-def _found(given: Given) -> tuple[list[read.Found], read.Reading]:
+def _found(given: Given) -> tuple[list[read.Found], read.SitemapReading]:
     reading = read.read([b64decode(given["body_b64"])])
     return list(reading), reading
 

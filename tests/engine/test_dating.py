@@ -233,12 +233,12 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)
             await site.frontier.settle([Settlement(lease, Verdict(Listed(), Facts(200, header=at)))])
-        _, some = await site.frontier.evidence(builds.WINDOW, builds.OLDER)
+        _, some = await site.frontier.evidence(builds.BUILD_SECONDS, builds.OLDER)
         await site.frontier.close()
         return some[0] if some else None
 
     build = anyio.run(found)
-    counts = [sum(first <= at <= first + builds.WINDOW for at in moments) for first in moments]
+    counts = [sum(first <= at <= first + builds.BUILD_SECONDS for at in moments) for first in moments]
     assert (build.within if build else 0) == max(counts, default=0)
     if build:
         assert build.dated == len(moments)
@@ -248,14 +248,14 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, builds.WINDOW)), max_size=40))
+@given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, builds.BUILD_SECONDS)), max_size=40))
 def test_number_of_remembered_builds_is_bounded(spans: list[tuple[int, int]]) -> None:
     known: dict[str, list[tuple[int, int]]] = {}
     for first, length in spans:
         known = builds.remembered(known, [Build(SITE, 9, first, first + length, 9, 9, 9)])
         assert any(start <= first and first + length <= end for start, end in known[SITE])
     some = known.get(SITE, [])
-    assert len(some) <= builds.KEPT
+    assert len(some) <= builds.MOST_WINDOWS
     assert not [
         one for one in some for other in some if one != other and other[0] <= one[0] and one[1] <= other[1]
     ]

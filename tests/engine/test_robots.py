@@ -14,7 +14,7 @@ from crawler.engine.robots import MAX_BODY, Robots
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import RobotsFile
-from crawler.parse.robots_index import LEAST, STEPS, Rule, RuleIndex
+from crawler.parse.robots_index import LEAST_STEPS, STEPS, Rule, RuleIndex
 from crawler.parse.robots_txt import INTRICATE, LIMIT, Group, _records, parse, rules_of
 from crawler.parse.url import Url
 from crawler.ports import Request
@@ -346,7 +346,7 @@ def test_hostile_rules_take_bounded_work_and_match_exactly(lines: list[str], pat
     ours = rules_within([f"Disallow: {line}" for line in lines])
     index = RuleIndex(ours)
     found = index.deciding(path.encode())
-    assert index.steps <= LEAST + STEPS * (len(path) + 1)
+    assert index.steps <= LEAST_STEPS + STEPS * (len(path) + 1)
     if len(lines) < 1_000:  # the others take minutes one by one
         assert found is max(
             (rule for rule in ours if rule.matches(path.encode())), key=lambda rule: rule.rank, default=None
@@ -360,7 +360,7 @@ def test_rules_exceeding_work_limit_disallow_and_say_so() -> None:
     rules = parse(for_us(*lines).encode(), US)
     decision = rules.permit(LONG[:4_000] + "a" * 4_000)
     assert (decision.allowed, decision.line) == (False, INTRICATE)
-    assert rules.index.steps <= 2 * (LEAST + STEPS * 8_001)
+    assert rules.index.steps <= 2 * (LEAST_STEPS + STEPS * 8_001)
     assert rules.permit("/robots.txt").allowed
     assert rules.permit("/short").allowed
 

@@ -33,7 +33,7 @@ from crawler.model.url_record import InPattern
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
 from crawler.ports import Frontier
-from crawler.rules.traps import BATCH, Traps
+from crawler.rules.traps import FIRST_BATCH, Traps
 from tests.postgres import new_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
@@ -938,16 +938,16 @@ async def test_batch_does_not_depend_on_discovery_order(bench: Bench) -> None:
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in random.Random(1).sample(range(400), 400)))
     answer = await bench.frontier.advance()
-    assert (answer.released, list(answer.closed)) == (BATCH, [])
+    assert (answer.released, list(answer.closed)) == (FIRST_BATCH, [])
     first = {lease.visit.url for lease in await bench.leases(1_000)}
-    assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:BATCH])
+    assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:FIRST_BATCH])
 
 
 async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
-    assert len(await rounds(bench)) == BATCH
+    assert len(await rounds(bench)) == FIRST_BATCH
     [trap] = await bench.frontier.traps()
     assert (trap.kind, trap.pattern) == ("query", SITE + "/shop?n=…")
     await bench.frontier.add([shop(1_000), page("/b")])
@@ -955,9 +955,9 @@ async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> N
     record = await bench.frontier.record(shop(1_000).url)
     assert record
     assert record.outcome == Unlisted(Why.TRAP, trap.pattern)
-    assert record.pattern == InPattern(trap.pattern, BATCH, closed=True)
+    assert record.pattern == InPattern(trap.pattern, FIRST_BATCH, closed=True)
     assert (await bench.frontier.balance()).balanced
-    assert await bench.frontier.unlist_repeats() == BATCH - 1
+    assert await bench.frontier.unlist_repeats() == FIRST_BATCH - 1
     assert await bench.frontier.unlist_repeats() == 0
 
 
@@ -1030,7 +1030,7 @@ async def test_rounds_resume_after_crash(path: Path) -> None:
         if (await frontier.lease(1)).finished:
             await frontier.advance()
         await frontier.close()
-    assert len(asked) == len(set(asked)) == 1 + BATCH
+    assert len(asked) == len(set(asked)) == 1 + FIRST_BATCH
 
 
 async def test_reported_traps_are_stored_once(bench: Bench) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.parse import html, refresh
+from crawler.parse import html, page_links, refresh, risk
 from crawler.parse.normalise import Normaliser
 
 URL = "https://example.com/dir/page"
@@ -16,7 +16,7 @@ def page(markup: str | bytes, charset: str | None = "utf-8") -> html.Page:
 
 
 def followed(markup: str | bytes, charset: str | None = "utf-8") -> list[str]:
-    return list(html.resolve(page(markup, charset), Normaliser())[0])
+    return list(page_links.resolve(page(markup, charset), Normaliser())[0])
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_number_of_links_is_limited_and_reported() -> None:
     assert (len(found.followed), found.truncated) == (10, True)
 
 
-PADDING = b"<p title='" + b"a " * html.SMALL_BYTES + b"'>"
+PADDING = b"<p title='" + b"a " * risk.SMALL_BYTES + b"'>"
 
 
 @pytest.mark.parametrize(
@@ -203,5 +203,7 @@ HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
     st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
 )
 def test_any_bytes_are_accepted(body: bytes, charset: str | None) -> None:
-    urls, avoided, _ = html.resolve(html.extract(html.PageSource(body, URL, charset=charset)), Normaliser())
+    urls, avoided, _ = page_links.resolve(
+        html.extract(html.PageSource(body, URL, charset=charset)), Normaliser()
+    )
     assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))

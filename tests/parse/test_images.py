@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from crawler.parse import html
-from crawler.parse.images import LONGEST, LONGEST_SRCSET, MOST, images
+from crawler.parse.images import LONGEST_SRCSET, MOST_IMAGES, images
+from crawler.parse.url import LONGEST_URL
 
 URL = "https://x.example/a/page"
 BLANK = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
@@ -73,9 +74,9 @@ def test_what_counts_as_an_image(markup: str, found: list[str]) -> None:
 
 def test_limits() -> None:
     many = "".join(f"<img src={number}>" for number in range(100_000))
-    assert read(many) == [str(number) for number in range(MOST)]
+    assert read(many) == [str(number) for number in range(MOST_IMAGES)]
     assert read("<img src=a>" * 5_000 + "<img src=b>") == ["a", "b"]
-    assert read(f"<img src='{'a' * (LONGEST + 1)}' data-src=b>") == ["b"]
+    assert read(f"<img src='{'a' * (LONGEST_URL + 1)}' data-src=b>") == ["b"]
     assert read(f"<img src=a srcset='{'b' * LONGEST_SRCSET} 2x'>") == ["a"]
 
 

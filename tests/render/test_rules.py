@@ -28,7 +28,7 @@ from crawler.model.visit import Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
-from crawler.rules.judge import Judge, Rules
+from crawler.rules.judge import Judge, JudgeRules
 from crawler.settings import Pace, Render, Settings
 from tests.waiting import tick
 
@@ -44,7 +44,7 @@ LINK = "<a href=/y>y</a>"
 def verdict(
     markup: str, mode: str = "auto", headers: tuple[tuple[str, str], ...] = ()
 ) -> tuple[str, Rendering | None]:
-    judge = Judge(Rules("sitemap-crawler", Normaliser(), render=mode))
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render=mode))
     fields = Headers([("content-type", "text/html"), *headers])
     found = judge(Lease(1, 1, Visit(URL)), Response(200, fields, f"<!doctype html>{markup}".encode()), NOW)
     assert found.facts
@@ -107,7 +107,7 @@ def test_noindex_and_canonical_of_the_shell_are_judged_first(
 
 
 def test_a_rendered_page_is_judged_by_what_its_scripts_made() -> None:
-    judge = Judge(Rules("sitemap-crawler", Normaliser(), render="auto"))
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render="auto"))
     before = Rendering(Needs.SHELL, PageSummary(0, "index"), requests=3)
     html = b"<!doctype html><meta name=robots content=noindex><a href=/y>y</a><a href=/z>z</a>"
     reply = Response(200, Headers([("content-type", "text/html")]), html, rendering=before)
@@ -209,7 +209,7 @@ def test_counts_must_be_counts() -> None:
 
 def test_script_redirect_is_refresh_and_stays_in_its_attribute() -> None:
     body = snapshot.redirect('https://a.example/?a="><script>&b=1')
-    judge = Judge(Rules("sitemap-crawler", Normaliser(), render="auto"))
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render="auto"))
     reply = Response(200, Headers([("content-type", "text/html")]), body, rendering=Rendering(Needs.SHELL))
     assert code(judge(Lease(1, 1, Visit(URL)), reply, NOW).outcome) == "moved"
     assert body.count(b"<") == 2

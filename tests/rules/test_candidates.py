@@ -8,7 +8,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Link, Links, Visit
 from crawler.parse.url import Url
 from crawler.rules.candidates import Candidates
-from crawler.rules.scope import Scope
+from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 from crawler.settings import sections
 
@@ -17,7 +17,7 @@ PAGE, KNOWN, SEEN, NEW = (Url(f"http://a.example/{name}") for name in ("page", "
 
 def candidates() -> Candidates:
     """KNOWN has the number 7; the row of SEEN, 8, may still change."""
-    made = Candidates(Scope.of([Url("http://a.example/")], sections.Scope()), Traps())
+    made = Candidates(SiteScope.of([Url("http://a.example/")], sections.Scope()), Traps())
     made.learn([Visit(KNOWN), Visit(SEEN), Visit(NEW)], [7, -8, 0])
     return made
 

@@ -7,7 +7,7 @@ import pytest
 from crawler.model.facts import Facts
 from crawler.parse import fingerprint
 from crawler.parse.html import Extract, PageSource, extract
-from crawler.rules.content_digest import SHARE, is_sampled, suffices
+from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, suffices
 from crawler.rules.lastmod import DATE_SOURCES
 
 AT = datetime(2024, 1, 2, tzinfo=UTC)
@@ -54,7 +54,7 @@ def test_in_later_run_page_is_fingerprinted_from_first_change(
 
 def test_a_fixed_share_is_always_fingerprinted_on_whatever_host() -> None:
     sampled = [url for n in range(8_000) if is_sampled(url := f"https://a.example/{n}.html")]
-    assert 0.8 < len(sampled) * SHARE / 8_000 < 1.2
+    assert 0.8 < len(sampled) * FINGERPRINTED_SHARE / 8_000 < 1.2
     assert not suffices(sampled[0], BODY, BELIEVED, None, AUTO)
     assert is_sampled(sampled[0].replace("a.example", "b.example:8080"))
 

@@ -13,7 +13,7 @@ from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse.url import Url
-from crawler.rules.external import DEAD, REFUSING, answer_of, asks_for_less, needs_get
+from crawler.rules.external import HOST_IS_DEAD, REFUSING, answer_of, asks_for_less, needs_get
 from crawler.rules.redirects import Redirects
 
 URL = Url("https://a.example/")
@@ -60,7 +60,7 @@ def test_broken_by_head_is_confirmed_by_get_where_it_may_differ(reply: Reply) ->
     redirects = Redirects(URL)
     if redirects.follow(reply) is None and not redirects.stopped:
         answer = answer_of(reply, redirects, sets_cookie=False)
-        is_final = isinstance(reply, Broken) and reply.cause in DEAD | {Cause.ADDRESS}
+        is_final = isinstance(reply, Broken) and reply.cause in HOST_IS_DEAD | {Cause.ADDRESS}
         assert (answer.kind == external.BROKEN) <= (needs_get(reply) or is_final)
     assert not (needs_get(reply) and asks_for_less(reply))
 

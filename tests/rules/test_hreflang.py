@@ -66,7 +66,7 @@ def test_a_fault_tells_what_is_wrong() -> None:
 def test_what_is_stored_is_bounded_and_of_one_line() -> None:
     text = hreflang.written([("a b\n" * 99, DE), *((f"{number}", EN) for number in range(9_999))]) or ""
     stored = hreflang.read(text)
-    assert len(stored) == hreflang.MOST
+    assert len(stored) == hreflang.MOST_ALTERNATES
     assert stored[0] == (("a?b?" * 99)[:LONGEST_LANGUAGE_CODE], DE)
     assert len(text) <= LONGEST_ALTERNATES
     assert hreflang.read(None) == []

@@ -12,12 +12,12 @@ from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.model.reply import Headers, Response
 from crawler.model.visit import Visit
-from crawler.parse.images import MOST
+from crawler.parse.images import MOST_IMAGES
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.rules import images
 from crawler.rules.images import LONGEST_ALL, shown, stored
-from crawler.rules.judge import Judge, Rules, unchanged
+from crawler.rules.judge import Judge, JudgeRules, unchanged
 
 PAGE = Url("https://x.example/a/page")
 SPELLED = Normaliser(strip=(), sessions=None)
@@ -25,7 +25,7 @@ SPELLED = Normaliser(strip=(), sessions=None)
 
 def judged(markup: str, *fields: tuple[str, str], **rules: object) -> tuple[str, ...]:
     """The images in the verdict on a page."""
-    judge = Judge(Rules("sitemap-crawler", Normaliser(), **({"images": SPELLED} | rules)))  # type: ignore[arg-type]
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), **({"images": SPELLED} | rules)))  # type: ignore[arg-type]
     headers = Headers([("Content-Type", "text/html; charset=utf-8"), *fields])
     reply = Response(200, headers, markup.encode())
     return judge(Lease(1, 1, Visit(PAGE)), reply, datetime(2026, 1, 1, tzinfo=UTC)).images
@@ -120,17 +120,17 @@ def urls(count: int, length: int = 0) -> list[Url]:
 
 
 def test_what_a_page_may_store_is_limited() -> None:
-    assert stored(urls(100_000), PAGE) == tuple(urls(MOST))
-    many = stored(urls(MOST, 2_000), PAGE)
+    assert stored(urls(100_000), PAGE) == tuple(urls(MOST_IMAGES))
+    many = stored(urls(MOST_IMAGES, 2_000), PAGE)
     assert many == tuple(urls(len(many), 2_000))
     assert LONGEST_ALL - 2_100 < sum(map(len, many)) <= LONGEST_ALL
 
 
 def test_the_words_on_a_cut_page_say_what_is_known() -> None:
-    long = [Image(number, url) for number, url in enumerate(stored(urls(MOST, 2_000), PAGE))]
-    assert MAX_IMAGES < len(long) < MOST
+    long = [Image(number, url) for number, url in enumerate(stored(urls(MOST_IMAGES, 2_000), PAGE))]
+    assert MAX_IMAGES < len(long) < MOST_IMAGES
     assert images.cut_words(shown(long, ())) == f"at least {len(long):,} images"
-    most = [Image(number, url) for number, url in enumerate(urls(MOST))]
+    most = [Image(number, url) for number, url in enumerate(urls(MOST_IMAGES))]
     assert images.cut_words(shown(most, {0})) == "at least 1,999 images"
     assert images.cut_words(shown(most[1:], ())) == "1,999 images"
 

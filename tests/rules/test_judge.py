@@ -12,10 +12,11 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Links, Visit
-from crawler.parse.html import MAX_LINK_BYTES, Page
+from crawler.parse.html import Page
 from crawler.parse.normalise import Normaliser
+from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.url import Url
-from crawler.rules.judge import Judge, Rules
+from crawler.rules.judge import Judge, JudgeRules
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SITE = "https://example.com"
@@ -32,7 +33,7 @@ def judged(
     prior: Prior | None = None,
     **rules: object,
 ) -> Verdict:
-    judge = Judge(Rules("sitemap-crawler", Normaliser(), **rules))  # type: ignore[arg-type]
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), **rules))  # type: ignore[arg-type]
     fields = list(headers.items()) if isinstance(headers, dict) else headers or []
     if not any(name.lower() == "content-type" for name, _ in fields):
         fields.append(("Content-Type", "text/html; charset=utf-8"))
@@ -55,7 +56,7 @@ def test_facts_of_page_for_reports() -> None:
     assert pdf
     assert (pdf.title, pdf.type, pdf.bytes) == (None, "application/pdf", None), "its body is not read"
     lease = Lease(1, 1, Visit(URL))
-    took = Judge(Rules("x", Normaliser()))(lease, Response(200, body=b"<p>text", took=7), NOW).facts
+    took = Judge(JudgeRules("x", Normaliser()))(lease, Response(200, body=b"<p>text", took=7), NOW).facts
     assert took and took.took == 7  # noqa: PT018 - for mypy
     known = Prior(Listed(), facts)
     assert judged(304, prior=known).facts == facts, "a 304 keeps them"
@@ -112,7 +113,7 @@ def test_every_status_has_one_outcome(status: int, outcome: Outcome) -> None:
 
 
 def test_a_broken_reply_fails_with_its_cause() -> None:
-    judge = Judge(Rules("x", Normaliser()))
+    judge = Judge(JudgeRules("x", Normaliser()))
     verdict = judge(Lease(1, 1, Visit(URL)), Broken(Cause.TLS, "expired"), NOW)
     assert verdict == Verdict(Failed(Cause.TLS, "expired"))
 
@@ -383,11 +384,11 @@ def test_not_modified_forgets_the_previous_scope() -> None:
 )
 def test_only_bodies_of_possible_pages_are_read(status: int, content_type: str | None, wanted: bool) -> None:
     headers = Headers([("content-type", content_type)] if content_type else [])
-    assert Judge(Rules("x", Normaliser())).wants_body(status, headers) is wanted
+    assert Judge(JudgeRules("x", Normaliser())).wants_body(status, headers) is wanted
 
 
 def test_a_parsed_page_is_not_parsed_again() -> None:
-    judge = Judge(Rules("x", Normaliser()))
+    judge = Judge(JudgeRules("x", Normaliser()))
     reply = Response(200, Headers([("content-type", "text/html; charset=gbk")]), b"<a href=/here>")
     markup = judge.markup(Lease(1, 1, Visit(URL)), reply, NOW)
     assert markup
@@ -406,7 +407,7 @@ def test_a_parsed_page_is_not_parsed_again() -> None:
     ],
 )
 def test_only_html_pages_are_parsed(status: int, kind: str, body: bytes) -> None:
-    judge = Judge(Rules("x", Normaliser()))
+    judge = Judge(JudgeRules("x", Normaliser()))
     lease = Lease(1, 1, Visit(URL))
     assert judge.markup(lease, Response(status, Headers([("content-type", kind)]), body), NOW) is None
     assert judge.markup(lease, Broken(Cause.TLS), NOW) is None

@@ -1,5 +1,5 @@
 from crawler.parse.url import Url
-from crawler.rules.known_urls import WEIGHT, KnownUrls
+from crawler.rules.known_urls import GENERATION_CHARACTERS, KnownUrls
 
 
 def test_cache_is_bounded_and_evicts_oldest() -> None:
@@ -19,4 +19,4 @@ def test_cache_is_bounded_in_bytes() -> None:
         known.add(url, number)
     kept = [number for number in known.numbers(urls[-400:]) if number]
     assert len(kept) == 400, "the links of one page always fit"
-    assert sum(len(url) for url in (*known._young, *known._old)) < 2 * WEIGHT + 100_000
+    assert sum(len(url) for url in (*known._young, *known._old)) < 2 * GENERATION_CHARACTERS + 100_000

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse.url import Url
-from crawler.rules.redirects import HOPS, Redirects, Stopped, target_of
+from crawler.rules.redirects import ROBOTS_REDIRECTS, Redirects, Stopped, target_of
 
 URL = Url("https://site.example/a/robots.txt")
 
@@ -58,7 +58,7 @@ def test_redirects_stop_at_loop_and_limit(names: list[int]) -> None:
         to = redirects.follow(moved(f"/{name}"))
         if to is None:
             assert (redirects.stopped is Stopped.LOOP) == (f"https://a.example/{name}" in asked)
-            assert (redirects.stopped is Stopped.TOO_MANY) <= (len(asked) == HOPS + 1)
+            assert (redirects.stopped is Stopped.TOO_MANY) <= (len(asked) == ROBOTS_REDIRECTS + 1)
             break
         asked.append(to)
-    assert len(set(asked)) == len(asked) <= HOPS + 1
+    assert len(set(asked)) == len(asked) <= ROBOTS_REDIRECTS + 1

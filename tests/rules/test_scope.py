@@ -6,12 +6,12 @@ import pytest
 
 from crawler.model.reasons import Why
 from crawler.parse.url import Url
-from crawler.rules.scope import Scope
+from crawler.rules.scope import SiteScope
 from crawler.settings import sections
 
 
-def scope(start: str = "https://example.com/", **chosen: object) -> Scope:
-    return Scope.of([Url(start)], sections.Scope(**chosen))  # type: ignore[arg-type]
+def scope(start: str = "https://example.com/", **chosen: object) -> SiteScope:
+    return SiteScope.of([Url(start)], sections.Scope(**chosen))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,6 @@ def test_no_list_no_fetch_and_length() -> None:
 
 def test_a_url_longer_than_servers_accept_is_not_fetched() -> None:
     site = "https://example.com/"
-    scope = Scope.of((Url(site),), sections.Scope())
+    scope = SiteScope.of((Url(site),), sections.Scope())
     assert scope.filtered(Url(site + "x" * (8_192 - len(site))), 1) is None
     assert scope.filtered(Url(site + "x" * 8_192), 1) is Why.TOO_LONG

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from crawler.model.ledger import LedgerRow, Mark
 from crawler.parse.url import Url
-from crawler.rules.submission import GONE, Change, change
+from crawler.rules.submission import GONE_OUTCOMES, Change, change
 
 URL = Url("https://www.example.com/a")
 
@@ -78,7 +78,7 @@ def test_a_page_that_was_not_looked_for_is_not_gone() -> None:
 def test_everything_is_sent_again_on_request_but_what_is_unknown() -> None:
     assert change(LedgerRow(URL, "f1@", "f1@"), everything=True) is Change.AGAIN
     assert change(LedgerRow(URL, "f1@", None, "failed:timeout"), everything=True) is None
-    assert "failed:timeout" not in GONE
+    assert "failed:timeout" not in GONE_OUTCOMES
 
 
 MARKS = st.builds(Mark, st.sampled_from(["", "f1", "f2", "=b1", "=b2"]), st.none() | st.integers(-9, 9))

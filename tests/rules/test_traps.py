@@ -8,7 +8,7 @@ from crawler.model.outcome import Pattern
 from crawler.model.trap import SAYS, Trap
 from crawler.parse.url import Url
 from crawler.rules.trap_patterns import DEEPEST, calendar_of, obvious, pattern_of
-from crawler.rules.traps import BATCH, MAX_REPORTED, Traps, due
+from crawler.rules.traps import FIRST_BATCH, MAX_REPORTED, Traps, due
 
 SITE = "https://a.example"
 
@@ -119,8 +119,8 @@ def test_most_urls_have_no_pattern() -> None:
 
 
 def test_a_batch_must_bring_more_than_one_new_page() -> None:
-    assert due(BATCH) == 3
-    assert all(due(2 * size) > due(size) for size in range(BATCH, 10 * BATCH))
+    assert due(FIRST_BATCH) == 3
+    assert all(due(2 * size) > due(size) for size in range(FIRST_BATCH, 10 * FIRST_BATCH))
 
 
 def test_traps_are_reported_once_and_up_to_a_limit() -> None:

@@ -3,7 +3,8 @@
 import dataclasses
 from typing import get_type_hints
 
-from crawler.settings.sections import DEFAULTS, Settings, keys, option
+from crawler.settings.option import option
+from crawler.settings.sections import DEFAULTS, Settings, keys
 from crawler.settings.values import ABSENT, COUNT, LIST, NUMBER, SWITCH, TEXT
 
 

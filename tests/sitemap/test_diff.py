@@ -13,7 +13,7 @@ from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.sitemap.diff import NEW, OLD, Change, Comparison
+from crawler.sitemap.diff import NEW, OLD, Comparison, EntryChange
 from crawler.sitemap.write.writer import Style, Writer
 
 Run = Callable[..., tuple[int, list[str], str]]
@@ -48,9 +48,9 @@ def test_changes_are_sorted_for_any_order_of_the_sides() -> None:
         comparison.load(OLD, [("c", None), ("a", "1"), ("b", "2"), ("a", "9")])
         comparison.load(NEW, [("d", None), ("b", "3"), ("a", "1")])
         assert list(comparison.changes()) == [
-            Change("~", "b", "2", "3"),
-            Change("-", "c", None, None),
-            Change("+", "d", None, None),
+            EntryChange("~", "b", "2", "3"),
+            EntryChange("-", "c", None, None),
+            EntryChange("+", "d", None, None),
         ]
         assert (comparison.count(OLD), comparison.count(NEW)) == (3, 3)
 

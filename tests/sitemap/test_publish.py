@@ -652,7 +652,7 @@ async def test_running_publication_has_lock_and_killed_one_does_not(
         [staging] = tmp_path.glob(".staging*")
         names = sorted(contents(staging))
         check_folder(Output(output=str(tmp_path)))
-        monkeypatch.setattr("crawler.sitemap.publish.staging.PATIENCE", 0.0)
+        monkeypatch.setattr("crawler.sitemap.publish.staging.LOCK_PATIENCE", 0.0)
         with pytest.raises(OutputError, match=r"Another run is publishing to .*: run again when it is done"):
             await put(tmp_path, 9)
         assert sorted(contents(staging)) == names == ["manifest.json", "settled.json", "sitemap.xml.gz"]
@@ -664,7 +664,7 @@ async def test_running_publication_has_lock_and_killed_one_does_not(
 async def test_two_concurrent_publications_both_succeed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.sitemap.publish.staging.TURN", 0.001)
+    monkeypatch.setattr("crawler.sitemap.publish.staging.LOCK_INTERVAL", 0.001)
     async with anyio.create_task_group() as tasks:
         for most in (2, 3):
             tasks.start_soon(partial(put, tmp_path, 9, max_urls=most))

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.sitemap.read import Found, Reading, read
-from crawler.sitemap.sniff import LONGEST
+from crawler.sitemap.read import Found, SitemapReading, read
+from crawler.sitemap.sniff import LONGEST_LOC
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 A, B = "https://example.com/a", "https://example.com/b"
 
 
-def found(body: bytes | str | Iterable[bytes], limit: int = 1_000_000) -> tuple[list[Found], Reading]:
+def found(body: bytes | str | Iterable[bytes], limit: int = 1_000_000) -> tuple[list[Found], SitemapReading]:
     if isinstance(body, str):
         body = body.encode()
     reading = read([body] if isinstance(body, bytes) else body, limit)
@@ -122,8 +122,8 @@ def test_sizes_are_limited() -> None:
     items, reading = found(bomb, limit=1_000)
     assert [item.loc for item in items] in ([], [A])
     assert "more than 1,000 bytes" in (reading.malformed or "")
-    assert len(locs(urlset("https://example.com/" + "x" * 100_000))[0]) == LONGEST
-    assert len(locs("https://example.com/" + "x" * 100_000)[0]) == LONGEST
+    assert len(locs(urlset("https://example.com/" + "x" * 100_000))[0]) == LONGEST_LOC
+    assert len(locs("https://example.com/" + "x" * 100_000)[0]) == LONGEST_LOC
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 7))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.sitemap.write.shards import SMALL, Leaf, Limits, Shard, Shards
+from crawler.sitemap.write.shards import SMALL_LEAF, FileLimits, Leaf, Shard, Shards
 from crawler.sitemap.write.writer import Part, Style, Writer
 
 MOST = 16
@@ -20,7 +20,7 @@ Files = dict[int, list[str]]
 def publish(
     urls: Iterable[str], old: Sequence[Shard] = (), most: int = MOST, taken: Collection[int] = ()
 ) -> list[Leaf]:
-    shards = Shards(old, Limits(most, 1_000_000), bytes.decode, taken)
+    shards = Shards(old, FileLimits(most, 1_000_000), bytes.decode, taken)
     leaves = [leaf for url in sorted(urls) for leaf in shards.add(url, url.encode())]
     return [*leaves, *shards.finish()]
 
@@ -142,11 +142,11 @@ def test_unchanged_file_keeps_its_bytes_and_its_line_in_index() -> None:
     assert len(index[1] - index[0]) == 2, "the lines of the new files"
 
 
-@pytest.mark.parametrize("count", [MOST // SMALL, MOST // SMALL + 1])
+@pytest.mark.parametrize("count", [MOST // SMALL_LEAF, MOST // SMALL_LEAF + 1])
 def test_a_file_below_an_eighth_is_merged(count: int) -> None:
     old = [Shard(1), Shard(2, "00100")]
     joined = files(publish(numbered(*range(4), *range(100, 100 + count)), old))
-    assert (len(joined) == 1) is (count * SMALL <= MOST)
+    assert (len(joined) == 1) is (count * SMALL_LEAF <= MOST)
 
 
 @given(
@@ -155,7 +155,7 @@ def test_a_file_below_an_eighth_is_merged(count: int) -> None:
 )
 def test_lines_of_any_size_stay_below_the_limits(lines: list[tuple[int, int]], firsts: list[int]) -> None:
     """Lines with images may be thousands of times as long as others: half of the lines may be nearly all bytes."""
-    limits = Limits(MOST, 50)
+    limits = FileLimits(MOST, 50)
     old = [Shard(number, f"{first:05}") for number, first in enumerate(sorted({*firsts}), 1)]
     shards = Shards(old, limits, lambda line: line.decode()[:5])
     sizes = {f"{number:05}": size for number, size in lines}

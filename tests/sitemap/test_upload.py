@@ -27,7 +27,7 @@ from crawler.settings.object_url import ObjectUrl, parsed
 from crawler.settings.sections import Dates, Guard, Output
 from crawler.sitemap.publish import object_store, upload
 from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.object_store import TIMEOUT, Store
+from crawler.sitemap.publish.object_store import REQUEST_TIMEOUT, Store
 from crawler.sitemap.publish.publish import check_output, publish
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.store_errors import code_of, reason
@@ -617,7 +617,7 @@ async def test_conditions_of_google_are_generations(monkeypatch: pytest.MonkeyPa
         assert names == ["manifest.json", "sitemap-00004.xml.gz", "sitemap-00005.xml.gz", "sitemap.xml.gz"]
         url = parsed(place)
         assert url
-        for version in (None, object_store.Version(version="5")):
+        for version in (None, object_store.ObjectVersion(version="5")):
             with pytest.raises(object_store.Changed):
                 object_store.connect(url).put_if("manifest.json", b"{}", version)
 
@@ -710,7 +710,7 @@ def answer(status: int, code: str) -> str:
     ],
 )  # fmt: skip
 def test_the_reason_of_a_failure(error: Exception, said: str) -> None:
-    words = reason(ObjectUrl("s3", "bucket"), error, TIMEOUT)
+    words = reason(ObjectUrl("s3", "bucket"), error, REQUEST_TIMEOUT)
     assert words.startswith(said)
     assert "secret" not in words
 

@@ -25,7 +25,7 @@ from crawler.sitemap.validate import file as check_module
 from crawler.sitemap.validate import xml as markup
 from crawler.sitemap.validate.ampersands import Ampersands
 from crawler.sitemap.validate.file import Check
-from crawler.sitemap.validate.findings import WARNINGS, Code
+from crawler.sitemap.validate.findings import WARNINGS, FaultCode
 from crawler.sitemap.write.writer import Style, Writer
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -320,12 +320,12 @@ def test_a_decompression_bomb_is_not_read_completely() -> None:
         ]
     )
     found = list(Check("s.xml.gz", home=None, now=NOW).run(chunks()))
-    assert Code.TOO_LARGE in {item.code for item in found}
+    assert FaultCode.TOO_LARGE in {item.code for item in found}
 
 
 def test_every_code_has_a_severity_and_a_sentence() -> None:
-    assert {code.value for code in WARNINGS} < {code.value for code in Code}
-    assert all(code.says for code in Code)
+    assert {code.value for code in WARNINGS} < {code.value for code in FaultCode}
+    assert all(code.says for code in FaultCode)
 
 
 @pytest.mark.parametrize(

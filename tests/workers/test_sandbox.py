@@ -13,10 +13,11 @@ import pytest
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse.html import PLAIN_BYTES, Extract, Page, PageSource
+from crawler.parse.html import Extract, Page, PageSource
+from crawler.parse.risk import PLAIN_BYTES
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
-from crawler.workers.sandbox_child import LARGE, ParsedPage
+from crawler.workers.sandbox_child import LARGE_TREE, ParsedPage
 from crawler.workers.spawn import python
 from tests.waiting import eventually, tick
 
@@ -103,7 +104,7 @@ async def test_deadline_shrinks_with_each_stalled_page(tmp_path: Path) -> None:
 
 
 async def test_idle_child_is_killed_at_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "BUSY", 1.0)
+    monkeypatch.setattr(sandbox, "ELAPSED_PER_CPU_SECOND", 1.0)
     async with Sandbox(script(tmp_path, "time.sleep(600)"), deadline=1.0).running() as apart:
         said = await apart.read(PageSource(b"", URL))
     assert said == Broken(Cause.PARSE, "the parser did not finish within 1 s")
@@ -130,7 +131,7 @@ async def test_one_child_parses_large_and_small_pages(tmp_path: Path) -> None:
     page = msgspec.json.encode(ParsedPage(Page(URL)))
     apart = Sandbox(script(tmp_path, f"say({page!r})"))
     async with apart.running():
-        for size in (2 * LARGE, 1, 2 * LARGE):
+        for size in (2 * LARGE_TREE, 1, 2 * LARGE_TREE):
             assert await apart.read(PageSource(b"x" * size, URL)) == Page(URL)
     assert (tmp_path / "starts").read_text() == "x"
 
@@ -146,7 +147,7 @@ async def test_memory_of_large_page_is_returned() -> None:
     async with Sandbox().running() as apart:
         await apart.read(PageSource(b"<p>x", URL))
         before = held(apart)
-        await apart.read(PageSource(b"<p>some text" * (LARGE // 10), URL))
+        await apart.read(PageSource(b"<p>some text" * (LARGE_TREE // 10), URL))
         await apart.read(PageSource(b"<p>x", URL))  # memory is returned before the next page is parsed
         assert held(apart) < before + 20_000_000
 

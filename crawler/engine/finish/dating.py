@@ -18,7 +18,7 @@ log = logging.getLogger("crawler.engine.finish.dating")
 
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
-    evidence, found = await history.evidence(builds.WINDOW, builds.OLDER)
+    evidence, found = await history.evidence(builds.BUILD_SECONDS, builds.OLDER)
     before = await history.recall(UNRELIABLE, published=True)
     by_build = {build.origin: why for build in found if (why := builds.why_unreliable(build))}
     unreliable = by_build | {

@@ -1,7 +1,8 @@
-"""The publish guard: whether the result of a crawl may replace the published sitemap. Pure: counts in, a refusal out.
+"""The publish guard: whether the result of a crawl may replace the published sitemap. Pure: counts in, a
+refusal out.
 
-Not the address guard of `fetch`. A crawl is compared with earlier publications, and its own outcomes are checked. Each
-refusal names the numbers, the setting, and the flag that publishes anyway.
+Not the address guard of `fetch`. A crawl is compared with earlier publications, and its own outcomes are
+checked. Each refusal names the numbers, the setting, and the flag that publishes anyway.
 """
 
 from collections.abc import Mapping
@@ -14,8 +15,8 @@ from crawler.model.reasons import Cause, Why
 from crawler.rules.doubts import without_flag
 from crawler.settings.sections import Guard
 
-KEPT: Final = 7  # publications that a new one is compared with
-FEWEST: Final = 5  # failures, below which their share is not significant
+PUBLICATIONS_COMPARED: Final = 7  # publications that a new one is compared with
+FEWEST_FAILURES: Final = 5  # failures, below which their share is not significant
 
 _NOT_FETCHED: Final = frozenset(
     f"unlisted:{why.value}"
@@ -42,7 +43,7 @@ class EarlierPublications:
     """The earlier publications."""
 
     urls: int | None = 0  # now in the folder; None: there are files that cannot be counted
-    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `KEPT`, newest last
+    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `PUBLICATIONS_COMPARED`, newest last
 
     @property
     def largest(self) -> int:
@@ -97,7 +98,7 @@ def _check_first(guard: Guard, before: EarlierPublications, crawled: CrawlResult
 def _check_failed(guard: Guard, crawled: CrawlResult) -> None:
     failed, fetched_urls = failures(crawled.outcomes), fetched(crawled.outcomes)
     count = sum(failed.values())
-    if count >= FEWEST and count > fetched_urls * guard.max_failed:
+    if count >= FEWEST_FAILURES and count > fetched_urls * guard.max_failed:
         raise PublishRefused(
             f"Of {fetched_urls:,} fetched pages, {count:,} failed ({count / fetched_urls:.0%}; {_named(failed)}), and "
             f"--max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
@@ -112,8 +113,8 @@ def fetched(outcomes: Mapping[str, int]) -> int:
 def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
     """The failures that suggest that the site is broken or blocks the crawler.
 
-    Pages that are not found do not count, unless most pages are not found: a healthy site has some. Kept pages do not count,
-    as they stay in the sitemap.
+    Pages that are not found do not count, unless most pages are not found: a healthy site has some. Kept
+    pages do not count, as they stay in the sitemap.
     """
     failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
     if 2 * failed.get(_NOT_FOUND, 0) <= fetched(outcomes):
@@ -143,7 +144,9 @@ def _check_shrink(guard: Guard, urls: int, before: EarlierPublications, crawled:
     if urls < before.largest * (1 - guard.max_shrink):
         most = before.largest
         history = (
-            f" and {most:,} were in the largest of the last {KEPT} publications" if most > before.urls else ""
+            f" and {most:,} were in the largest of the last {PUBLICATIONS_COMPARED} publications"
+            if most > before.urls
+            else ""
         )
         raise PublishRefused(
             f"URLs listed: {urls:,}, where {before.urls:,} are published{history}: {1 - urls / most:.0%} fewer, and "

@@ -1,7 +1,7 @@
 """manifest.json: describes the files in the output folder, for the next publication and for people.
 
-Its content is checked, as others may have changed the folder. Without a valid manifest the sitemap files themselves are
-read. This module never changes the folder.
+Its content is checked, as others may have changed the folder. Without a valid manifest the sitemap files
+themselves are read. This module never changes the folder.
 """
 
 import gzip
@@ -62,7 +62,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def is_foreign(folder: Path) -> bool:
-    """Whether manifest.json belongs to another program. A truncated or zero-filled one does not. Raises `OSError`."""
+    """Whether manifest.json is another program's. A truncated or zero-filled one is not. Raises `OSError`."""
     try:
         body = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
@@ -91,8 +91,8 @@ def written(
 ) -> str:
     """The text of a manifest.
 
-    `leaving`: files that will be removed. `counts`: the outcomes of the run by code. `before`: the URLs of earlier
-    publications. `etags`: those of files in an object store, by name. `more`: further keys.
+    `leaving`: files that will be removed. `counts`: the outcomes of the run by code. `before`: the URLs of
+    earlier publications. `etags`: those of files in an object store, by name. `more`: further keys.
     """
     urls = sum(part.urls for part in parts)
     facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
@@ -136,10 +136,11 @@ def files_of(old: Manifest | None) -> list[dict[str, Any]]:
 
 
 def left_over(last: Last, kept: Collection[str]) -> list[str]:
-    """The files of the last publication that are not in `kept`, entry points first. Some may be removed already.
+    """The files of the last publication that are not in `kept`, entry points first. Some may be removed
+    already.
 
-    Only files in the manifest: others with such a name may not be ours. Includes files that an earlier publication was
-    about to remove when it was killed.
+    Only files in the manifest: others with such a name may not be ours. Includes files that an earlier
+    publication was about to remove when it was killed.
     """
     left = (last.manifest or {}).get("leaving")
     named = {str(file.get("name")) for file in files_of(last.manifest)}
@@ -193,7 +194,7 @@ def _counted(folder: Path) -> int | None:
 
 
 def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
-    """The number of URLs in a sitemap, or in all local files of an index; None if one cannot be read completely."""
+    """The number of URLs in a sitemap, or in all local files of an index; None if unreadable."""
     try:
         if ".jsonl" in path.suffixes:
             return _lines_in(path)
@@ -229,7 +230,7 @@ def _names_of(loc: str) -> list[str]:
 
 
 def entry_points(manifest: Manifest | None) -> list[str]:
-    """The names under which an entry point may be found. Without a valid manifest also those of other programs."""
+    """The names that an entry point may have. Without a valid manifest also those of other programs."""
     if _stated(manifest) is None:
         return [*_ENTRY_POINTS, *_OTHERS]
     named = {str(file.get("name")) for file in files_of(manifest)}
@@ -256,7 +257,7 @@ def _lines_in(path: Path) -> int:
 
 
 def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
-    """The number of pages in a sitemap, the URLs of the files in an index, and whether it was read completely."""
+    """Pages of a sitemap, files of an index, and whether it was read completely."""
     from crawler.sitemap.read import read  # noqa: PLC0415 - lxml is slow to import and rarely needed here
 
     reading, pages, locs = read(_chunks(file)), 0, set()

@@ -1,7 +1,9 @@
-"""An object store as the place of a sitemap: opens it by the environment, gets, puts and deletes objects below a prefix.
+"""An object store as the place of a sitemap: opens it by the environment, gets, puts and deletes objects
+below a prefix.
 
-Blocking: it is called from worker threads. The order of requests is decided by `upload`. What a store answers is never
-shown, as it may contain signed URLs: errors are sentences of our own, with at most the error code of the store.
+Blocking: it is called from worker threads. The order of requests is decided by `upload`. What a store answers
+is never shown, as it may contain signed URLs: errors are sentences of our own, with at most the error code of
+the store.
 """
 
 import os
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
     from obstore import UpdateVersion
     from obstore.store import ObjectStore
 
-TIMEOUT: Final = 60.0  # seconds for one request; files are put in requests of at most 5 MB
+REQUEST_TIMEOUT: Final = 60.0  # seconds for one request; files are put in requests of at most 5 MB
 CONNECT: Final = 10.0  # seconds
 RETRIES: Final = 5  # after connection errors and 5xx
 RETRYING: Final = 120.0  # seconds, after which a request is not tried again
-LARGEST: Final = 64_000_000  # bytes of an object that is held in memory
+LARGEST_OBJECT: Final = 64_000_000  # bytes of an object that is held in memory
 
-TYPES: Final = {
+MEDIA_TYPES: Final = {
     ".gz": "application/gzip",
     ".xml": "application/xml",
     ".txt": "text/plain; charset=utf-8",
@@ -41,14 +43,14 @@ class Changed(Exception):  # noqa: N818
     """An object is not the expected version: another program has put it in between."""
 
 
-class Version(TypedDict, total=False):
+class ObjectVersion(TypedDict, total=False):
     """What identifies a version of an object; which of them, depends on the store."""
 
     e_tag: str
     version: str
 
 
-IMPOSSIBLE: Final = Version(e_tag='"0x0"', version="1")  # which no object has, in any store
+IMPOSSIBLE: Final = ObjectVersion(e_tag='"0x0"', version="1")  # which no object has, in any store
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Object:
     """An object that was read."""
 
     body: bytes
-    version: Version
+    version: ObjectVersion
     modified: datetime
 
 
@@ -91,7 +93,7 @@ def client_of(url: ObjectUrl, environ: Mapping[str, str]) -> "ObjectStore":
     chosen: Any = {
         "prefix": url.prefix or None,
         "client_options": {
-            "timeout": timedelta(seconds=TIMEOUT),
+            "timeout": timedelta(seconds=REQUEST_TIMEOUT),
             "connect_timeout": timedelta(seconds=CONNECT),
             "allow_http": any(
                 environ.get(name, "").startswith("http:") for name in CLOUDS[url.scheme].endpoints
@@ -118,7 +120,7 @@ class Store:
         with self._translated():
             try:
                 found = obstore.get(self._client, name)
-                if found.meta["size"] > LARGEST:
+                if found.meta["size"] > LARGEST_OBJECT:
                     raise StoreError(f"{name} is too large")
                 return Object(bytes(found.bytes()), _version(found.meta), found.meta["last_modified"])
             except FileNotFoundError as error:
@@ -126,7 +128,7 @@ class Store:
                 return None
 
     def download(self, name: str, path: Path) -> bool:
-        """Writes an object to a file; False if there is none, or if the name cannot be that of an object or a file."""
+        """Writes an object to a file; False if there is none, or if the name is impossible."""
         import obstore  # noqa: PLC0415 - as above
 
         with self._translated():
@@ -158,13 +160,13 @@ class Store:
         """Puts a file, atomically; its ETag."""
         import obstore  # noqa: PLC0415 - as above
 
-        attributes = {"Content-Type": TYPES[path.suffix]} | (
+        attributes = {"Content-Type": MEDIA_TYPES[path.suffix]} | (
             {"Cache-Control": cache_control} if cache_control else {}
         )
         with self._translated():
             return obstore.put(self._client, name, path, attributes=attributes)["e_tag"]
 
-    def put_if(self, name: str, body: bytes, expected: Version | None) -> Version:
+    def put_if(self, name: str, body: bytes, expected: ObjectVersion | None) -> ObjectVersion:
         """Puts an object if it is still this version, or if there is none; its new version. Raises `Changed`."""
         try:
             return self._put(name, body, expected)
@@ -177,7 +179,8 @@ class Store:
     def honours_conditions(self, name: str, there: Object | None) -> bool:
         """Whether the store refuses to put an object that is not the expected version.
 
-        Also a check of all permissions to write. Changes nothing: a store that ignores conditions gets the same bytes again.
+        Also a check of all permissions to write. Changes nothing: a store that ignores conditions gets the
+        same bytes again.
         """
         try:
             self._put(name, there.body if there else b"", IMPOSSIBLE)
@@ -194,12 +197,12 @@ class Store:
         with self._translated(), suppress(FileNotFoundError):
             obstore.delete(self._client, name)
 
-    def _put(self, name: str, body: bytes, expected: Version | None) -> Version:
+    def _put(self, name: str, body: bytes, expected: ObjectVersion | None) -> ObjectVersion:
         import obstore  # noqa: PLC0415 - as above
         from obstore.exceptions import AlreadyExistsError, PreconditionError  # noqa: PLC0415 - as above
 
         mode: UpdateVersion | Any = "create" if expected is None else expected
-        attributes = {"Content-Type": TYPES[Path(name).suffix]}
+        attributes = {"Content-Type": MEDIA_TYPES[Path(name).suffix]}
         with self._translated():
             try:
                 done = obstore.put(self._client, name, body, mode=mode, attributes=attributes)
@@ -216,16 +219,16 @@ class Store:
         try:
             yield
         except BaseError as error:
-            raise StoreError(reason(self.url, error, TIMEOUT)) from None
+            raise StoreError(reason(self.url, error, REQUEST_TIMEOUT)) from None
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # of the library
                 raise
             raise StoreError("its client failed; maybe a setting in the environment is not valid") from None
 
 
-def _version(meta: Mapping[str, Any]) -> Version:
+def _version(meta: Mapping[str, Any]) -> ObjectVersion:
     """The library refuses keys without a value."""
-    found: Version = {}
+    found: ObjectVersion = {}
     if meta["e_tag"]:
         found["e_tag"] = meta["e_tag"]
     if meta["version"]:

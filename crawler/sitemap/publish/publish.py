@@ -1,9 +1,9 @@
 """Publishes a sitemap: writes the files, checks them with the guard, and replaces the old files.
 
-Files are first written to a hidden staging folder next to the old ones, so that a refusal or a full disk leaves the old
-files as they are. They are then moved by rename, the entry point last, so that a reader never sees a partial file or an
-index without its sitemaps (`swap`), or put into an object store (`upload`). Unchanged files are left untouched. Only one run
-at a time may publish to a place.
+Files are first written to a hidden staging folder next to the old ones, so that a refusal or a full disk
+leaves the old files as they are. They are then moved by rename, the entry point last, so that a reader never
+sees a partial file or an index without its sitemaps (`swap`), or put into an object store (`upload`).
+Unchanged files are left untouched. Only one run at a time may publish to a place.
 """
 
 import shutil
@@ -27,7 +27,7 @@ from crawler.parse.url import Url, origin
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, Dates, Guard, Output
 from crawler.sitemap.publish import staging, stylesheet, upload
-from crawler.sitemap.publish.guard import KEPT, CrawlResult, EarlierPublications
+from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
@@ -44,15 +44,15 @@ from crawler.sitemap.publish.manifest import (
 from crawler.sitemap.publish.object_store import connect
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.swap import SETTLED, make_durable, move, swap
-from crawler.sitemap.publish.upload import Record
+from crawler.sitemap.publish.upload import WriteManifest
 from crawler.sitemap.validate.file import Check
-from crawler.sitemap.validate.findings import Code
+from crawler.sitemap.validate.findings import FaultCode
 from crawler.sitemap.write.writer import Part, Style, Writer
 
 STDOUT: Final = "-"
 MIRROR: Final = ".published"  # folder with a copy of what is in an object store
 CHUNK: Final = 65_536  # bytes
-TURN: Final = 0.02  # seconds between looks at a thread
+THREAD_INTERVAL: Final = 0.02  # seconds between looks at a thread
 VALIDATED: Final = frozenset({"xml", "txt"})
 
 LastCheck = Callable[[], Awaitable[None]]
@@ -73,11 +73,12 @@ async def publish(
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
 
-    `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is checked by the
-    guard, and its outcomes go into the manifest. `writer` names the run in an object store: attempts with the same one take
-    over from each other. `last_check` is called just before files are replaced, and may raise. `waits`: whether to wait on
-    for a run that has locked the folder, after so many seconds. Raises `PublishRefused` if the guard refuses, `OutputError`
-    if files cannot be written, `OutputBusy` if another run is publishing there.
+    `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is
+    checked by the guard, and its outcomes go into the manifest. `writer` names the run in an object store:
+    attempts with the same one take over from each other. `last_check` is called just before files are
+    replaced, and may raise. `waits`: whether to wait on for a run that has locked the folder, after so many
+    seconds. Raises `PublishRefused` if the guard refuses, `OutputError` if files cannot be written,
+    `OutputBusy` if another run is publishing there.
     """
     check_settings(output)
     style = Style(
@@ -140,10 +141,14 @@ class _Draft:
         line = _robots_line(self.style, self.base, parts)
         return parts, Published((), urls, output, line, writer.refused, writer.images)
 
-    def record(self, last: Last, parts: Sequence[Part]) -> Record:
+    def record(self, last: Last, parts: Sequence[Part]) -> WriteManifest:
         """Writes manifests for these parts."""
         # After --force later publications are compared with this one only.
-        before = () if self.guard.force else publications_before(last, self.run_id, parts)[-KEPT + 1 :]
+        before = (
+            ()
+            if self.guard.force
+            else publications_before(last, self.run_id, parts)[-PUBLICATIONS_COMPARED + 1 :]
+        )
         complete, counts = self.crawled.complete, self.crawled.outcomes
         return partial(written, self.run_id, parts, complete=complete, counts=counts, before=before)
 
@@ -212,7 +217,7 @@ async def check_output(output: Output) -> None:
 
 
 async def _abandonable(call: Callable[[], None]) -> None:
-    """Calls a function in a thread that keeps nobody from leaving: a store that does not answer, after a signal."""
+    """Calls a function in a thread that does not delay the exit of the program."""
     raised: list[BaseException] = []
 
     def work() -> None:
@@ -224,7 +229,7 @@ async def _abandonable(call: Callable[[], None]) -> None:
     thread = Thread(target=work, daemon=True)  # those of anyio are waited for when the program ends
     thread.start()
     while thread.is_alive():  # noqa: ASYNC110 - a thread cannot set an event of every event loop
-        await anyio.sleep(TURN)
+        await anyio.sleep(THREAD_INTERVAL)
     if raised:
         raise raised[0]
 
@@ -260,7 +265,7 @@ def _check_manifest(folder: Path, place: object = None) -> None:
 
 
 def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
-    """The entries with the crawled origin replaced by the published base. URLs of other origins are unchanged."""
+    """The entries with the published base in place of the crawled origin. Other URLs stay."""
     if site == base:
         return entries
 
@@ -292,7 +297,7 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
         with open(place / part.name, "rb") as file:
             chunks = iter(lambda: file.read(CHUNK), b"")
             for found in Check(part.name, home=None, now=datetime.now(UTC)).run(chunks):
-                if found.severity == "error" and found.code is not Code.LOC_HOST:
+                if found.severity == "error" and found.code is not FaultCode.LOC_HOST:
                     raise PublishRefused(
                         f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the old files "
                         "are kept. This is a bug: please report it. --force publishes anyway."
@@ -321,7 +326,7 @@ def _print(place: Path, parts: Sequence[Part]) -> None:
 
 
 @contextmanager
-def _temporary(says: str = staging.KEPT) -> Iterator[Path]:
+def _temporary(says: str = staging.OLD_FILES_KEPT) -> Iterator[Path]:
     """A staging folder for output that is no folder. `says`: about the output, after a disk error."""
     folder = Path(tempfile.gettempdir())
     with staging.translated(folder, says), staging.temporary_folder(folder) as place:

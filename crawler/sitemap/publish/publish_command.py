@@ -1,7 +1,8 @@
-"""Runs the command of `--publish-command`: in a process group of its own, for a limited time, its output on stderr.
+"""Runs the command of `--publish-command`: in a process group of its own, for a limited time, its output on
+stderr.
 
-It is split into words as a shell would, and run without one. What it is given, and when it is called, is decided by
-`app.delivery`.
+It is split into words as a shell would, and run without one. What it is given, and when it is called, is
+decided by `app.delivery`.
 """
 
 import os
@@ -25,7 +26,8 @@ _running: set[int] = set()  # process groups
 
 
 async def run(command: str, environ: Mapping[str, str], seconds: float) -> None:
-    """Runs the command, and waits for its end. Raises `OutputError` if it cannot be run, fails, or takes too long.
+    """Runs the command, and waits for its end. Raises `OutputError` if it cannot be run, fails, or takes too
+    long.
 
     On a timeout or a cancellation its whole process group gets TERM, then KILL. `environ` is added to ours.
     """

@@ -1,7 +1,8 @@
-"""The hidden staging folder in which a sitemap is prepared, next to the files it will replace. One run at a time.
+"""The hidden staging folder in which a sitemap is prepared, next to the files it will replace. One run at a
+time.
 
-It is always removed afterwards, along with those of crashed runs. `publish` decides what is written to it and moved out.
-This module also turns disk errors into sentences.
+It is always removed afterwards, along with those of crashed runs. `publish` decides what is written to it and
+moved out. This module also turns disk errors into sentences.
 """
 
 import errno
@@ -26,12 +27,13 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 STAGING: Final = ".staging-"
-PATIENCE: Final = 8.0  # seconds to wait for another run: a signal must take effect within ten
-FILE_MODE: Final = 0o644
-TURN: Final = 0.1  # seconds between attempts to lock the folder
-DEAD: Final = 86_400  # seconds after which a staging folder counts as abandoned, on disks without locks
+LOCK_PATIENCE: Final = 8.0  # seconds to wait for another run: a signal must take effect within ten
+DEFAULT_FILE_MODE: Final = 0o644
+LOCK_INTERVAL: Final = 0.1  # seconds between attempts to lock the folder
+# Seconds after which a staging folder counts as abandoned, on disks without locks.
+ABANDONED_AFTER: Final = 86_400
 
-KEPT: Final = "the old files are kept"
+OLD_FILES_KEPT: Final = "the old files are kept"
 
 _ADVICE: Final = {
     errno.ENOSPC: "the disk is full",
@@ -48,19 +50,20 @@ _ADVICE: Final = {
 class FolderState:
     """The state of the output folder, for the message of a disk error."""
 
-    says: str = KEPT
+    says: str = OLD_FILES_KEPT
 
 
 def is_patient(waited: float) -> bool:
     """Whether to wait on for another run, after so many seconds."""
-    return waited < PATIENCE
+    return waited < LOCK_PATIENCE
 
 
 @asynccontextmanager
 async def locked_staging(
-    folder: Path, mode: int = FILE_MODE, waits: Callable[[float], bool] = is_patient
+    folder: Path, mode: int = DEFAULT_FILE_MODE, waits: Callable[[float], bool] = is_patient
 ) -> AsyncIterator[Path]:
-    """A staging folder, with `folder` locked against other runs. Raises `OutputBusy` if another run keeps the lock.
+    """A staging folder, with `folder` locked against other runs. Raises `OutputBusy` if another run keeps the
+    lock.
 
     `waits`: whether to wait on, after so many seconds.
     """
@@ -82,7 +85,7 @@ async def _lock_later(handle: int, waits: Callable[[float], bool]) -> bool | Non
     locking = retries.while_result(
         lambda locked: locked is False and waits(anyio.current_time() - began),
         sleep=anyio.sleep,
-        wait=lambda _: TURN,
+        wait=lambda _: LOCK_INTERVAL,
     )
     locked: bool | None = await locking(partial(_lock, handle))
     return locked
@@ -122,7 +125,7 @@ def _clear(folder: Path, locked: bool | None) -> None:
     """Removes staging folders of crashed runs: all with the lock; without locks, old ones."""
     for left in folder.glob(STAGING + "*"):
         with suppress(FileNotFoundError):
-            if locked or (locked is None and time.time() - left.stat().st_mtime > DEAD):
+            if locked or (locked is None and time.time() - left.stat().st_mtime > ABANDONED_AFTER):
                 shutil.rmtree(left, ignore_errors=True)
 
 
@@ -136,7 +139,7 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def check(folder: Path, mode: int = FILE_MODE) -> None:
+def check(folder: Path, mode: int = DEFAULT_FILE_MODE) -> None:
     """Raises `OSError` if files cannot be written to the folder."""
     with _opened(folder, mode) as handle:
         _clear(folder, _lock(handle))
@@ -150,8 +153,8 @@ def reason(error: OSError) -> str:
 
 
 @contextmanager
-def translated(folder: object, says: str = KEPT) -> Iterator[FolderState]:
-    """Turns a disk error, or one of an object store, into an `OutputError` that also tells the state of the output."""
+def translated(folder: object, says: str = OLD_FILES_KEPT) -> Iterator[FolderState]:
+    """Turns an error of a disk or store into an `OutputError` that tells the state of the output."""
     folder_state = FolderState(says)
     try:
         yield folder_state

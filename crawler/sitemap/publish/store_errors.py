@@ -1,7 +1,7 @@
 """What is said when a request to an object store fails, and of an environment that cannot be used.
 
-The words of the store and of the library are read, but never shown, as they may contain signed URLs or the values of
-variables: at most the HTTP status and the error code, which is letters only.
+The words of the store and of the library are read, but never shown, as they may contain signed URLs or the
+values of variables: at most the HTTP status and the error code, which is letters only.
 """
 
 import re
@@ -47,6 +47,9 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
 
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
+_NO_CREDENTIALS: Final = re.compile(r"169\.254\.169\.254|token request|redential")
+_TIMED_OUT: Final = re.compile(r"kind: Timeout|[Tt]imed ?[Oo]ut")
+_NOT_REACHED: Final = re.compile(r"kind: Connect|error sending request")
 _NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "AccountNotFound"})
 _REGION: Final = frozenset(
     {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
@@ -81,32 +84,33 @@ def reason(url: ObjectUrl, error: Exception, seconds: float) -> str:
     cloud, text, kind = CLOUDS[url.scheme], str(error), type(error).__name__
     code, status = code_of(text), _STATUS.search(text)
     said = " ".join(filter(None, [status[1] if status else "", code]))
-    if code in _NO_BUCKET:
-        return "there is no such bucket"
-    if code in _REGION:
-        return f"the bucket is in another region ({said}): set AWS_REGION"
-    if code in _CLOCK:
-        return "the clock of this machine is wrong"
-    if not code and ("169.254.169.254" in text or "token request" in text or "redential" in text):
-        return f"there are no valid credentials in the environment: set {cloud.credentials}"
-    if kind == "UnauthenticatedError" or code in _NOT_ACCEPTED:
-        return f"the credentials in the environment are not accepted ({said}): check {cloud.credentials}"
-    if kind == "PermissionDeniedError":
-        return (
-            f"access is denied ({said}): the credentials need the permissions to get, put and delete objects below the prefix, "
-            "and to list the bucket"
-        )
-    if code == "NotImplemented" or kind == "NotSupportedError":
-        return "the store does not support what is needed (conditional puts)"
-    if status:
-        return f"the store answered {said}, also when asked again"
-    if re.search(r"kind: Timeout|[Tt]imed ?[Oo]ut", text):
-        return f"the store did not answer within {duration_words(seconds)}"
-    if "builder error" in text:
-        return "the address of the store is not valid"
-    if re.search(r"kind: Connect|error sending request", text):
-        return "the store cannot be reached"
-    return "the answer of the store was not understood"
+    cases = (
+        (code in _NO_BUCKET, "there is no such bucket"),
+        (code in _REGION, f"the bucket is in another region ({said}): set AWS_REGION"),
+        (code in _CLOCK, "the clock of this machine is wrong"),
+        (
+            not code and _NO_CREDENTIALS.search(text),
+            f"there are no valid credentials in the environment: set {cloud.credentials}",
+        ),
+        (
+            kind == "UnauthenticatedError" or code in _NOT_ACCEPTED,
+            f"the credentials in the environment are not accepted ({said}): check {cloud.credentials}",
+        ),
+        (
+            kind == "PermissionDeniedError",
+            f"access is denied ({said}): the credentials need the permissions to get, put and delete objects "
+            "below the prefix, and to list the bucket",
+        ),
+        (
+            code == "NotImplemented" or kind == "NotSupportedError",
+            "the store does not support what is needed (conditional puts)",
+        ),
+        (status, f"the store answered {said}, also when asked again"),
+        (_TIMED_OUT.search(text), f"the store did not answer within {duration_words(seconds)}"),
+        ("builder error" in text, "the address of the store is not valid"),
+        (_NOT_REACHED.search(text), "the store cannot be reached"),
+    )
+    return next((words for applies, words in cases if applies), "the answer of the store was not understood")
 
 
 def check_environment(url: ObjectUrl, environ: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """`--stylesheet`: the CSS file beside a sitemap, by which browsers show it as a table.
 
-XML without gzip only: browsers save a `.gz` file instead of showing it. CSS, as browsers are removing XSLT. A file that is
-already there is left alone, so that it can be changed.
+XML without gzip only: browsers save a `.gz` file instead of showing it. CSS, as browsers are removing XSLT. A
+file that is already there is left alone, so that it can be changed.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
-"""Replaces the sitemap files of a folder by rename: parts, manifest, entry point; then removes obsolete files.
+"""Replaces the sitemap files of a folder by rename: parts, manifest, entry point; then removes obsolete
+files.
 
-A reader sees the old sitemap or the new one, never an index without its sitemaps. What is replaced is decided by
-`publish`; the same for an object store is `upload`.
+A reader sees the old sitemap or the new one, never an index without its sitemaps. What is replaced is decided
+by `publish`; the same for an object store is `upload`.
 """
 
 import hashlib
@@ -40,7 +41,8 @@ def swap(
 ) -> tuple[File, ...]:
     """Moves the files into place, the entry point last; then removes the files in `gone`.
 
-    The manifest is moved before the entry point, so that after a crash in between the next run assigns the same names.
+    The manifest is moved before the entry point, so that after a crash in between the next run assigns the
+    same names.
     """
     names = [part.name for part in parts]
     files = tuple(File(p.name, p.urls, p.size, _is_there(folder / p.name, p), p.sha256) for p in parts)

@@ -1,8 +1,9 @@
 """Puts the sitemap files into an object store: parts, entry point, manifest; then deletes obsolete objects.
 
-Each put is atomic, so a reader never meets an index that names a part that is not there. `manifest.json` is the lock: a run
-claims the place by putting it with the condition that nobody else has put it since it was read, and puts it again at the
-end. A run that dies in between leaves its claim, and the next one completes the publication.
+Each put is atomic, so a reader never meets an index that names a part that is not there. `manifest.json` is
+the lock: a run claims the place by putting it with the condition that nobody else has put it since it was
+read, and puts it again at the end. A run that dies in between leaves its claim, and the next one completes
+the publication.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,14 +38,14 @@ from crawler.sitemap.publish.swap import BETWEEN, DONE
 from crawler.sitemap.write.writer import Part
 
 PARALLEL: Final = 8  # requests at the same time
-MARGIN: Final = 300.0  # seconds that a claim is valid after the longest time of its publication
+CLAIM_MARGIN: Final = 300.0  # seconds that a claim is valid after the longest time of its publication
 RECENT: Final = 10.0  # seconds for which a look at our claim is relied on
-MOST: Final = 1_000  # files of an index of another program that are read to count its URLs
+MOST_INDEXED_FILES: Final = 1_000  # files of an index of another program that are read to count its URLs
 CLAIM: Final = "publishing"  # key of a manifest that is a claim
 CACHE_CONTROL: Final = "cache_control"  # key of a manifest: with which the files were put
 
 
-class Record(Protocol):
+class WriteManifest(Protocol):
     """Writes a manifest; see `manifest.written`."""
 
     def __call__(self, leaving: Sequence[str] = (), **more: Any) -> str: ...
@@ -67,13 +68,13 @@ def look(store: Store, mirror: Path) -> Before:
     names = entry_points(read_manifest(mirror))
     _each(lambda name: store.download(name, mirror / name), names)
     parts = uncounted(mirror)
-    if len(parts) <= MOST:
+    if len(parts) <= MOST_INDEXED_FILES:
         _each(lambda names: any(store.download(name, mirror / name) for name in names), parts)
     return Before(last_of(mirror), manifest)
 
 
 def check_unclaimed(store: Store, before: Before, writer: str, now: datetime) -> None:
-    """Raises `OutputBusy` if another run is publishing. A claim is void when its publication cannot go on any more."""
+    """Raises `OutputBusy` if another run is publishing. Old claims are void."""
     claim = (before.last.manifest or {}).get(CLAIM)
     if before.manifest is None or not isinstance(claim, dict) or claim.get("by") == writer:
         return
@@ -106,7 +107,7 @@ class Upload:
     place: Path  # of the prepared files
     parts: Sequence[Part]
     before: Before
-    record: Record
+    record: WriteManifest
     writer: str
     output: Output
     state: FolderState  # is kept up to date
@@ -149,7 +150,7 @@ class Upload:
 
     def _claim(self, gone: Sequence[str]) -> None:
         """Puts the manifest before anything else. Files without an ETag are not there yet."""
-        claim = {CLAIM: {"by": self.writer, "seconds": self.output.publish_timeout + MARGIN}}
+        claim = {CLAIM: {"by": self.writer, "seconds": self.output.publish_timeout + CLAIM_MARGIN}}
         self._put_manifest("claim", gone, claim)
 
     def _put_files(self, missing: Sequence[str], changed: Sequence[str]) -> None:
@@ -181,7 +182,7 @@ class Upload:
             self._put_manifest("settled", ())
 
     def _check_claim(self, age: float = RECENT) -> None:
-        """Raises `Changed` if another run has taken over, since this one was slow or suspended. Not asked again within `age`."""
+        """Raises `Changed` if another run has taken over. Not asked again within `age` seconds."""
         if monotonic() < self._checked + age:
             return
         there = self.store.get(MANIFEST)

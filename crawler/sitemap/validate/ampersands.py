@@ -1,7 +1,9 @@
-"""Finds and escapes bare ampersands in XML before a strict parser, so that the first one does not end validation.
+"""Finds and escapes bare ampersands in XML before a strict parser, so that the first one does not end
+validation.
 
-An & is bare if it starts neither one of the five entities of XML nor a character reference. In CDATA, comments and
-processing instructions it is allowed. Other entities count as bare, as document types are not supported.
+An & is bare if it starts neither one of the five entities of XML nor a character reference. In CDATA,
+comments and processing instructions it is allowed. Other entities count as bare, as document types are not
+supported.
 """
 
 import re
@@ -21,7 +23,7 @@ def whole(data: bytes) -> int:
 
 
 class Ampersands:
-    """Called with the pieces of one file, in order. A piece must not end within a reference or delimiter: see `whole`."""
+    """Called with the pieces of one file in order. Each ends as `whole` says."""
 
     def __init__(self) -> None:
         self._wide: bool | None = None

@@ -1,4 +1,5 @@
-"""Validates one sitemap against the protocol (sitemaps.org), as a stream: bytes in, findings out, constant memory.
+"""Validates one sitemap against the protocol (sitemaps.org), as a stream: bytes in, findings out, constant
+memory.
 
 Strict where `read` is tolerant. The caller opens the files; the sitemaps of an index are in `children`.
 """
@@ -15,12 +16,12 @@ from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.parse import content_coding
 from crawler.sitemap.sniff import SNIFFED, is_json, is_web_page, read_json
 from crawler.sitemap.validate import values
-from crawler.sitemap.validate.findings import Code, Finding, finding
-from crawler.sitemap.validate.xml import LONGEST, Ended, XmlCheck
+from crawler.sitemap.validate.findings import FaultCode, SitemapFinding, finding
+from crawler.sitemap.validate.xml import LONGEST_CONTENT, Ended, XmlCheck
 
 SEEN: Final = 1_000_000  # URLs remembered to find duplicates
 WAITING: Final = 500_000  # links that may wait for their return link
-MOST: Final = 4 * MAX_BYTES  # bytes read of a too large file, to report its other faults
+MOST_BYTES_READ: Final = 4 * MAX_BYTES  # bytes read of a too large file, to report its other faults
 
 _ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
 _BOM: Final = b"\xef\xbb\xbf"
@@ -46,7 +47,7 @@ class Seen:
 class Returns:
     """Links between language versions that wait for the return link, over the files of an index."""
 
-    waiting: dict[tuple[bytes, bytes], Finding] = field(default_factory=dict)
+    waiting: dict[tuple[bytes, bytes], SitemapFinding] = field(default_factory=dict)
 
     def add(self, place: str, loc: str, versions: Iterable[str], line: int) -> None:
         """The versions that an entry names. Beyond `WAITING` links, further ones are not checked."""
@@ -55,9 +56,9 @@ class Returns:
             other = _digest(url)
             is_returned = self.waiting.pop((other, own), None) is not None
             if own != other and not is_returned and len(self.waiting) < WAITING:
-                self.waiting[own, other] = finding(place, line, Code.HREFLANG_RETURN, url)
+                self.waiting[own, other] = finding(place, line, FaultCode.HREFLANG_RETURN, url)
 
-    def left(self, seen: Seen) -> Iterator[Finding]:
+    def left(self, seen: Seen) -> Iterator[SitemapFinding]:
         """Those without a return link, though the files contain the version."""
         return (found for (_, other), found in self.waiting.items() if other in seen.urls)
 
@@ -78,7 +79,9 @@ class Check:
         seen: Seen | None = None,
         returns: Returns | None = None,
     ) -> None:
-        """`place` is the file in findings; `home` its URL, if known; `seen` and `returns` are shared by the files of an index."""
+        """`place` is the file in findings; `home` its URL, if known; `seen` and `returns` are shared by the
+        files of an index.
+        """
         self._returns = returns
         self._place, self._home, self._now = place, home, now
         self._seen = seen or Seen()
@@ -88,22 +91,22 @@ class Check:
         self.is_web_page = False
         self.entries = self.size = 0
         self.children: list[str] = []
-        self._out: list[Finding] = []
+        self._out: list[SitemapFinding] = []
 
-    def run(self, chunks: Iterable[bytes]) -> Iterator[Finding]:
+    def run(self, chunks: Iterable[bytes]) -> Iterator[SitemapFinding]:
         """The findings, up to the end of the file or an error after which the rest is unreadable."""
         try:
             yield from self._read(self._plain(chunks))
         except content_coding.BrokenCoding as error:
-            self.add(Code.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
+            self.add(FaultCode.BROKEN_GZIP, 0, str(error).removeprefix("gzip: "))
         except content_coding.TooLarge:
-            self.size = max(self.size, MOST + 1)
+            self.size = max(self.size, MOST_BYTES_READ + 1)
         except Ended:
             pass
-        if self.size > (MOST if self.kind == "json" else MAX_BYTES):
-            self.add(Code.TOO_LARGE, 0)
+        if self.size > (MOST_BYTES_READ if self.kind == "json" else MAX_BYTES):
+            self.add(FaultCode.TOO_LARGE, 0)
         if self.kind and not self.entries:
-            self.add(Code.EMPTY, 0)
+            self.add(FaultCode.EMPTY, 0)
         yield from self._flush()
 
     # -- bytes --------------------------------------------------------------------------------------------
@@ -116,29 +119,29 @@ class Check:
             first += more
         zipped, named = first.startswith(content_coding.MAGIC), self._place.partition("?")[0].endswith(".gz")
         if zipped != named:
-            self.add(Code.GZIP_NAME if zipped else Code.NOT_GZIP, 0)
-        decoder = content_coding.decoder(["gzip"] if zipped else [], MOST)
+            self.add(FaultCode.GZIP_NAME if zipped else FaultCode.NOT_GZIP, 0)
+        decoder = content_coding.decoder(["gzip"] if zipped else [], MOST_BYTES_READ)
         for chunk in chain([first], rest):
             for piece in decoder.feed(chunk):
                 self.size += len(piece)
                 yield piece
         decoder.finish()
 
-    def _read(self, chunks: Iterator[bytes]) -> Iterator[Finding]:
+    def _read(self, chunks: Iterator[bytes]) -> Iterator[SitemapFinding]:
         head = b""
         for chunk in chunks:
             head += chunk
             if len(head.lstrip()) > SNIFFED:
                 break
         if not head.strip():
-            self.add(Code.EMPTY, 0)
+            self.add(FaultCode.EMPTY, 0)
             return
         if head.startswith(_BOM):
-            self.add(Code.BYTE_ORDER_MARK, 1)
+            self.add(FaultCode.BYTE_ORDER_MARK, 1)
             head = head[len(_BOM) :]
         if is_web_page(head):
             self.is_web_page = True
-            self.add(Code.WEB_PAGE, 0)
+            self.add(FaultCode.WEB_PAGE, 0)
         elif _ABSOLUTE.match(head):
             yield from self._lines(head, chunks, "text", self._line)
         elif is_json(head):
@@ -150,7 +153,7 @@ class Check:
 
     def _lines(
         self, head: bytes, chunks: Iterator[bytes], kind: str, check: Callable[[bytes, int], None]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[SitemapFinding]:
         self.kind = kind
         number, kept = 0, head
         for chunk in chunks:
@@ -158,7 +161,7 @@ class Check:
             for line in whole:
                 number += 1
                 check(line, number)
-            kept = kept[:LONGEST] + chunk
+            kept = kept[:LONGEST_CONTENT] + chunk
             yield from self._flush()
         for line in kept.split(b"\n"):
             number += 1
@@ -168,7 +171,7 @@ class Check:
         try:
             loc = line.decode("utf-8").rstrip("\r")
         except UnicodeDecodeError:
-            self.add(Code.ENCODING, number, "another encoding")
+            self.add(FaultCode.ENCODING, number, "another encoding")
             return
         if loc.strip():
             self.count(number)
@@ -180,14 +183,14 @@ class Check:
         self.count(number)
         found = read_json(line)
         if found is None:
-            self.add(Code.NOT_JSON, number)
+            self.add(FaultCode.NOT_JSON, number)
             return
         loc, lastmod = found
         self.loc(loc, number)
         if lastmod is not None:
             self.add_all(values.check_lastmod(lastmod, self._now), number)
 
-    def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[Finding]:
+    def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[SitemapFinding]:
         xml = XmlCheck(self, self._now)
         try:
             for chunk in chain([head], chunks):
@@ -207,7 +210,7 @@ class Check:
         if not values.is_plainly_good(loc, self._prefix):
             self._check_loc(loc, line)
         if not self._seen.is_new(loc):
-            self.add(Code.INDEX_LOOP if self.kind == "index" else Code.DUPLICATE, line, loc)
+            self.add(FaultCode.INDEX_LOOP if self.kind == "index" else FaultCode.DUPLICATE, line, loc)
         elif self.kind == "index":
             self.children.append(loc)
 
@@ -217,26 +220,26 @@ class Check:
             if self._first is None:
                 self._first, self._prefix = loc, values.site_of(loc)
             if not values.same_host(loc, self._first):
-                self.add(Code.LOC_HOST, line, loc)
+                self.add(FaultCode.LOC_HOST, line, loc)
 
     def versions(self, loc: str, versions: Collection[str], line: int) -> None:
         if loc not in versions:
-            self.add(Code.HREFLANG_SELF, line, loc)
+            self.add(FaultCode.HREFLANG_SELF, line, loc)
         if self._returns:
             self._returns.add(self._place, loc, versions, line)
 
     def count(self, line: int) -> None:
         self.entries += 1
         if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # JSON lines are not part of the protocol
-            self.add(Code.TOO_MANY, line)
+            self.add(FaultCode.TOO_MANY, line)
 
     def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
         for code, details in faults:
             self.add(code, line, *details)
 
-    def add(self, code: Code, line: int, *details: Any) -> None:
+    def add(self, code: FaultCode, line: int, *details: Any) -> None:
         self._out.append(finding(self._place, line, code, *details))
 
-    def _flush(self) -> Iterator[Finding]:
+    def _flush(self) -> Iterator[SitemapFinding]:
         found, self._out = self._out, []
         yield from found

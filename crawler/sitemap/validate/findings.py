@@ -1,7 +1,7 @@
 """The findings of the validator: an enum of codes, each with a severity and a sentence.
 
-An error violates the protocol or prevents search engines from reading the file. A warning is allowed or tolerated by
-most, but probably a mistake.
+An error violates the protocol or prevents search engines from reading the file. A warning is allowed or
+tolerated by most, but probably a mistake.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC
 from crawler.model.reasons import Reason
 
 
-class Code(Reason):
+class FaultCode(Reason):
     """The stable code of a finding; `says` is its sentence, with placeholders for details."""
 
     UNREADABLE = "unreadable", "cannot be read: {}"
@@ -63,20 +63,20 @@ class Code(Reason):
 
 
 WARNINGS = frozenset({
-    Code.GZIP_NAME, Code.BYTE_ORDER_MARK, Code.ORDER, Code.LOC_SPELLING, Code.LOC_FRAGMENT, Code.LOC_FOLDER,
-    Code.DUPLICATE, Code.CHILD_ELSEWHERE, Code.EXTENSION, Code.TEXT,
-    Code.HREFLANG_CODE, Code.HREFLANG_SELF, Code.HREFLANG_RETURN,
-    Code.IMAGE_LOC, Code.IMAGE_REPEATED, Code.IMAGE_RETIRED,
+    FaultCode.GZIP_NAME, FaultCode.BYTE_ORDER_MARK, FaultCode.ORDER, FaultCode.LOC_SPELLING, FaultCode.LOC_FRAGMENT, FaultCode.LOC_FOLDER,
+    FaultCode.DUPLICATE, FaultCode.CHILD_ELSEWHERE, FaultCode.EXTENSION, FaultCode.TEXT,
+    FaultCode.HREFLANG_CODE, FaultCode.HREFLANG_SELF, FaultCode.HREFLANG_RETURN,
+    FaultCode.IMAGE_LOC, FaultCode.IMAGE_REPEATED, FaultCode.IMAGE_RETIRED,
 })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SitemapFinding:
     """A fault, and where it is."""
 
     place: str  # file or URL
     line: int  # from 1; 0: the whole file
-    code: Code
+    code: FaultCode
     says: str
 
     @property
@@ -85,9 +85,9 @@ class Finding:
         return "warning" if self.code in WARNINGS else "error"
 
 
-def finding(place: str, line: int, code: Code, *details: Any) -> Finding:
+def finding(place: str, line: int, code: FaultCode, *details: Any) -> SitemapFinding:
     """A finding with the details in its sentence. Long details are truncated."""
-    return Finding(place, line, code, code.says.format(*(_cut(detail) for detail in details)))
+    return SitemapFinding(place, line, code, code.says.format(*(_cut(detail) for detail in details)))
 
 
 def _cut(detail: Any) -> Any:

@@ -13,9 +13,9 @@ import anyio.to_thread
 
 from crawler.sitemap.tree import Node, Places, Unreadable, is_web, resolve, walk
 from crawler.sitemap.validate.file import Check, Returns, Seen
-from crawler.sitemap.validate.findings import Code, Finding, finding
+from crawler.sitemap.validate.findings import FaultCode, SitemapFinding, finding
 
-GROUP: Final = 500  # findings passed from the thread at a time
+FINDINGS_AT_ONCE: Final = 500  # findings passed from the thread at a time
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Totals:
 
 @dataclass
 class Validation:
-    """Validates one place after the other with `check`. `base`: the URL where files on disk are served, if known."""
+    """Validates places in turn with `check`. `base`: the URL of files on disk, if known."""
 
     places: Places
     now: datetime
@@ -39,14 +39,14 @@ class Validation:
     totals: Totals = field(default_factory=Totals)
     found_web_page: bool = False  # a place was a web page, probably by mistake
 
-    async def check(self, place: str) -> AsyncIterator[Finding]:
+    async def check(self, place: str) -> AsyncIterator[SitemapFinding]:
         """All findings in a file, folder or URL and, if it is an index, in its sitemaps."""
         seen, returns = Seen(), Returns()
         try:
             place = resolve(place)
         except Unreadable as error:
             self.totals.files += 1
-            yield self._counted(finding(place, 0, Code.UNREADABLE, str(error)))
+            yield self._counted(finding(place, 0, FaultCode.UNREADABLE, str(error)))
             return
         for node in walk(place):
             async for found in self._node(node, seen, returns):
@@ -54,11 +54,11 @@ class Validation:
         for found in returns.left(seen):
             yield self._counted(found)
 
-    async def _node(self, node: Node, seen: Seen, returns: Returns) -> AsyncIterator[Finding]:
+    async def _node(self, node: Node, seen: Seen, returns: Returns) -> AsyncIterator[SitemapFinding]:
         try:
             where = self.places.locate(node)
         except Unreadable as reason:
-            yield self._counted(finding(node.index or node.loc, 0, Code.CHILD_ELSEWHERE, str(reason)))
+            yield self._counted(finding(node.index or node.loc, 0, FaultCode.CHILD_ELSEWHERE, str(reason)))
             return
         check = Check(where, home=self._home(node), now=self.now, seen=seen, returns=returns)
         async for found in self._one(check, where):
@@ -69,7 +69,7 @@ class Validation:
             return
         node.children = check.children
         if node.is_last:
-            yield self._counted(finding(where, 0, Code.INDEX_NESTED))
+            yield self._counted(finding(where, 0, FaultCode.INDEX_NESTED))
 
     def _home(self, node: Node) -> str | None:
         """The URL of a file, if it is known: an index says it, and a file on disk may be served somewhere."""
@@ -80,12 +80,12 @@ class Validation:
     def _served(self, name: str) -> str | None:
         return f"{self.base.rstrip('/')}/{name}" if self.base else None
 
-    async def _one(self, check: Check, place: str) -> AsyncIterator[Finding]:
+    async def _one(self, check: Check, place: str) -> AsyncIterator[SitemapFinding]:
         self.totals.files += 1
         try:
             chunks = await self.places.open(place)
         except Unreadable as error:
-            code = Code.TOO_LARGE if error.too_large else Code.UNREADABLE
+            code = FaultCode.TOO_LARGE if error.too_large else FaultCode.UNREADABLE
             yield self._counted(finding(place, 0, code, str(error)))
             return
         run = check.run(chunks)
@@ -97,7 +97,7 @@ class Validation:
         else:
             self.totals.urls += check.entries
 
-    def _counted(self, found: Finding) -> Finding:
+    def _counted(self, found: SitemapFinding) -> SitemapFinding:
         if found.severity == "error":
             self.totals.errors += 1
         else:
@@ -105,14 +105,14 @@ class Validation:
         return found
 
 
-def _some(run: Iterator[Finding], place: str) -> list[Finding]:
+def _some(run: Iterator[SitemapFinding], place: str) -> list[SitemapFinding]:
     """The next findings; a disk error becomes one as well."""
-    found: list[Finding] = []
+    found: list[SitemapFinding] = []
     try:
         for item in run:
             found.append(item)
-            if len(found) >= GROUP:
+            if len(found) >= FINDINGS_AT_ONCE:
                 break
     except OSError as error:
-        found.append(finding(place, 0, Code.UNREADABLE, error.strerror or str(error)))
+        found.append(finding(place, 0, FaultCode.UNREADABLE, error.strerror or str(error)))
     return found

@@ -1,4 +1,5 @@
-"""Validates the values of a sitemap's fields: URLs, dates, frequencies, and the extensions that search engines read.
+"""Validates the values of a sitemap's fields: URLs, dates, frequencies, and the extensions that search
+engines read.
 
 Each check returns the codes of the faults. The structure of the file is validated in `xml`.
 """
@@ -13,7 +14,7 @@ from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.parse import languages
 from crawler.parse.dates import read_w3c
 from crawler.parse.url import host, join, origin
-from crawler.sitemap.validate.findings import Code
+from crawler.sitemap.validate.findings import FaultCode
 
 FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
@@ -21,31 +22,31 @@ _SPELLED: Final = re.compile(
     r"(?=.)[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*+)*+"
 )
 
-Fault = tuple[Code, tuple[Any, ...]]
+Fault = tuple[FaultCode, tuple[Any, ...]]
 
 
 def check_loc(loc: str, home: str | None) -> Iterator[Fault]:
     """Checks a URL. `home`: the URL of the sitemap, if known."""
     if len(loc) > MAX_LOC:
-        yield Code.LOC_TOO_LONG, (len(loc),)
+        yield FaultCode.LOC_TOO_LONG, (len(loc),)
     url = join(None, loc)
     if url is None or not url.startswith(("http://", "https://")) or "://" not in loc:
-        yield Code.LOC_INVALID, (loc,)
+        yield FaultCode.LOC_INVALID, (loc,)
         return
     if not _SPELLED.fullmatch(loc):
-        yield Code.LOC_SPELLING, (loc,)
+        yield FaultCode.LOC_SPELLING, (loc,)
     if "#" in loc:
-        yield Code.LOC_FRAGMENT, (loc,)
+        yield FaultCode.LOC_FRAGMENT, (loc,)
     if home is None:
         return
     if origin(url) != origin(home):
-        yield Code.LOC_HOST, (loc,)
+        yield FaultCode.LOC_HOST, (loc,)
     elif not url.startswith(home[: home.rindex("/") + 1]):
-        yield Code.LOC_FOLDER, (loc,)
+        yield FaultCode.LOC_FOLDER, (loc,)
 
 
 def is_plainly_good(loc: str, prefix: str) -> bool:
-    """A fast check that accepts nearly every valid URL: below `prefix`, short, well spelled. Others need `check_loc`."""
+    """Fast: accepts nearly every valid URL, short and below `prefix`. Others need `check_loc`."""
     return (
         prefix != ""
         and loc.startswith(prefix)
@@ -75,13 +76,13 @@ def check_lastmod(text: str, now: datetime) -> Iterator[Fault]:
     """Checks for a W3C datetime (https://www.w3.org/TR/NOTE-datetime) that is not in the future."""
     at = read_w3c(text)
     if at is None:
-        yield Code.LASTMOD_FORM, (text,)
+        yield FaultCode.LASTMOD_FORM, (text,)
     elif at > now:
-        yield Code.LASTMOD_FUTURE, (text,)
+        yield FaultCode.LASTMOD_FUTURE, (text,)
 
 
 def is_plainly_past(text: str, now: datetime) -> bool:
-    """A fast check that accepts nearly every valid date: to the second, in UTC, and past. Others need `check_lastmod`."""
+    """Fast: accepts nearly every valid date, past and in UTC. Others need `check_lastmod`."""
     if len(text) != len("2026-01-31T23:59:59+00:00") or text[4] != "-" or text[10] != "T":
         return False
     try:
@@ -93,13 +94,13 @@ def is_plainly_past(text: str, now: datetime) -> bool:
 def check_changefreq(text: str) -> Iterator[Fault]:
     """Checks for one of the seven words."""
     if text not in FREQUENCIES:
-        yield Code.CHANGEFREQ, (text,)
+        yield FaultCode.CHANGEFREQ, (text,)
 
 
 def check_priority(text: str) -> Iterator[Fault]:
     """Checks for a decimal from 0 to 1."""
     if not re.fullmatch(r"\d*\.?\d+|\d+\.", text, re.ASCII) or float(text) > 1:
-        yield Code.PRIORITY, (text,)
+        yield FaultCode.PRIORITY, (text,)
 
 
 # -- extensions ------------------------------------------------------------------------------------------
@@ -176,19 +177,19 @@ def check_value(prefix: str, name: str, text: str) -> Iterator[Fault]:
     elif name == "title":
         good = bool(text)
     if not good:
-        yield Code.EXTENSION_VALUE, (f"{prefix}:{name}", repr(text))
+        yield FaultCode.EXTENSION_VALUE, (f"{prefix}:{name}", repr(text))
 
 
 def check_image(loc: str) -> Iterator[Fault]:
-    """Checks the URL of an image, which may be on any host. One that is no http(s) URL is a fault of its field."""
+    """Checks the URL of an image, on any host. One that is no http(s) URL is a fault of its field."""
     if not loc.startswith(("http://", "https://")):
         return
     if len(loc) > MAX_LOC:
-        yield Code.IMAGE_LOC, (f"has {len(loc):,} characters; at most {MAX_LOC:,} are allowed", loc)
+        yield FaultCode.IMAGE_LOC, (f"has {len(loc):,} characters; at most {MAX_LOC:,} are allowed", loc)
     elif not _SPELLED.fullmatch(loc):
-        yield Code.IMAGE_LOC, ("contains characters that RFC 3986 does not allow", loc)
+        yield FaultCode.IMAGE_LOC, ("contains characters that RFC 3986 does not allow", loc)
     elif "#" in loc:
-        yield Code.IMAGE_LOC, ("has a fragment", loc)
+        yield FaultCode.IMAGE_LOC, ("has a fragment", loc)
 
 
 def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:
@@ -197,10 +198,10 @@ def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:
         return
     for name in ("hreflang", "href"):
         if not attributes.get(name):
-            yield Code.EXTENSION_MISSING, ("xhtml:link", name)
+            yield FaultCode.EXTENSION_MISSING, ("xhtml:link", name)
     code = attributes.get("hreflang")
     if code and languages.canonical(code) is None:
-        yield Code.HREFLANG_CODE, (repr(code), languages.hint(code))
+        yield FaultCode.HREFLANG_CODE, (repr(code), languages.hint(code))
     href = attributes.get("href")
     if href and not (join(None, href) or "").startswith(("http://", "https://")):
-        yield Code.EXTENSION_VALUE, ("xhtml:link", repr(href))
+        yield FaultCode.EXTENSION_VALUE, ("xhtml:link", repr(href))

@@ -1,23 +1,22 @@
 """Validates the structure of an XML sitemap by sitemaps.org and its schemas.
 
-Uses expat, which is strict, streams, and knows line numbers; a document type ends validation before any entity is
-expanded. The values of fields are validated in `values`.
+Uses expat, which is strict, streams, and knows line numbers; a document type ends validation before any
+entity is expanded. The values of fields are validated in `values`.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Final
 from xml.parsers import expat
 
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC, NAMESPACE
 from crawler.sitemap.validate import values
 from crawler.sitemap.validate.ampersands import Ampersands, whole
-from crawler.sitemap.validate.findings import Code
-from crawler.sitemap.validate.values import EXTENSIONS, Extension
+from crawler.sitemap.validate.extensions import ExtensionCheck, Receiver, SitemapEntry
+from crawler.sitemap.validate.findings import FaultCode
 
-LONGEST: Final = 100_000  # characters of one field that are kept
+LONGEST_CONTENT: Final = 100_000  # characters of one field that are kept
 ORDER: Final = {"url": ("loc", "lastmod", "changefreq", "priority"), "sitemap": ("loc", "lastmod")}
 ROOTS: Final = {"urlset": "url", "sitemapindex": "sitemap"}
 
@@ -32,75 +31,22 @@ _PLAIN: Final = re.compile(
 )
 _BETWEEN_LOCS: Final = b"</image:loc></image:image><image:image><image:loc>"
 MOST_ORIGINS: Final = 1_000  # of images that are remembered as valid
-MOST_VERSIONS: Final = 1_000  # language versions of one entry that are read
-_UNKNOWN: Final = Extension("", {}, {}, {})
 
 
 class Ended(Exception):  # noqa: N818 - caught by `file.Check`
     """The rest of the file cannot be validated."""
 
 
-class Report(Protocol):
-    """Receives the findings (`file.Check`)."""
-
-    kind: str
-
-    def add(self, code: Code, line: int, *details: Any) -> None:
-        """Adds a finding."""
-        ...
-
-    def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
-        """Adds several findings."""
-        ...
-
-    def loc(self, loc: str, line: int) -> None:
-        """Checks the URL of an entry."""
-        ...
-
-    def versions(self, loc: str, versions: Collection[str], line: int) -> None:
-        """Checks the language versions of an entry."""
-        ...
-
-    def count(self, line: int) -> None:
-        """Counts an entry."""
-        ...
-
-
-@dataclass
-class _Entry:
-    """The url or sitemap element being read."""
-
-    line: int
-    has: set[str] = field(default_factory=set)
-    last: str = ""  # the latest field so far, in the order of the schema
-    extras: dict[str, int] = field(default_factory=dict)  # number of each element of an extension
-    loc: str = ""
-    versions: dict[str, None] = field(default_factory=dict)  # URLs of its language versions
-    images: set[str] = field(default_factory=set)  # URLs of its images
-    repeats: bool = False  # one of them was there twice, and reported
-
-
-@dataclass
-class _Extra:
-    """The element of an extension being read."""
-
-    extension: Extension
-    name: str
-    line: int
-    has: set[str] = field(default_factory=set)
-
-
 class XmlCheck:
     """Validates one file: `feed` its bytes, then `close`. Raises `Ended`."""
 
-    def __init__(self, report: Report, now: datetime) -> None:
+    def __init__(self, report: Receiver, now: datetime) -> None:
         self._report, self._now = report, now
         self._path: list[str] = []  # names of the open elements
         self._misplaced_at = 0  # depth of a misplaced element, whose content is ignored; 0: none
         self._space = NAMESPACE  # the namespace that counts as that of sitemaps in this file
-        self._entry: _Entry | None = None
-        self._extras: list[_Extra] = []
-        self._retired: set[str] = set()  # retired elements that were reported: once in a file
+        self._entry: SitemapEntry | None = None
+        self._extensions = ExtensionCheck(report)
         self._prefixes: dict[str | None, str] = {}  # namespaces that the root element declares
         self._origins: set[bytes] = set()  # valid ones of images
         self._text: list[str] = []
@@ -135,7 +81,7 @@ class XmlCheck:
                 self._pass_on(self._rest[at:line])
                 at, missed = line, missed + 1
         self._rest = self._rest[at:]
-        if len(self._rest) > LONGEST:  # too long for a plain entry
+        if len(self._rest) > LONGEST_CONTENT:  # too long for a plain entry
             cut = whole(self._rest)
             self._pass_on(self._rest[:cut])
             self._rest = self._rest[cut:]
@@ -212,7 +158,7 @@ class XmlCheck:
         self._passed += data.count(b"\n")
         data, bare = self._escape(data)
         for lines in bare:
-            self._report.add(Code.ESCAPING, line + lines)
+            self._report.add(FaultCode.ESCAPING, line + lines)
         self._parse(data, last=False)
 
     @property
@@ -225,7 +171,7 @@ class XmlCheck:
             self._parser.Parse(chunk, last)
         except expat.ExpatError as error:
             words = f"{expat.errors.messages[error.code]} (column {error.offset + 1})"
-            self._report.add(Code.NOT_WELL_FORMED, error.lineno + self._skipped, words)
+            self._report.add(FaultCode.NOT_WELL_FORMED, error.lineno + self._skipped, words)
             raise Ended from error
 
     def _prefix(self, prefix: str | None, namespace: str) -> None:
@@ -235,14 +181,14 @@ class XmlCheck:
 
     def _declaration(self, _version: str, encoding: str | None, _alone: int) -> None:
         if encoding and encoding.lower() not in {"utf-8", "us-ascii"}:
-            self._report.add(Code.ENCODING, 1, encoding)
+            self._report.add(FaultCode.ENCODING, 1, encoding)
 
     def _doctype(self, *_: object) -> None:
-        self._report.add(Code.DOCTYPE, self._line)
+        self._report.add(FaultCode.DOCTYPE, self._line)
         raise Ended
 
     def _characters(self, text: str) -> None:
-        if self._chars < LONGEST:
+        if self._chars < LONGEST_CONTENT:
             self._text.append(text)
         self._chars += len(text)
 
@@ -259,8 +205,8 @@ class XmlCheck:
             self._root(space, local, line)
         elif depth == 1:
             self._begin(space, local, line)
-        elif self._entry and (space != self._space or self._extras):
-            self._extra(space, local, attributes, line)
+        elif self._entry and (space != self._space or self._extensions.is_open):
+            self._extensions.begin(self._entry, space, local, attributes, line)
         elif self._entry and depth == 2:
             self._field(local, line)
         else:
@@ -279,8 +225,8 @@ class XmlCheck:
         if depth == 1:
             self._stray_text(text, line)
             self._close()
-        elif self._extras:
-            self._extra_end(local, text.strip(), line)
+        elif self._extensions.is_open and self._entry:
+            self._extensions.end(self._entry, local, text.strip(), line)
         elif depth == 2 and self._entry:
             self._value(local, text, line)
         else:
@@ -289,44 +235,44 @@ class XmlCheck:
     def _stray(self, line: int) -> None:
         """Checks the text before a child element, which must be blank."""
         text, self._text, self._chars = "".join(self._text), [], 0
-        if not self._extras:
+        if not self._extensions.is_open:
             self._stray_text(text, line)
 
     def _stray_text(self, text: str, line: int) -> None:
         if text.strip():
-            self._report.add(Code.TEXT, line, text.strip())
+            self._report.add(FaultCode.TEXT, line, text.strip())
 
     def _root(self, space: str, local: str, line: int) -> None:
         if local not in ROOTS:
-            self._report.add(Code.ROOT, line, local)
+            self._report.add(FaultCode.ROOT, line, local)
             raise Ended
         self._report.kind = "index" if local == "sitemapindex" else "urlset"
         if space != NAMESPACE:
-            self._report.add(Code.NAMESPACE, line, space or "none")
+            self._report.add(FaultCode.NAMESPACE, line, space or "none")
             self._space = space
 
     def _misplaced(self, line: int, local: str, outer: str) -> None:
-        self._report.add(Code.ELEMENT, line, local, outer)
+        self._report.add(FaultCode.ELEMENT, line, local, outer)
         self._misplaced_at = len(self._path)
 
     def _begin(self, space: str, local: str, line: int) -> None:
         if space == self._space and local == ROOTS[self._path[0]]:
-            self._entry = _Entry(line)
+            self._entry = SitemapEntry(line, local)
             self._report.count(line)
-        elif space == self._space or space not in EXTENSIONS:
+        elif space == self._space or space not in values.EXTENSIONS:
             self._misplaced(line, local, self._path[0])
 
     def _field(self, local: str, line: int) -> None:
         entry = self._entry
         assert entry is not None  # noqa: S101 - the caller looked
-        order = ORDER[self._path[1]]
+        order = ORDER[entry.name]
         if local not in order:
-            self._misplaced(line, local, self._path[1])
+            self._misplaced(line, local, entry.name)
             return
         if local in entry.has:
-            self._report.add(Code.REPEATED, line, local)
+            self._report.add(FaultCode.REPEATED, line, local)
         elif entry.last and order.index(local) < order.index(entry.last):
-            self._report.add(Code.ORDER, line, local, entry.last)
+            self._report.add(FaultCode.ORDER, line, local, entry.last)
         else:
             entry.last = local
         entry.has.add(local)
@@ -347,77 +293,6 @@ class XmlCheck:
     def _close(self) -> None:
         entry, self._entry = self._entry, None
         if entry and "loc" not in entry.has:
-            self._report.add(Code.LOC_MISSING, entry.line)
+            self._report.add(FaultCode.LOC_MISSING, entry.line)
         elif entry and entry.versions:
             self._report.versions(entry.loc, entry.versions, entry.line)
-
-    # -- extensions ---------------------------------------------------------------------------------------
-
-    def _extra(self, space: str, local: str, attributes: Mapping[str, str], line: int) -> None:
-        extension = EXTENSIONS.get(space)
-        outer = self._extras[-1] if self._extras else None
-        if extension is None and outer is None:
-            self._report.add(Code.EXTENSION, line, space or f"<{local}> without a namespace")
-            extension = _UNKNOWN
-        elif extension is None:
-            extension = _UNKNOWN
-        name = f"{extension.prefix}:{local}"
-        if outer is None:
-            self._count_extra(extension, local, name, line)
-        elif outer.extension is not _UNKNOWN and outer.name in outer.extension.fields:
-            outer.has.add(local)
-            if local not in outer.extension.fields[outer.name]:
-                self._report.add(Code.EXTENSION_FIELD, line, name, f"{outer.extension.prefix}:{outer.name}")
-        if extension.prefix == "xhtml" and local == "link":
-            self._report.add_all(values.check_link(attributes), line)
-            self._version(attributes)
-        self._extras.append(_Extra(extension, local, line))
-
-    def _version(self, attributes: Mapping[str, str]) -> None:
-        """Notes a language version that is complete."""
-        entry, href = self._entry, attributes.get("href", "")
-        if not entry or attributes.get("rel") != "alternate" or not attributes.get("hreflang"):
-            return
-        if href.startswith(("http://", "https://")) and len(entry.versions) < MOST_VERSIONS:
-            entry.versions[href] = None
-
-    def _count_extra(self, extension: Extension, local: str, name: str, line: int) -> None:
-        entry = self._entry
-        assert entry is not None  # noqa: S101 - the caller looked
-        if extension.fields and local not in extension.fields:
-            self._report.add(Code.EXTENSION_FIELD, line, name, self._path[1])
-        entry.extras[name] = entry.extras.get(name, 0) + 1
-        most = extension.most.get(local)
-        if most is not None and entry.extras[name] == most + 1:
-            self._report.add(Code.EXTENSION_MANY, line, most, name)
-
-    def _extra_end(self, local: str, text: str, line: int) -> None:
-        extra = self._extras.pop()
-        prefix = extra.extension.prefix
-        for wanted in extra.extension.required.get(local, ()):
-            if not extra.has.intersection(wanted.split("|")):
-                self._report.add(
-                    Code.EXTENSION_MISSING,
-                    extra.line,
-                    f"{prefix}:{local}",
-                    f"{prefix}:{wanted.replace('|', ' or ')}",
-                )
-        if self._extras and extra.extension is not _UNKNOWN:
-            self._report.add_all(values.check_value(prefix, local, text), line)
-            if prefix == "image":
-                self._image(local, text, line)
-
-    def _image(self, local: str, text: str, line: int) -> None:
-        """Checks a field of an image."""
-        if local in values.RETIRED and local not in self._retired:
-            self._retired.add(local)
-            self._report.add(Code.IMAGE_RETIRED, line, f"image:{local}")
-        if local != "loc" or not self._entry:
-            return
-        self._report.add_all(values.check_image(text), line)
-        entry = self._entry
-        if text in entry.images and not entry.repeats:
-            entry.repeats = True
-            self._report.add(Code.IMAGE_REPEATED, line, text)
-        elif len(entry.images) < MAX_IMAGES:
-            entry.images.add(text)

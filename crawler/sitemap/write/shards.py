@@ -1,8 +1,9 @@
-"""Assigns URLs to files, stable from run to run: each file is a range of the sorted URLs, like the leaves of a B-tree.
+"""Assigns URLs to files, stable from run to run: each file is a range of the sorted URLs, like the leaves of
+a B-tree.
 
-A full file splits into halves, a nearly empty one is merged with its neighbour, and all others keep their range, so that
-one new page changes one file. The range of a file number may grow but never shrink: halves get new numbers, so that an
-old index never leads to only half of its URLs. Files are written by `writer`.
+A full file splits into halves, a nearly empty one is merged with its neighbour, and all others keep their
+range, so that one new page changes one file. The range of a file number may grow but never shrink: halves get
+new numbers, so that an old index never leads to only half of its URLs. Files are written by `writer`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
-SMALL: Final = 8  # a leaf below an eighth of the limits is merged with a neighbour
+SMALL_LEAF: Final = 8  # a leaf below an eighth of the limits is merged with a neighbour
 FILLED: Final = 0.75  # share of the limits that two merged leaves may fill
 
 
@@ -37,7 +38,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FileLimits:
     """The limits of one file: lines, and their total bytes."""
 
     lines: int
@@ -49,18 +50,19 @@ class Limits:
 
 
 class Shards:
-    """Distributes lines to leaves: `add` lines in the order of their URLs; leaves are returned once they are final."""
+    """Distributes lines to leaves: `add` them in the order of their URLs; final leaves are returned."""
 
     def __init__(
         self,
         old: Sequence[Shard],
-        limits: Limits,
+        limits: FileLimits,
         url_of: Callable[[bytes], str],
         taken: Collection[int] = (),
     ) -> None:
         """`old`: the shards of the last publication; if there are none, files are filled one after the other.
 
-        `url_of`: returns the URL in a line. `taken`: numbers that must not be used for new leaves, besides those of `old`.
+        `url_of`: returns the URL in a line. `taken`: numbers that must not be used for new leaves, besides
+        those of `old`.
         """
         self._limits, self._url_of = limits, url_of
         self._coming = sorted({shard.first: shard for shard in old}.values(), key=lambda shard: shard.first)[
@@ -102,7 +104,7 @@ class Shards:
             yield self._waiting
 
     def _split(self, leaf: Leaf, url: str) -> Leaf:
-        """A new leaf after a full one, with half of its lines; without old shards an empty one that begins at `url`."""
+        """A leaf after a full one, with half of its lines; without old shards an empty one from `url` on."""
         if leaf.shard.number in self._taken:
             leaf.shard = replace(leaf.shard, number=next(self._numbers))
         keep = len(leaf.lines) if self._is_new else (len(leaf.lines) + 1) // 2
@@ -141,4 +143,6 @@ class Shards:
         return not self._is_new and len(leaf.lines) <= self._limits.lines * FILLED
 
     def _is_small(self, leaf: Leaf) -> bool:
-        return len(leaf.lines) * SMALL <= self._limits.lines and leaf.size * SMALL <= self._limits.size
+        return (
+            len(leaf.lines) * SMALL_LEAF <= self._limits.lines and leaf.size * SMALL_LEAF <= self._limits.size
+        )

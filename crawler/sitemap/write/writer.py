@@ -1,8 +1,8 @@
 """Writes sitemaps as a stream of entries into files of a staging folder.
 
-The limits of sitemaps.org are exact: a file never has more than `max_urls` entries, or `max_bytes` before compression
-including its closing tag. The output depends only on the entries and the previous shards: gzip headers have no time or
-name. `shards` assigns URLs to files; `publish` replaces the old files.
+The limits of sitemaps.org are exact: a file never has more than `max_urls` entries, or `max_bytes` before
+compression including its closing tag. The output depends only on the entries and the previous shards: gzip
+headers have no time or name. `shards` assigns URLs to files; `publish` replaces the old files.
 """
 
 import gzip
@@ -20,12 +20,12 @@ from crawler.model.facts import Entry, Extras
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.url import Url
-from crawler.sitemap.write.shards import Leaf, Limits, Shard, Shards
+from crawler.sitemap.write.shards import FileLimits, Leaf, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
 XHTML: Final = ' xmlns:xhtml="http://www.w3.org/1999/xhtml"'
 IMAGE: Final = ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
-BATCH: Final = 512  # entries compressed at a time
+ENTRIES_AT_ONCE: Final = 512  # entries compressed at a time
 LEVEL: Final = 6  # twice as fast as 9, and 15 % larger
 
 _LOC: Final = re.compile(r"[!-~]+")  # visible ASCII: the characters of a URL, all valid in XML
@@ -48,7 +48,7 @@ def _date_in(line: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FileForm:
     """A file format. `url_of`: returns the URL in a line."""
 
     suffix: str
@@ -60,13 +60,13 @@ class Form:
 
 XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 FORMS: Final = {
-    "xml": Form("xml", _url_in_xml, f'{XML}<urlset xmlns="{NAMESPACE}">\n', "</urlset>\n"),
-    "txt": Form("txt", lambda line: line.decode().rstrip("\n")),
-    "jsonl": Form(
+    "xml": FileForm("xml", _url_in_xml, f'{XML}<urlset xmlns="{NAMESPACE}">\n', "</urlset>\n"),
+    "txt": FileForm("txt", lambda line: line.decode().rstrip("\n")),
+    "jsonl": FileForm(
         "jsonl", lambda line: str(json.loads(line)["loc"]), splits=False
     ),  # not part of the protocol, so without its limits
 }
-INDEX: Final = Form("xml", _url_in_xml, f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
+INDEX: Final = FileForm("xml", _url_in_xml, f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Writer:
         )
 
     def _with_images(self, line: str, images: Collection[Url]) -> str:
-        """A line with its images, as far as a file has room for them. Those that are no valid URLs are left out."""
+        """A line with its images, as far as a file has room. Those that are no valid URLs are left out."""
         if not images:
             return line
         elements, room = list[str](), self._limits.size - len(line)
@@ -243,12 +243,12 @@ class Writer:
         return replace(_write_file(self._folder / name, INDEX, self._style, lines), urls=0)
 
 
-def _limits(form: Form, style: Style) -> Limits:
+def _limits(form: FileForm, style: Style) -> FileLimits:
     """The limits of the lines of one file, without its head and tail."""
     if not form.splits:  # a limit for the memory only
-        return Limits(MAX_ENTRIES, MAX_BYTES)
+        return FileLimits(MAX_ENTRIES, MAX_BYTES)
     head = _head(form, style, (XHTML if style.hreflang else "") + (IMAGE if style.images else ""))
-    return Limits(style.max_urls, style.max_bytes - len(head) - len(form.tail))
+    return FileLimits(style.max_urls, style.max_bytes - len(head) - len(form.tail))
 
 
 def _fields(changefreq: str | None, priority: float | None) -> str:
@@ -257,7 +257,7 @@ def _fields(changefreq: str | None, priority: float | None) -> str:
     return often + weight
 
 
-def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) -> Part:
+def _write_file(path: Path, form: FileForm, style: Style, lines: Sequence[bytes]) -> Part:
     """Writes a file, compressed if configured, and describes it."""
     plain = 0
     with open(path, "xb" if form.splits else "ab") as raw:
@@ -275,7 +275,7 @@ def _write_file(path: Path, form: Form, style: Style, lines: Sequence[bytes]) ->
     return Part(path.name, len(lines), size, plain, data.hexdigest())
 
 
-def _head(form: Form, style: Style, namespaces: str = "") -> str:
+def _head(form: FileForm, style: Style, namespaces: str = "") -> str:
     """The head of a file. `namespaces`: attributes of the root element."""
     head = form.head.replace('">', f'"{namespaces}>') if namespaces else form.head
     if style.stylesheet is None:
@@ -283,10 +283,10 @@ def _head(form: Form, style: Style, namespaces: str = "") -> str:
     return head.replace(XML, f'{XML}<?xml-stylesheet type="text/css" href="{escape(style.stylesheet)}"?>\n')
 
 
-def _pieces(form: Form, style: Style, lines: Sequence[bytes]) -> Iterator[bytes]:
+def _pieces(form: FileForm, style: Style, lines: Sequence[bytes]) -> Iterator[bytes]:
     xhtml = style.hreflang and any(b"<xhtml:link " in line for line in lines)
     image = style.images and any(b"<image:image>" in line for line in lines)
     yield _head(form, style, (XHTML if xhtml else "") + (IMAGE if image else "")).encode()
-    for at in range(0, len(lines), BATCH):
-        yield b"".join(lines[at : at + BATCH])
+    for at in range(0, len(lines), ENTRIES_AT_ONCE):
+        yield b"".join(lines[at : at + ENTRIES_AT_ONCE])
     yield form.tail.encode()

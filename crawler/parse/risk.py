@@ -1,0 +1,68 @@
+"""Whether a page may stall the HTML parser, found out from its bytes in a few searches.
+
+Lexbor is quadratic in depth and in attributes, and cubic in misnested formatting elements. A page below all
+of these limits, as most are, takes it 100 ms at worst; any other is parsed in the sandbox. Pure.
+"""
+
+import re
+from typing import Final
+
+PLAIN_BYTES: Final = 65_536
+PLAIN_TAGS: Final = 5_000
+FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
+FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
+SMALL_BYTES: Final = 20_000  # attributes that are compared need no look: as many as fit take 65 ms
+PLAIN_FORMATTED: Final = 800  # formatting elements that differ from each other
+PLAIN_COMPARED: Final = 5_000  # attributes that are compared pairwise with those of other elements
+FEW_COMPARED: Final = 100  # such elements; the attributes of more
+PLAIN_SPREAD: Final = 1_500  # may be so many: each element is also looked at for itself
+
+# Only with attributes: of those without, the standard keeps three (13.2.4.3). The first letters fail fast on
+# other tags.
+_FORMATTED: Final = re.compile(
+    rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
+)
+# Elements whose attributes are compared with those of others: formatting elements (13.2.4.3), html and body
+# (13.2.6.4.7). With the rest of the tag if every parser reads it the same way; any other may be longer than
+# it looks.
+_COMPARED: Final = re.compile(
+    rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))(?=[\t\n\x0c\r /])"
+    rb"((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
+    rb"[\t\n\x0c\r /]*+>)?"
+)
+_BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
+
+
+def is_risky(body: bytes) -> bool:
+    """Whether parsing the page may take so long that it should happen in the sandbox."""
+    if len(body) > PLAIN_BYTES:
+        return True
+    if len(body) <= FEW_BYTES:
+        return False
+    tags = _tags(body)
+    if tags > PLAIN_TAGS:
+        return True
+    if len(body) > SMALL_BYTES and _places(body) > PLAIN_COMPARED:
+        tags_compared: list[bytes] = _COMPARED.findall(body)  # formatted ones are among them
+        formatted = len(tags_compared)
+        if _compares_much(tags_compared):
+            return True
+    else:
+        formatted = len(_FORMATTED.findall(body)) if tags > FEW_TAGS else 0
+    return tags > FEW_TAGS and formatted > PLAIN_FORMATTED
+
+
+def _tags(body: bytes) -> int:
+    """The number of `<`, found by removing them: that takes less than half the instructions of `count`."""
+    return len(body) - len(body.replace(b"<", b""))
+
+
+def _compares_much(tags: list[bytes]) -> bool:
+    """Whether the attributes that the parser compares pairwise may be many: its work is quadratic in them."""
+    most = PLAIN_COMPARED if len(tags) <= FEW_COMPARED else PLAIN_SPREAD
+    return b"" in tags or _places(b"".join(tags)) > most
+
+
+def _places(text: bytes) -> int:
+    """The number of places where an attribute may begin: an upper bound of the attributes."""
+    return len(text) - len(text.translate(None, _BETWEEN))
