@@ -65,9 +65,9 @@ def blocking(
     first: float = FIRST,
     ends: Callable[[float], bool] = lambda _: False,
 ) -> Callable[[Callable[[], T]], T]:
-    """A policy that blocks: tries while `again` holds for what the attempt raises; then raises the last error.
+    """Blocks: tries while `again` holds for what the attempt raises; then raises the last error.
 
-    At most `tries` times if given, until `ends` is true of the seconds to wait next, which begin with `first`.
+    At most `tries` times if given, until `ends` is true of the next wait, the first of which is `first` seconds.
     """
     return Retrying(
         stop=lambda state: state.attempt_number == tries or ends(state.upcoming_sleep),
