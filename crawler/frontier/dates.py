@@ -48,7 +48,7 @@ WHERE place = 1 ORDER BY h.origin
 DATABLE: Final = f"""
 SELECT p.id, u.host, p.lastmod, p.source, {of("p", Datable._fields)}
 FROM page AS p JOIN url AS u ON u.id = p.id
-WHERE p.id > :after AND p.outcome = '{LISTED}' AND u.run = :run AND u.host IS NOT NULL
+WHERE p.id > :after AND u.id > :after AND p.outcome = '{LISTED}' AND u.run = :run AND u.host IS NOT NULL
 AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id) AND NOT (
     :header AND u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any(distrusted, text))
     AND coalesce(p.source = 'header' AND p.lastmod = p.header, false)

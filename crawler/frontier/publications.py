@@ -55,7 +55,7 @@ def published_outcomes(db: Database) -> Mapping[str, int]:
 FAILING: Final = """
 SELECT p.id, p.outcome, p.failing, coalesce(p.published >= :last, false)
 FROM page AS p JOIN url AS u ON u.id = p.id
-WHERE p.id > :after AND p.outcome @any(failures, text) AND u.run = :run
+WHERE p.id > :after AND u.id > :after AND p.outcome @any(failures, text) AND u.run = :run
 AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
 ORDER BY p.id LIMIT :limit
 """
