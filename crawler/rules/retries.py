@@ -67,7 +67,7 @@ def blocking(
 ) -> Callable[[Callable[[], T]], T]:
     """Blocks: tries while `again` holds for what the attempt raises; then raises the last error.
 
-    At most `tries` times if given, until `ends` is true of the next wait, the first of which is `first` seconds.
+    At most `tries` times if given, until `ends` is true of the next wait, first `first` seconds.
     """
     return Retrying(
         stop=lambda state: state.attempt_number == tries or ends(state.upcoming_sleep),
