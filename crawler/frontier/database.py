@@ -1,4 +1,6 @@
-"""The open state: a connection with short methods, the current run, and the clock. The SQL is in the modules that own the tables.
+"""The open state: a connection with short methods, the current run, and the clock.
+
+The SQL is in the modules that own the tables.
 
 Synchronous and blocking; each call belongs to a transaction, which the backend opens and closes.
 """
@@ -74,7 +76,7 @@ class Database(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raises an exception that makes the call be tried again if the database is not the one that it was."""
+        """Raises an exception, after which the call is tried again, if the database is another one."""
 
     @abstractmethod
     def by_index(self) -> None:
@@ -96,7 +98,10 @@ class Database(ABC):
         """
 
     def packed(self, sql: str, given: Mapping[str, Any]) -> list[Any]:
-        """All rows of a query that is part of the work on every group of pages. Reals may lose their last digits."""
+        """All rows of a query that is part of the work on every group of pages.
+
+        Reals may lose their last digits.
+        """
         return self.all(sql, given)
 
     def do(self, sql: str, given: Mapping[str, Any] | None = None) -> int:

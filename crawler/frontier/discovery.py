@@ -1,8 +1,8 @@
 """Adds discovered URLs to the frontier: each once, however many pages, seeds and members find it.
 
-`rules` have already decided whether a URL is to be visited; `leases` and `rounds` decide when. New rows are numbered in the
-order in which they were found, and inserted sorted by their key: members that find the same URLs wait for each other
-without a deadlock.
+`rules` have already decided whether a URL is to be visited; `leases` and `rounds` decide when. New rows are
+numbered in the order in which they were found, and inserted sorted by their key: members that find the same
+URLs wait for each other without a deadlock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,12 +44,14 @@ SELECT id, host, depth, trap, sample, state FROM @rows(id, host, depth, trap, sa
 
 FILTERED: Final = """
 INSERT INTO page (id, outcome, detail, settled)
-SELECT id, outcome, detail, settled FROM @rows(id, outcome, detail, settled) WHERE true ON CONFLICT (id) DO NOTHING
+SELECT id, outcome, detail, settled
+    FROM @rows(id, outcome, detail, settled) WHERE true ON CONFLICT (id) DO NOTHING
 """
 
 # URLs that an earlier run found, unless another member was faster.
 RENEW: Final = f"""
-UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = r.via, seed = CAST(:seed AS bigint),
+UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = r.via,
+    seed = CAST(:seed AS bigint),
     trap = r.trap, sample = r.sample, found = :round, round = NULL, nofollow = {_NOT_FOLLOWED}
 FROM @rows({", ".join(RENEWED)}) WHERE url.id = r.id AND url.run < :run RETURNING url.id
 """
@@ -68,7 +70,8 @@ FROM @rows(id, outcome, detail, settled, {", ".join(_RENEWED)}) WHERE page.id = 
 
 CONCLUDED: Final = "SELECT number FROM run WHERE status = 'concluded'"
 
-# What is found again: the first statement of a pair selects `Moved`, the second one updates `url` for these rows.
+# What is found again: the first statement of a pair selects `Moved`, the second one updates `url` for these
+# rows.
 _MOVED: Final = (
     "k.id, coalesce(k.host, r.host), r.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample)"
 )
@@ -95,13 +98,15 @@ SELECT {_MOVED}, CASE WHEN k.state = {SETTLED} THEN r.state ELSE k.state END,
 AND (k.state IN ({HELD}, {QUEUED}) OR (k.state = {SETTLED} AND k.outcome = 'unlisted:depth'))
 """,
     """
-UPDATE url SET depth = r.depth, hops = @least(url.hops, r.hops), via = r.via, host = coalesce(url.host, r.host),
+UPDATE url SET depth = r.depth, hops = @least(url.hops, r.hops), via = r.via, host = coalesce(url.host,
+    r.host),
     trap = coalesce(url.trap, r.trap), sample = coalesce(url.sample, r.sample)
 FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
 """,
 )
 
-# A URL that a page names as canonical or redirects to, and that was not fetched yet, is moved to the pattern of such URLs.
+# A URL that a page names as canonical or redirects to, and that was not fetched yet, is moved to the pattern
+# of such URLs.
 NAMED: Final = (
     f"""
 SELECT k.id, k.host, k.depth, r.trap, r.sample, r.state,
@@ -109,7 +114,9 @@ SELECT k.id, k.host, k.depth, r.trap, r.sample, r.state,
 {_OF_RUN} AND k.trap IS NOT NULL AND k.trap <> r.trap
 AND (k.state = {HELD} OR (k.state = {SETTLED} AND k.outcome = 'unlisted:trap' AND k.attempts = 0))
 """,
-    "UPDATE url SET trap = r.trap, sample = r.sample FROM @found WHERE url.@key = r.@key AND url.id @any(ids)",
+    """
+UPDATE url SET trap = r.trap, sample = r.sample FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
+""",
 )
 
 # A URL that was filtered, and is to be fetched because the site has grown or a shorter path was found.
@@ -128,9 +135,10 @@ WHERE u.url > :after AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL
 AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
 """
 
-# Paths to known URLs, and to their redirect targets, by fewer redirects: the URLs and how many redirects lead to them now.
-# A path is (key, redirects, redirects that were recorded when the URL was fetched). The steps are queries on their own, and
-# not joins: the planner does not know how few the paths are, and would read all pages.
+# Paths to known URLs, and to their redirect targets, by fewer redirects: the URLs and how many redirects lead
+# to them now. A path is (key, redirects, redirects that were recorded when the URL was fetched). The steps
+# are queries on their own, and not joins: the planner does not know how few the paths are, and would read all
+# pages.
 SHORTER: Final = """
 SELECT u.id, CASE WHEN r.hops < u.hops THEN r.hops ELSE u.hops END FROM @rows(@key, hops, was_hops)
 JOIN url AS u ON u.@key = r.@key
@@ -145,8 +153,10 @@ AND t.run = :run AND t.hops > r.hops + 1 GROUP BY t.id
 LOWER_HOPS: Final = "UPDATE url SET hops = r.hops FROM @rows(id, hops) WHERE url.id = r.id"
 # One that failed for too many redirects is due again.
 TOO_MANY: Final = f"""
-SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM url AS u JOIN page AS p ON p.id = u.id
-WHERE u.id @any(ids) AND p.outcome = 'failed:redirects' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = u.id)
+SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL
+    FROM url AS u JOIN page AS p ON p.id = u.id
+WHERE u.id @any(ids) AND p.outcome = 'failed:redirects' AND NOT EXISTS (SELECT 1
+    FROM visit WHERE visit.id = u.id)
 """
 
 # The first other page that links to a URL found in a seed.
@@ -155,7 +165,8 @@ UPDATE url SET via = r.via FROM @found
 WHERE url.@key = r.@key AND url.run = :run AND url.via IS NULL AND url.id <> r.via AND {_FOLLOWED}
 """
 
-# Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by redirects.
+# Whether a further link could change the row: the URL is known only from nofollow links, from a seed, or by
+# redirects.
 MAY_CHANGE: Final = "u.via IS NULL OR u.hops > 0 OR u.nofollow"
 KNOWN: Final = f"SELECT u.url, u.id, u.run, {MAY_CHANGE} FROM url AS u WHERE u.@key @any(keys, key)"
 
@@ -177,7 +188,10 @@ class Discovery:
         self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
 
     def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
-        """Add visits. The number of new ones, without those that are filtered or held, which are stored too."""
+        """Add visits.
+
+        The number of new ones, without those that are filtered or held, which are stored too.
+        """
         self._db.by_index()
         if seed is None:
             return self.add_found(visits, {}).new
@@ -208,7 +222,7 @@ class Discovery:
         return sum(row.state == QUEUED for row in rows)
 
     def record_targets(self, found: Sequence[Visit]) -> None:
-        """Record targets of redirects and canonicals: their depth may be smaller, and their pattern may change."""
+        """Record targets of redirects and canonicals: their depth and their pattern may change."""
         targets = [visit for visit in found if visit.hops and visit.filtered is None]
         nearest: dict[Url, Visit] = {}  # each URL once, as several pages may lead to it
         for visit in sorted(targets, key=lambda visit: visit.depth):
@@ -219,7 +233,7 @@ class Discovery:
         self._change(NAMED, [self._row(visit, {}) for visit in named.values()])
 
     def record_hops(self, visits: Sequence[Visit]) -> None:
-        """Record the redirects of settled visits: a path with fewer redirects may have been found while they were fetched."""
+        """Record the redirects of settled visits: a shorter path may have been found meanwhile."""
         self._lower_hops([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
     def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
@@ -351,7 +365,7 @@ class Discovery:
         return self._db.dialect.given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
 
     def _known(self, urls: Sequence[Url]) -> tuple[dict[Url, int], dict[str, _Older]]:
-        """The record numbers of URLs that are known in this run, as in `Settled.numbers`, and the rows of older ones."""
+        """The record numbers of URLs of this run, as in `Settled.numbers`, and the rows of older ones."""
         rows = self._db.packed(KNOWN, {"keys": self._db.dialect.keys(urls)}) if urls else []
         this = self._db.run
         numbers = {

@@ -1,7 +1,8 @@
-"""The shortest distance of URLs from the start, computed from the links of all pages while no request is in flight.
+"""The shortest distance of URLs from the start, computed from the links of all pages between requests.
 
-During a crawl, a URL has the depth of the path that was found first. That matters only for URLs that were filtered as too
-deep, so this is computed only if there are any, as it reads all pages. With `--max-depth`, depths are exact from the start.
+During a crawl, a URL has the depth of the path that was found first. That matters only for URLs that were
+filtered as too deep, so this is computed only if there are any, as it reads all pages. With `--max-depth`,
+depths are exact from the start.
 """
 
 from typing import Final
@@ -10,7 +11,9 @@ from crawler.frontier.database import Database
 from crawler.rules.record import SETTLED
 
 # URLs that were filtered as too deep. The index `page_barred` finds them.
-TOO_DEEP: Final = f"u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL AND u.depth > :deepest"
+TOO_DEEP: Final = f"""
+u.outcome = 'unlisted:trap' AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL AND u.depth > :deepest
+"""
 ANY: Final = f"SELECT EXISTS (SELECT 1 FROM known AS u WHERE {TOO_DEEP})"
 
 TABLE: Final = "CREATE TEMP TABLE near (id @number, depth integer NOT NULL)"
@@ -37,7 +40,8 @@ NEARER: Final = (
     f"SELECT count(*) FROM known AS u JOIN near ON near.id = u.id WHERE {TOO_DEEP} AND near.depth <= :deepest"
 )
 LOWER: Final = """
-UPDATE url SET depth = near.depth FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth
+UPDATE url SET depth = near.depth
+    FROM near WHERE url.id = near.id AND url.run = :run AND near.depth < url.depth
 """
 LOWER_VISITS: Final = (
     "UPDATE visit SET depth = near.depth FROM near WHERE visit.id = near.id AND near.depth < visit.depth"

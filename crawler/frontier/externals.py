@@ -1,4 +1,4 @@
-"""What other sites answered for the URLs that pages link to: which are to be checked, and the last answer of each.
+"""What other sites answered for the URLs that pages link to, and which are to be checked.
 
 Each function is called within a transaction.
 """
@@ -26,13 +26,15 @@ ORDER BY 3, 1 LIMIT :limit
 """
 _STORE: Final = f"""
 INSERT INTO external ({", ".join(CheckedLink._fields)}, round)
-SELECT {of("r", CheckedLink._fields)}, :round FROM @rows({", ".join(CheckedLink._fields)}) JOIN url AS u ON u.id = r.id WHERE true
+SELECT {of("r", CheckedLink._fields)}, :round
+    FROM @rows({", ".join(CheckedLink._fields)}) JOIN url AS u ON u.id = r.id WHERE true
 ON CONFLICT (id) DO UPDATE SET code = excluded.code, status = excluded.status, detail = excluded.detail,
     checked = excluded.checked, round = excluded.round,
     was = CASE WHEN external.round = excluded.round THEN external.was ELSE external.code END
 """
 _ONE: Final = f"""
-SELECT {of("x", ExternalRow._fields)} FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.@key @any(keys, key)
+SELECT {of("x", ExternalRow._fields)}
+    FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.@key @any(keys, key)
 """
 _COUNTS: Final = f"SELECT x.code, count(*) {_LINKED} GROUP BY 1"
 

@@ -1,7 +1,8 @@
 """The frontier on a database: one class implements the roles of `ports` for every backend.
 
-Every method is one transaction. The work of each is in another module of this package; this one is long because it lists
-all of them. A backend adds how to connect, to carry out a transaction, to stream, and which members there are.
+Every method is one transaction. The work of each is in another module of this package; this one is long
+because it lists all of them. A backend adds how to connect, to carry out a transaction, to stream, and which
+members there are.
 """
 
 import secrets
@@ -59,8 +60,9 @@ KEEP_FAILING: Final = 604_800.0  # seconds
 class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     """A `Frontier` on an open database.
 
-    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds for which a
-    published page that fails stays listed. `far`: seconds; a slot farther ahead means that the clock was set back.
+    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds
+    for which a published page that fails stays listed. `far`: seconds; a slot farther ahead means that the
+    clock was set back.
     """
 
     is_shared: bool = False
@@ -77,7 +79,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         self._retention = Retention(db, keep_runs)
         self._discovery = Discovery(db, hosts, patterns, seeds)
         self._leases = Leases(db, members, far)
-        self._settlements = Settlements(db, self._discovery, hosts, patterns, self._leases, keep_failing)
+        self._settlements = Settlements(
+            db, self._discovery, hosts, patterns, self._leases, keep_failing=keep_failing
+        )
         self._rounds = Rounds(db, patterns)
 
     # -- Queue: the open work --------------------------------------------------------------------------------
@@ -169,7 +173,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """See `ports.Runs.begin`."""
         begin = self._runs.begin
-        while (run := await self._call(begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110 - others end it
+        # Others end it.
+        while (run := await self._call(begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110
             await anyio.sleep(LEAVING)
         return run
 
@@ -389,7 +394,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Rows.run_rows`."""
         return await self._call(lambda: records.run_rows(self._db, self._is_at_work()))
 
-    # -- Ledger: what search engines were told ----------------------------------------------------------------
+    # -- Ledger: what search engines were told
+    # ----------------------------------------------------------------
 
     async def ledger(self) -> LedgerHead | None:
         """See `ports.Ledger.ledger`."""
@@ -408,7 +414,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
 
-    # -- Externals: what other sites answered -----------------------------------------------------------------
+    # -- Externals: what other sites answered
+    # -----------------------------------------------------------------
 
     async def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
         """See `ports.Externals.due_links`."""
@@ -433,7 +440,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Externals.count_answers`."""
         return await self._call(externals.count_answers, self._db)
 
-    # -- calls ------------------------------------------------------------------------------------------------
+    # -- calls
+    # ------------------------------------------------------------------------------------------------
 
     def _as_leader(self, verb: Callable[P, T]) -> Callable[P, T]:
         """A method that raises `LeadershipLost`, in its transaction, if this member does not lead."""

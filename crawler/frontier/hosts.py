@@ -26,7 +26,8 @@ SLOT: Final = "SELECT delay, backoff, next FROM host WHERE id = :id @lock"
 BOOK: Final = "UPDATE host SET next = :next WHERE id = :id"
 BACK_OFF: Final = """
 UPDATE host SET next = @greatest(next, :until),
-    backoff = CASE WHEN backoff_grew_at BETWEEN :since AND :now THEN backoff ELSE @least(backoff * 2, :most) END,
+    backoff = CASE WHEN backoff_grew_at BETWEEN :since
+        AND :now THEN backoff ELSE @least(backoff * 2, :most) END,
     backoff_grew_at = CASE WHEN backoff_grew_at BETWEEN :since AND :now THEN backoff_grew_at ELSE :now END
 WHERE id = :id
 """
@@ -34,7 +35,9 @@ WHERE id = :id
 EASE: Final = """
 UPDATE host SET backoff = @greatest(1, backoff * e.ease)
 FROM (
-    SELECT host.id, r.ease FROM @rows(origin, ease) JOIN host ON host.origin = r.origin WHERE backoff > 1 ORDER BY host.id @lock(host)
+    SELECT host.id, r.ease
+        FROM @rows(origin, ease) JOIN host ON host.origin = r.origin
+            WHERE backoff > 1 ORDER BY host.id @lock(host)
 ) AS e WHERE host.id = e.id
 """
 

@@ -1,7 +1,7 @@
 """The images of pages: each URL once, and with each page the ids of its images.
 
-New images go in sorted by fingerprint, after the URLs of the same transaction, so that members which find the same ones wait
-for each other, and never in a circle.
+New images go in sorted by fingerprint, after the URLs of the same transaction, so that members which find the
+same ones wait for each other, and never in a circle.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,8 @@ from crawler.parse.url import Url
 
 _KNOWN: Final = "SELECT url, id FROM image WHERE @key @any(keys, key)"
 _ADD: Final = """
-INSERT INTO image (@columns_of_url) SELECT @columns_of_url FROM @rows(@columns_of_url) WHERE true ORDER BY @key
+INSERT INTO image (@columns_of_url) SELECT @columns_of_url
+    FROM @rows(@columns_of_url) WHERE true ORDER BY @key
 ON CONFLICT (@key) DO NOTHING
 """
 _OF: Final = """

@@ -1,7 +1,8 @@
 """The leases: which due visit is leased next, and in which slot of its host.
 
-Results are handled by `settlements`; a lease that is not settled in time expires, or is returned when its member is taken
-for dead (`members`). A member locks the row of a paced host and skips locked ones, so two members lease from two hosts.
+Results are handled by `settlements`; a lease that is not settled in time expires, or is returned when its
+member is taken for dead (`members`). A member locks the row of a paced host and skips locked ones, so two
+members lease from two hosts.
 """
 
 from collections.abc import Sequence
@@ -33,9 +34,11 @@ EXPIRE: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WH
 # No slot is booked so far ahead: the clock was set back.
 UNBOOK: Final = "UPDATE host SET next = :now WHERE next > :far"
 
-# Each query of visits is in the order of its index: PostgreSQL would read the table, with all rows that are held or leased.
+# Each query of visits is in the order of its index: PostgreSQL would read the table, with all rows that are
+# held or leased.
 _DUE: Final = f"""
-SELECT id FROM visit WHERE state = {QUEUED} AND host = h.id AND depth <= :depth ORDER BY reopened, depth, id LIMIT :limit
+SELECT id FROM visit
+    WHERE state = {QUEUED} AND host = h.id AND depth <= :depth ORDER BY reopened, depth, id LIMIT :limit
 """
 HOSTS: Final = f"""
 SELECT id, delay, backoff, next, robots_leased_until, robots_read_at, visits
@@ -44,11 +47,13 @@ WHERE visits > 0 ORDER BY next, id
 """
 
 TERMS: Final = """
-SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete') FROM run WHERE number = :run
+SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete')
+    FROM run WHERE number = :run
 """
 
 INTERRUPT: Final = """
-UPDATE run SET interruption = coalesce(interruption, CAST(:words AS text)) WHERE number = :run RETURNING interruption
+UPDATE run SET interruption = coalesce(interruption, CAST(:words AS text))
+    WHERE number = :run RETURNING interruption
 """
 
 SPEND: Final = "UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL"
@@ -68,13 +73,16 @@ SELECT delay, backoff, next, robots_leased_until, robots_read_at FROM host WHERE
 
 _NEXT_OF: Final = f"""
 SELECT * FROM (
-    SELECT id, reopened, attempts, deaths FROM visit WHERE state = {QUEUED} AND host = :host AND reopened = {{reopened}} AND depth <= :depth
+    SELECT id, reopened, attempts, deaths
+        FROM visit WHERE state = {QUEUED} AND host = :host AND reopened = {{reopened}} AND depth <= :depth
     ORDER BY depth, id LIMIT :share @skip_locked
 ) AS of_{{reopened}}
 """
-# The next visits of a host, with what an earlier run stored of their pages. Those that are reopened come last.
+# The next visits of a host, with what an earlier run stored of their pages. Those that are reopened come
+# last.
 NEXT: Final = f"""
-SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.facts_run, p.outcome, p.detail, {of("p", FACT_COLUMNS)}
+SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.facts_run, p.outcome,
+    p.detail, {of("p", FACT_COLUMNS)}
 FROM (
     {_NEXT_OF.format(reopened=0)} UNION ALL {_NEXT_OF.format(reopened=1)} LIMIT :share
 ) AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
@@ -86,7 +94,8 @@ NOTE: Final = "UPDATE host SET next = :next, robots_leased_until = :until WHERE 
 
 # If the answer to a commit was lost, it may have leased visits already: they are returned, and leased again.
 UNTAKE: Final = f"""
-UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts - 1 WHERE token = :token AND state = {LEASED}
+UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts - 1
+    WHERE token = :token AND state = {LEASED}
 """
 RETURN: Final = f"""
 UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts - 1, suspect = false
@@ -96,7 +105,8 @@ UNLEASE_ROBOTS: Final = "UPDATE host SET robots_leased_until = 0 WHERE origin @a
 
 FAILED: Final = f"""
 SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM known AS u
-WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome LIKE 'failed:%' AND u.host IS NOT NULL
+WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome LIKE 'failed:%'
+    AND u.host IS NOT NULL
 """
 
 
@@ -294,7 +304,7 @@ class Leases:
             self._db.do(SPEND, {"run": self._db.run, "pages": -pages})
 
     def settle_unrequested(self, pages: int) -> None:
-        """Pages were settled without a request, such as those that robots.txt disallows: they do not count."""
+        """Pages that were settled without a request, such as disallowed ones, do not count."""
         self._return_budget(pages)
 
     def suspect(self, lease: Lease) -> None:

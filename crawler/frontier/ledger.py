@@ -13,7 +13,8 @@ _MARK: Final = "coalesce(content, '') || '@' || coalesce(CAST(lastmod AS text), 
 RECORD = """
 INSERT INTO submission (at, run, base, reading, urls)
 SELECT CAST(:now AS double precision), number,
-    coalesce(CAST(:base AS text), (SELECT base FROM submission ORDER BY number DESC LIMIT 1)), reading, CAST(:urls AS bigint)
+    coalesce(CAST(:base AS text), (SELECT base
+        FROM submission ORDER BY number DESC LIMIT 1)), reading, CAST(:urls AS bigint)
 FROM run WHERE number = :run
 """
 
@@ -26,7 +27,8 @@ WHERE k.id = page.id AND (k.before IS NOT NULL OR k.mark IS NOT NULL)
 ROWS = Stream(
     f"""
 SELECT u.url, u.submitted, u.now, CASE WHEN u.found THEN u.outcome ELSE '' END FROM (
-    SELECT url, submitted, outcome, run = :run AND state = {SETTLED} AS found, CASE WHEN {OF_SITEMAP} THEN {_MARK} END AS now
+    SELECT url, submitted, outcome, run = :run
+        AND state = {SETTLED} AS found, CASE WHEN {OF_SITEMAP} THEN {_MARK} END AS now
     FROM known WHERE submitted IS NOT NULL OR run = :run
 ) AS u
 WHERE (u.submitted IS DISTINCT FROM u.now

@@ -17,7 +17,7 @@ class Added(NamedTuple):
 
 
 def deduplicated(found: Iterable[Visit]) -> list[Visit]:
-    """Each URL once: the first visit, with the fewest redirects; but a followed link takes precedence over nofollow."""
+    """Each URL once: the first visit, with the fewest redirects; but a followed link precedes nofollow."""
     visits: dict[Url, Visit] = {}
     for visit in found:
         known = visits.get(visit.url)

@@ -1,7 +1,8 @@
 """The members of a crawl: which are at work, which one leads, and which are taken for dead.
 
-The id of a member is never used again: a process that was taken for dead and wakes up becomes another member, and what it
-held is void. A dead member is marked dead in the transaction that returns its leases and its leadership.
+The id of a member is never used again: a process that was taken for dead and wakes up becomes another member,
+and what it held is void. A dead member is marked dead in the transaction that returns its leases and its
+leadership.
 """
 
 import os
@@ -85,7 +86,10 @@ class Members:
             self.join()
 
     def beat(self) -> bool:
-        """Extend the life of this member, and mark those as dead whose life is over. False if it was marked dead itself."""
+        """Extend the life of this member, and mark those as dead whose life is over.
+
+        False if it was marked dead itself.
+        """
         now = self._db.now()
         is_alive = self._db.do(BEAT, {"until": now + self._db.life, "id": self._db.member}) > 0
         self.mark_dead(now)
@@ -127,7 +131,7 @@ class Members:
         return self._db.one_or_none(IS_LEADER, {"run": self._db.run, "me": self._db.member}) is not None
 
     def check_leadership(self) -> None:
-        """Raises `LeadershipLost` if this member does not lead; if it does, it does so until the transaction ends."""
+        """Raises `LeadershipLost` unless this member leads, and does so until the transaction ends."""
         if not self.is_leader():
             raise LeadershipLost("another member leads the run")
 

@@ -1,4 +1,4 @@
-"""The arithmetic of slots and throttling: the interval between requests to a host, and how far ahead slots are booked.
+"""The arithmetic of slots and throttling: intervals between requests, and how far ahead slots are booked.
 
 Pure, and the same for every backend, which stores the values and locks them.
 """
@@ -30,7 +30,7 @@ def slots_ahead(start: float, now: float, delay: float, most: int) -> int:
 
 
 def next_lease_at(upcoming: float) -> float:
-    """When to lease from a host whose next free slot is `upcoming`: once half the horizon is free, for several at once."""
+    """When to lease from a host with the next free slot `upcoming`: once half the horizon is free."""
     return upcoming - HORIZON / 2
 
 

@@ -1,7 +1,7 @@
 """The patterns of URLs that may be crawler traps: which URLs they have, counts, and reported traps.
 
-`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns. The leader decides on patterns and
-begins rounds; other members refresh what they cached.
+`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns. The leader decides on
+patterns and begins rounds; other members refresh what they cached.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,17 @@ READ: Final = f"""(
 )"""
 
 _TRAPS: Final = """
-SELECT t.kind, t.pattern, coalesce(t.example, (SELECT min(u.url) FROM url AS u WHERE u.trap = t.id AND u.run = t.run),
-    (SELECT min(u.url) FROM trap AS m JOIN url AS u ON u.trap = m.id WHERE m.family = t.id AND u.run = t.run), '')
+SELECT t.kind, t.pattern, coalesce(t.example, (SELECT min(u.url)
+    FROM url AS u WHERE u.trap = t.id AND u.run = t.run),
+    (SELECT min(u.url) FROM trap AS m JOIN url AS u ON u.trap = m.id
+        WHERE m.family = t.id AND u.run = t.run), '')
 FROM trap AS t LEFT JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run AND t.closed AND NOT coalesce(f.closed, false) ORDER BY t.pattern, t.named LIMIT :most
 """
 
 _STORE: Final = """
-INSERT INTO trap (run, kind, pattern, example, closed) VALUES (:run, :kind, :pattern, :example, true) ON CONFLICT DO NOTHING
+INSERT INTO trap (run, kind, pattern, example, closed) VALUES (:run, :kind, :pattern, :example,
+    true) ON CONFLICT DO NOTHING
 """
 
 
@@ -67,7 +70,8 @@ ON CONFLICT DO NOTHING
 _SETTLED: Final = f"u.id @any(ids) AND u.round IS NOT NULL AND {READ}"
 _COUNT: Final = f"""
 UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
-FROM (SELECT u.trap AS id, count(*) AS pages FROM known AS u WHERE {_SETTLED} GROUP BY u.trap) AS n WHERE trap.id = n.id
+FROM (SELECT u.trap AS id, count(*) AS pages
+    FROM known AS u WHERE {_SETTLED} GROUP BY u.trap) AS n WHERE trap.id = n.id
 """
 _COUNT_FAMILY: Final = f"""
 UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
@@ -175,7 +179,7 @@ class PatternTable:
 def sample(url: str) -> int:
     """The position of a URL in its pattern, by a hash: a batch is a sample of the held URLs.
 
-    If URLs were sorted by text, spam links could all be sorted before the site's own. The origin is not part of the hash,
-    so a copy of a site is crawled like the site.
+    If URLs were sorted by text, spam links could all be sorted before the site's own. The origin is not part
+    of the hash, so a copy of a site is crawled like the site.
     """
     return int.from_bytes(blake2b(target(url).encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1

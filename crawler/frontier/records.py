@@ -1,7 +1,9 @@
-"""What is read from the state: statements, and the values of `model` that their rows become. Nothing here writes.
+"""What is read from the state: statements, and the values of `model` that their rows become.
 
-The statements read one row per URL, from the view `known`. Those of a `Stream` may return a row for each URL of the state;
-the backend chooses the size of the chunks.
+Nothing here writes.
+
+The statements read one row per URL, from the view `known`. Those of a `Stream` may return a row for each URL
+of the state; the backend chooses the size of the chunks.
 """
 
 import json
@@ -35,7 +37,8 @@ EXTERNAL: Final = len(ExternalRow._fields)
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 
 RECORD: Final = f"""
-SELECT u.depth, v.url AS via, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled, {of("u", FACT_COLUMNS)},
+SELECT u.depth, v.url AS via, u.hops, u.run, u.state, u.outcome, u.detail, u.attempts, u.settled,
+    {of("u", FACT_COLUMNS)},
        s.kind, s.name, s.depth AS nested, u.was, u.was_lastmod, u.failing, t.pattern, t.fetched, t.closed
 FROM known AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed
 LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
@@ -43,7 +46,8 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 
 PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
-       CASE WHEN u.attempts > 0 THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
+       CASE WHEN u.attempts > 0
+           THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.rendering, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
@@ -62,7 +66,8 @@ SELECT u.id, u.url, u.outcome, u.was, u.alternates FROM known AS u WHERE u.run =
 OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {IN_SITEMAP}"
 
 SURVEY: Final = f"""
-SELECT outcome, CASE WHEN {IN_SITEMAP} THEN coalesce(obstacle, '') END, url >= :first AND url < :below, count(*)
+SELECT outcome, CASE WHEN {IN_SITEMAP} THEN coalesce(obstacle, '') END, url >= :first
+    AND url < :below, count(*)
 FROM known WHERE run = :run AND state = {SETTLED} GROUP BY 1, 2, 3
 """
 
@@ -73,7 +78,8 @@ FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND l
 _REPEATED: Final = f"""
 SELECT count(*), coalesce(sum(pages), 0) FROM (
     SELECT count(*) AS pages FROM known
-    WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND TEXT <> '' GROUP BY host, TEXT HAVING count(*) > 1
+    WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
+        AND TEXT <> '' GROUP BY host, TEXT HAVING count(*) > 1
 ) AS repeated
 """
 
@@ -93,22 +99,26 @@ FROM known WHERE run = :run GROUP BY 1, 2, 3, 4, 5 ORDER BY 2
 
 _HOSTS: Final = """
 SELECT h.origin, u.urls, h.delay, h.robots, coalesce(h.robots_detail, '') FROM host AS h
-JOIN (SELECT host, count(*) AS urls FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
+JOIN (SELECT host, count(*) AS urls
+    FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
 ORDER BY u.urls DESC, h.origin LIMIT :most
 """
 
 _RUNS: Final = f"""
-SELECT r.number, r.started, r.status, (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint) FROM member AS m WHERE m.run = r.number),
+SELECT r.number, r.started, r.status, (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint)
+    FROM member AS m WHERE m.run = r.number),
     coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
     r.seconds, r.requests, r.bytes, r.outcomes, r.refused, r.succeeded,
     {of("p", PublicationRow._fields)}
-FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number)
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number)
+    FROM publication WHERE run = r.number)
 ORDER BY r.number
 """
 
 _LEDGER: Final = """
 SELECT s.base, s.reading = r.reading,
-    r.fingerprint = (SELECT p.fingerprint FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
+    r.fingerprint = (SELECT p.fingerprint
+        FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
 FROM submission AS s LEFT JOIN run AS r ON r.number = :run
 ORDER BY s.number DESC LIMIT 1
 """
@@ -127,7 +137,8 @@ EDGE_ROWS: Final = Stream(
     f"""
 SELECT u.id, u.url, u.links, u.named, CASE WHEN u.outcome = 'moved' THEN u.detail END, u.canonical
 FROM known AS u
-WHERE u.run = :run AND u.state = {SETTLED} AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
+WHERE u.run = :run AND u.state = {SETTLED}
+    AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
 """,
     place=1,
 )
@@ -243,7 +254,10 @@ def ledger_row(row: tuple[Any, ...]) -> LedgerRow:
 
 
 def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prior | None:
-    """What an earlier run stored of a page, for a conditional request. `facts`: in the order of `FACT_COLUMNS`."""
+    """What an earlier run stored of a page, for a conditional request.
+
+    `facts`: in the order of `FACT_COLUMNS`.
+    """
     known = facts_of(facts)
     ended = outcome_of(outcome, detail, known.lastmod if known else None)
     # A page that failed has no validators.

@@ -1,7 +1,7 @@
 """Retention: deletes old runs, and the URLs that none of the last runs found.
 
-The leader does this after its run, in transactions of a few thousand URLs, so that no lock and no rollback segment lasts
-long. It stops if another run begins meanwhile, whose conclusion goes on with it.
+The leader does this after its run, in transactions of a few thousand URLs, so that no lock and no rollback
+segment lasts long. It stops if another run begins meanwhile, whose conclusion goes on with it.
 """
 
 from typing import Final
@@ -35,7 +35,10 @@ class Retention:
         self._db, self._keep_runs = db, keep_runs
 
     def prune(self, after: int) -> int | None:
-        """Delete what is old among the next URLs after the id `after`, 0 at first. The last id; None when none is left."""
+        """Delete what is old among the next URLs after the id `after`, 0 at first.
+
+        The last id; None when none is left.
+        """
         self._db.lock_runs()  # no run begins while URLs are deleted
         last = self._db.run - self._keep_runs
         if self._db.newest() != self._db.run or not self._db.one(ANY, {"last": last})[0]:

@@ -1,9 +1,9 @@
 """The rounds of a crawl: when the URLs of a pattern that may be a crawler trap are fetched.
 
-They are held until no other URL is open. Then each pattern with an unfinished batch releases its next URLs; once the whole
-batch was read, it is decided whether the pattern continues. All decisions are computed from the rows, so the set of fetched
-URLs depends only on the site, not on the order of responses or on interruptions. The rule is in `traps`. Each method is
-called within a transaction.
+They are held until no other URL is open. Then each pattern with an unfinished batch releases its next URLs;
+once the whole batch was read, it is decided whether the pattern continues. All decisions are computed from
+the rows, so the set of fetched URLs depends only on the site, not on the order of responses or on
+interruptions. The rule is in `traps`. Each method is called within a transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,15 +18,17 @@ from crawler.ports import Round
 from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED
 from crawler.rules.traps import FIRST_BATCH, GROWN, due
 
-# Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read completely before
-# the first row is changed.
+# Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read
+# completely before the first row is changed.
 WAITING: Final = f"""
 WITH RECURSIVE held (trap) AS (
     SELECT min(trap) FROM visit WHERE state = {HELD}
     UNION ALL
-    SELECT (SELECT min(trap) FROM visit WHERE state = {HELD} AND trap > held.trap) FROM held WHERE held.trap IS NOT NULL
+    SELECT (SELECT min(trap) FROM visit WHERE state = {HELD} AND trap > held.trap)
+        FROM held WHERE held.trap IS NOT NULL
 )
-SELECT f.id, f.batch_left, t.proven, t.id, t.batch_left, t.kind, t.pattern, t.longest, t.longest_before, t.rounds_growing
+SELECT f.id, f.batch_left, t.proven, t.id, t.batch_left, t.kind, t.pattern, t.longest, t.longest_before,
+    t.rounds_growing
 FROM held JOIN trap AS t ON t.id = held.trap JOIN trap AS f ON f.id = t.family
 WHERE t.run = :run ORDER BY f.id, t.pattern
 """
@@ -54,11 +56,14 @@ AND trap IS NOT NULL AND published >= (SELECT max(number) FROM publication WHERE
 
 # The held URLs of a pattern that have more than `:longer` characters.
 BARRED: Final = f"""
-SELECT v.id, v.host, v.depth, v.trap, v.sample, {SETTLED}, 'unlisted:trap', CAST(:detail AS text), CAST(:now AS double precision)
-FROM visit AS v JOIN url AS u ON u.id = v.id WHERE v.state = {HELD} AND v.trap = :trap AND length(u.url) > :longer
+SELECT v.id, v.host, v.depth, v.trap, v.sample, {SETTLED}, 'unlisted:trap', CAST(:detail AS text),
+    CAST(:now AS double precision)
+FROM visit AS v JOIN url AS u ON u.id = v.id
+    WHERE v.state = {HELD} AND v.trap = :trap AND length(u.url) > :longer
 """
 
-# The number of contents that only pages after round `:since` have, up to `:enough`. `:bare`: the content of `BARE`.
+# The number of contents that only pages after round `:since` have, up to `:enough`. `:bare`: the content of
+# `BARE`.
 CONTENTS: Final = f"""
 SELECT count(*) FROM (
     SELECT 1 FROM known
@@ -71,7 +76,8 @@ SELECT count(*) FROM (
 _NAMED_BY: Final = f"""
 FROM (
     SELECT trap, links FROM known
-    WHERE trap @any(traps) AND round > :since AND run = :run AND state = {SETTLED} AND ({READ} OR outcome = 'moved')
+    WHERE trap @any(traps) AND round > :since AND run = :run AND state = {SETTLED}
+        AND ({READ} OR outcome = 'moved')
 ) AS p @each(p.links) JOIN known AS u ON u.id = j.value
 WHERE u.run = :run AND u.found > :since AND u.host IS NOT NULL AND u.outcome NOT LIKE 'failed:%'
 """
@@ -108,8 +114,13 @@ SELECT u.content FROM trap AS f JOIN known AS u ON u.@key = f.bare
 WHERE f.id = :id AND f.kind = 'query' AND u.run = :run AND u.outcome = '{LISTED}'
 """
 
+CONTINUE: Final = """
+UPDATE trap SET batch = 2 * batch, batch_left = 2 * batch, batch_round = :round, proven = true WHERE id = :id
+"""
+
 EXAMPLE: Final = f"""
-SELECT u.url FROM visit AS v JOIN url AS u ON u.id = v.id WHERE v.state = {HELD} AND v.trap = :trap ORDER BY v.sample LIMIT 1
+SELECT u.url FROM visit AS v JOIN url AS u ON u.id = v.id
+    WHERE v.state = {HELD} AND v.trap = :trap ORDER BY v.sample LIMIT 1
 """
 HELD_URLS: Final = (
     f"SELECT count(*) FROM (SELECT 1 FROM visit WHERE state = {HELD} AND trap = :trap LIMIT :most) AS held"
@@ -179,7 +190,7 @@ class Rounds:
     def _end_batch(self, one: _Decidable, *, goes_on: bool) -> None:
         if goes_on:
             self._db.do(
-                "UPDATE trap SET batch = 2 * batch, batch_left = 2 * batch, batch_round = :round, proven = true WHERE id = :id",
+                CONTINUE,
                 {"round": self._patterns.round, "id": one.trap},
             )
             return
@@ -198,7 +209,8 @@ class Rounds:
     def _spared(self, family: _Decidable) -> list[int]:
         """The patterns of a closing family that brought new content themselves, though with too few pages."""
         given = {
-            "traps": self._db.dialect.all_of(self._unproven(family.trap)), "run": self._db.run, "since": family.batch_round,
+            "traps": self._db.dialect.all_of(self._unproven(family.trap)),
+            "run": self._db.run, "since": family.batch_round,
             "bare": self._content_without_query(family.trap),
         }  # fmt: skip
         read = dict(self._db.all("SELECT id, fetched FROM trap WHERE family = :id", {"id": family.trap}))
@@ -239,7 +251,10 @@ class Rounds:
         return found if found >= enough else found + self._db.one(LINKS_OUT, given)[0]
 
     def _brings_new_content(self, trap: int) -> bool:
-        """Whether links into a pattern count as new: only if it has new content itself. Two that only link to each other have none."""
+        """Whether links into a pattern count as new: only if it has new content itself.
+
+        Two that only link to each other have none.
+        """
         family, size, since = self._db.one(
             "SELECT family, batch - batch_left, batch_round FROM trap WHERE id = :id", {"id": trap}
         )
@@ -274,7 +289,7 @@ class Rounds:
         return len(ids)
 
     def _growing(self, members: Iterable[_Waiting], closed: list[Trap]) -> Iterator[_Waiting]:
-        """All members; if the longest URL of a pattern grew from round to round, even longer ones are barred."""
+        """All members; if the longest URL of a pattern grew from round to round, longer ones are barred."""
         for one in members:
             rounds = one.rounds_growing + 1 if one.longest > one.longest_before else 0
             if rounds > GROWN:
@@ -301,8 +316,8 @@ class Rounds:
 def _shares(members: Iterable[_Waiting], size: Callable[[_Waiting], int]) -> Iterator[tuple[int, int]]:
     """How many URLs each pattern of one family may release.
 
-    A pattern that brought new content has its own batch. The others share the rest of the family's batch: if that is less
-    than one URL each, the patterns with the most URLs come first.
+    A pattern that brought new content has its own batch. The others share the rest of the family's batch: if
+    that is less than one URL each, the patterns with the most URLs come first.
     """
     unproven: list[_Waiting] = []
     for one in members:

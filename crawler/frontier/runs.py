@@ -1,6 +1,7 @@
 """The runs: how they begin, are joined, resumed and ended, and their notes.
 
-A process that begins while members are at work joins them; one that begins alone resumes an unfinished run, if it can.
+A process that begins while members are at work joins them; one that begins alone resumes an unfinished run,
+if it can.
 """
 
 import json
@@ -24,7 +25,8 @@ T = TypeVar("T")
 UNFINISHED: Final = ("crawling", "complete")
 
 ROBOTS_DOWN: Final = f"""
-SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM page AS p JOIN known AS u ON u.id = p.id
+SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL
+    FROM page AS p JOIN known AS u ON u.id = p.id
 WHERE p.outcome IN ('unlisted:robots-down', 'kept:robots-down')
 AND u.run = :run AND u.state = {SETTLED} AND u.host IS NOT NULL
 """
@@ -38,7 +40,8 @@ WHERE id = :me
 # The sum over all sessions: each had a member of its own.
 COUNT_WORK: Final = """
 UPDATE run SET seconds = m.seconds, requests = m.requests, bytes = m.bytes
-FROM (SELECT sum(seconds) AS seconds, sum(requests) AS requests, sum(bytes) AS bytes FROM member WHERE run = :run) AS m
+FROM (SELECT sum(seconds) AS seconds, sum(requests) AS requests, sum(bytes) AS bytes
+    FROM member WHERE run = :run) AS m
 WHERE number = :run
 """
 
@@ -56,7 +59,8 @@ AND (ended IS NOT NULL OR status NOT IN ('crawling', 'complete'))
 """
 
 LAST: Final = """
-SELECT number, started, status, fingerprint, reading, terms, succeeded, ended IS NOT NULL FROM run ORDER BY number DESC LIMIT 1
+SELECT number, started, status, fingerprint, reading, terms, succeeded, ended IS NOT NULL
+    FROM run ORDER BY number DESC LIMIT 1
 """
 
 # An interrupted one is over for those who name it; without its name, or with another one, it is resumed.
@@ -68,7 +72,8 @@ AND (status NOT IN ('crawling', 'complete') OR (ended IS NOT NULL AND interrupti
 RETURN: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE state = {LEASED}"
 
 SITTING: Final = """
-UPDATE run SET leader = NULL, max_depth = NULL, interruption = NULL, terms = :terms, budget = CAST(:budget AS bigint),
+UPDATE run SET leader = NULL, max_depth = NULL, interruption = NULL, terms = :terms,
+    budget = CAST(:budget AS bigint),
     deadline = CAST(:deadline AS double precision), ended = NULL, exit = NULL, refused = NULL
 WHERE number = :run
 """
@@ -83,7 +88,8 @@ AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :
 """
 
 REMEMBER: Final = """
-INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value
+INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE
+    SET value = excluded.value
 """
 
 ADD_NOTE: Final = "INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
@@ -119,7 +125,10 @@ class RunTable:
         self._db, self._members, self._seeds = db, members, seeds
 
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
-        """See `ports.Runs.begin`. None while members whose run has just ended are leaving: to be tried again."""
+        """See `ports.Runs.begin`.
+
+        None while members whose run has just ended are leaving: to be tried again.
+        """
         self._db.forget()
         self._db.lock_runs()  # two members that begin at once begin one run
         self._members.leave()

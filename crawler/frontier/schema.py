@@ -1,10 +1,12 @@
 """The tables of a state, and the views over them. Only this package writes there; any tool can read them.
 
-The data of a URL is split by how often it changes: `url` is written once, `visit` holds open work only and is deleted
-when that is done, `page` holds the outcome and the facts. The view `known` joins the three for statements. Times are
-seconds since the epoch. What is marked with @ is said by the dialect of a database (`dialect`).
+The data of a URL is split by how often it changes: `url` is written once, `visit` holds open work only and is
+deleted when that is done, `page` holds the outcome and the facts. The view `known` joins the three for
+statements. Times are seconds since the epoch. What is marked with @ is said by the dialect of a database
+(`dialect`).
 
-A state has the number of its version: once one is released, a change of `TABLES` needs a new `VERSION` and a step in `STEPS`.
+A state has the number of its version: once one is released, a change of `TABLES` needs a new `VERSION` and a
+step in `STEPS`.
 """
 
 from collections.abc import Mapping
@@ -40,12 +42,15 @@ CREATE TABLE run (
     fingerprint @text NOT NULL,                  -- hash of the settings that affect what is found and listed
     reading @text NOT NULL,                      -- hash of the settings that affect how a page is parsed
     started double precision NOT NULL,
-    status @text NOT NULL,                       -- crawling, complete, concluded (published), refused, abandoned
+    -- crawling, complete, concluded (published), refused, abandoned
+    status @text NOT NULL,
     round integer NOT NULL DEFAULT 0,            -- number of rounds so far
     leader bigint,                               -- the member that is the leader
     max_depth bigint,                            -- visits up to this depth may be leased
-    closings integer NOT NULL DEFAULT 0,         -- how often patterns were closed: what members remember of them is void
-    terms @text,                                 -- JSON object: digests of what members must agree on, by setting
+    -- how often patterns were closed: what members remember of them is void
+    closings integer NOT NULL DEFAULT 0,
+    -- JSON object: digests of what members must agree on, by setting
+    terms @text,
     budget bigint,                               -- pages that may still be leased; NULL: any number
     deadline double precision,                   -- of --max-time; NULL: none
     interruption @text,                          -- JSON array, as `model.run.Interruption`; NULL: none
@@ -56,9 +61,11 @@ CREATE TABLE run (
     bytes bigint,                                -- of the bodies of these pages, decoded
     outcomes @text,                              -- JSON object: URLs by code
     refused @text,                               -- why the guard kept the published sitemap
-    succeeded double precision                   -- when a session of this or an earlier run last ended with exit 0 or 8
+    -- when a session of this or an earlier run last ended with exit 0 or 8
+    succeeded double precision
 ) @often_updated;
-CREATE TABLE run_key (run integer NOT NULL, key @text NOT NULL, PRIMARY KEY (key, run)); -- `--run` of its members
+-- `--run` of its members
+CREATE TABLE run_key (run integer NOT NULL, key @text NOT NULL, PRIMARY KEY (key, run));
 CREATE TABLE member (                            -- a process that works on the run, or has worked on it
     id @identity,
     run integer NOT NULL,
@@ -72,7 +79,8 @@ CREATE TABLE member (                            -- a process that works on the 
     bytes bigint NOT NULL DEFAULT 0
 ) @often_updated;
 CREATE INDEX member_run ON member (run);
-CREATE TABLE note (run integer NOT NULL, key @text NOT NULL, value @text NOT NULL, PRIMARY KEY (run, key)); -- `model.note`
+-- `model.note`
+CREATE TABLE note (run integer NOT NULL, key @text NOT NULL, value @text NOT NULL, PRIMARY KEY (run, key));
 CREATE TABLE host (
     id @identity,
     origin @text NOT NULL UNIQUE,
@@ -80,7 +88,8 @@ CREATE TABLE host (
     backoff double precision NOT NULL DEFAULT 1, -- factor that extends `delay` while the host is throttled
     backoff_grew_at double precision NOT NULL DEFAULT 0,
     next double precision NOT NULL DEFAULT 0,    -- the next free slot
-    robots_leased_until double precision NOT NULL DEFAULT 0, -- until then, robots.txt is being read by a lease
+    -- until then, robots.txt is being read by a lease
+    robots_leased_until double precision NOT NULL DEFAULT 0,
     robots_read_at double precision,
     robots @text,                                -- rules, none or down
     robots_text @bytes,
@@ -105,10 +114,12 @@ CREATE TABLE seed (                              -- sources of URLs other than l
 CREATE TABLE trap (                              -- patterns of URLs that may be crawler traps (`rounds`)
     id @identity,
     run integer NOT NULL,
-    family bigint,                               -- id of its family; NULL: a family itself, or a trap obvious from a URL
+    -- id of its family; NULL: a family itself, or a trap obvious from a URL
+    family bigint,
     kind @text NOT NULL,
     pattern @text NOT NULL,
-    named boolean NOT NULL DEFAULT false,        -- for URLs that are canonical or redirect targets of other pages
+    -- for URLs that are canonical or redirect targets of other pages
+    named boolean NOT NULL DEFAULT false,
     bare @key_type,                              -- of a family: the key of its path without a query
     example @text,
     batch integer NOT NULL DEFAULT 0,            -- pages to fetch before the pattern is continued or closed
@@ -128,7 +139,8 @@ CREATE TABLE url (
     id @number,
     host bigint,                                 -- NULL: not to be requested
     via bigint,                                  -- the first page that linked to it
-    seed bigint,                                 -- the first seed, by kind and id, that contains it; NULL: found by links only
+    -- the first seed, by kind and id, that contains it; NULL: found by links only
+    seed bigint,
     trap bigint,                                 -- the pattern that it belongs to
     sample bigint,                               -- its position in the pattern: a hash of the URL
     run integer NOT NULL,                        -- the last run that found it
@@ -149,10 +161,12 @@ CREATE TABLE visit (                             -- open work only
     trap bigint,
     sample bigint,
     depth integer NOT NULL,
-    state smallint NOT NULL,                     -- {HELD} held for a round, {QUEUED} queued, {WAITING} waiting, {LEASED} leased
+    -- {HELD} held for a round, {QUEUED} queued, {WAITING} waiting, {LEASED} leased
+    state smallint NOT NULL,
     reopened smallint NOT NULL DEFAULT 0,        -- 1: after a failure, fetched after all others
     attempts integer NOT NULL DEFAULT 0,
-    suspect boolean NOT NULL DEFAULT false,      -- its page is being parsed, and the member before died with it
+    -- its page is being parsed, and the member before died with it
+    suspect boolean NOT NULL DEFAULT false,
     deaths smallint NOT NULL DEFAULT 0           -- members that died while they parsed it
 ) @emptied_often;
 CREATE INDEX visit_due ON visit (host, reopened, depth, id) WHERE state = {QUEUED};
@@ -168,13 +182,15 @@ CREATE TABLE page (
     facts_run integer,                           -- the run in which the facts were read
     published integer,                           -- the last publication that contains it
     attempts integer NOT NULL DEFAULT 0,
-    named integer,                               -- how many of the links, from the first on, are canonical or redirect targets
+    -- how many of the links, from the first on, are canonical or redirect targets
+    named integer,
     outcome @text,
     detail @text,
 {_FACTS}    published_content @text,             -- fingerprint in the last published run that listed the page
     dated_content @text,                         -- the last fingerprint whose date is known
     was @text,                                   -- the outcome in the previous run
-    submitted @text,                             -- content@lastmod that search engines were told last; NULL: not told
+    -- content@lastmod that search engines were told last; NULL: not told
+    submitted @text,
     links @ids,                                  -- negative: nofollow
     images @ids                                  -- in `image`, in the order of the page; NULL: none
 );
@@ -200,7 +216,8 @@ CREATE TABLE publication (
     files_changed double precision,              -- when this or an earlier publication last changed a file
     delivered @text                              -- what --publish-command delivered last
 );
-CREATE TABLE submission (                        -- what an engine accepted; the first row only begins the ledger
+-- what an engine accepted; the first row only begins the ledger
+CREATE TABLE submission (
     number @identity,
     at double precision NOT NULL,
     run integer NOT NULL,
@@ -221,7 +238,8 @@ CREATE TABLE external (                          -- what other sites answered fo
 
 VIEW_NAMES: Final = ("pages", "links", "runs", "images", "external_links", "known")
 
-# The stable interface for queries by users: tables change, views do not. They use tables only, and no other view.
+# The stable interface for queries by users: tables change, views do not. They use tables only, and no other
+# view.
 _SETTLED_PAGES: Final = """
 url AS u JOIN page AS p ON p.id = u.id
 """
@@ -240,7 +258,8 @@ FROM url AS u LEFT JOIN visit AS w ON w.id = u.id LEFT JOIN page AS p ON p.id = 
 LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
 CREATE VIEW external_links AS
 SELECT u.url, u.run, x.code AS answer, x.status, x.detail, @time(x.checked) AS asked, x.was
-FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id WHERE p.outcome = 'unlisted:offsite';
+FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id
+    WHERE p.outcome = 'unlisted:offsite';
 CREATE VIEW links AS
 SELECT u.url AS source, t.url AS target, 'link' AS kind, CASE WHEN j.value < 0 THEN 1 ELSE 0 END AS nofollow
 FROM {_SETTLED_PAGES} @each(p.links) JOIN url AS t ON t.id = abs(j.value)
@@ -248,7 +267,8 @@ WHERE {_OF_NEWEST} AND @place > coalesce(p.named, 0)
 UNION ALL
 SELECT u.url, p.detail, 'redirect', 0 FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.outcome = 'moved'
 UNION ALL
-SELECT u.url, p.canonical, 'canonical', 0 FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.canonical IS NOT NULL;
+SELECT u.url, p.canonical, 'canonical', 0
+    FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.canonical IS NOT NULL;
 CREATE VIEW images AS
 SELECT u.url AS page, i.url AS image
 FROM {_SETTLED_PAGES} @each(p.images) JOIN image AS i ON i.id = j.value WHERE {_OF_NEWEST};
@@ -258,8 +278,11 @@ SELECT r.number, @time(r.started) AS started, @time(r.ended) AS ended,
             SELECT 1 FROM member AS m WHERE m.run = r.number AND NOT m.gone AND m.until > @clock
         )) THEN 'interrupted' ELSE r.status END AS status,
     r.exit, r.seconds, r.requests, r.bytes,
-    (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint) FROM member AS m WHERE m.run = r.number) AS discovered,
+    (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint)
+        FROM member AS m WHERE m.run = r.number) AS discovered,
     @json(r.outcomes) AS outcomes, r.refused,
-    @time(p.at) AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed, p.base, p.folder
-FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number) FROM publication WHERE run = r.number);
+    @time(p.at) AS published, p.urls, p.files, p.bytes AS file_bytes, p.added, p.removed, p.changed, p.base,
+        p.folder
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number)
+    FROM publication WHERE run = r.number);
 """

@@ -19,11 +19,13 @@ from crawler.rules.record import HELD, QUEUED, SETTLED
 
 _USED: Final = "SELECT count(*) FROM seed WHERE run = :run AND kind = :kind AND depth = :depth"
 _NEXT: Final = """
-SELECT kind, name, depth FROM seed WHERE run = :run AND kind > 0 AND settled IS NULL ORDER BY kind, depth, id LIMIT 1
+SELECT kind, name, depth
+    FROM seed WHERE run = :run AND kind > 0 AND settled IS NULL ORDER BY kind, depth, id LIMIT 1
 """
 _SETTLE: Final = """
 UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed,
-    failing = CASE WHEN :may_pass THEN CASE WHEN failing < :now THEN failing ELSE :now END WHEN NOT :read THEN failing END,
+    failing = CASE WHEN :may_pass THEN CASE WHEN failing < :now THEN failing ELSE :now END WHEN NOT :read
+        THEN failing END,
     may_pass = :may_pass
 WHERE id = :id
 """
@@ -60,19 +62,23 @@ WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND 
 ORDER BY s.id, u.id
 """
 
-# A URL that was found before is also in a seed. The first seed by kind and id counts, whichever was read first.
+# A URL that was found before is also in a seed. The first seed by kind and id counts, whichever was read
+# first.
 _SEEDED: Final = """
 UPDATE url SET seed = :seed WHERE @key @any(keys, key) AND run = :run
-AND (seed IS NULL OR (SELECT s.kind > :kind OR (s.kind = :kind AND s.id > :seed) FROM seed AS s WHERE s.id = url.seed))
+AND (seed IS NULL OR (SELECT s.kind > :kind OR (s.kind = :kind AND s.id > :seed)
+    FROM seed AS s WHERE s.id = url.seed))
 """
 
 # Its depth is 0.
 _LIFT: Final = "UPDATE url SET depth = 0 WHERE @key @any(keys, key) AND run = :run AND depth > 0"
 _LIFT_VISITS: Final = """
-UPDATE visit SET depth = 0 WHERE depth > 0 AND id @first SELECT id FROM url WHERE @key @any(keys, key) AND run = :run @end
+UPDATE visit SET depth = 0 WHERE depth > 0 AND id @first SELECT id
+    FROM url WHERE @key @any(keys, key) AND run = :run @end
 """
 
-# It is fetched even if its links are nofollow or too deep, and is no longer held for a round or barred with its pattern.
+# It is fetched even if its links are nofollow or too deep, and is no longer held for a round or barred with
+# its pattern.
 _BARRED: Final = f"""
 SELECT k.id, r.host, k.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample), {QUEUED},
     CASE WHEN k.state = {HELD} THEN k.outcome END, NULL, NULL
@@ -85,13 +91,15 @@ WHERE k.run = :run AND r.outcome IS NULL AND (
 )
 """
 _REQUEUE: Final = """
-UPDATE url SET host = r.host, trap = r.trap, sample = r.sample, via = CASE WHEN nofollow THEN NULL ELSE via END, nofollow = false
+UPDATE url SET host = r.host, trap = r.trap, sample = r.sample, via = CASE WHEN nofollow
+    THEN NULL ELSE via END, nofollow = false
 FROM @rows(id, host, trap, sample) WHERE url.id = r.id
 """
 
 _ORPHANS: Final = f"""
 SELECT s.name, count(*) FROM known AS u JOIN seed AS s ON s.id = u.seed
-WHERE u.run = :run AND u.state = {SETTLED} AND {IN_SITEMAP.replace("outcome", "u.outcome")} AND u.via IS NULL AND s.kind = 2
+WHERE u.run = :run AND u.state = {SETTLED} AND {IN_SITEMAP.replace("outcome", "u.outcome")} AND u.via IS NULL
+    AND s.kind = 2
 GROUP BY s.id, s.name ORDER BY 2 DESC, 1
 """
 
@@ -131,7 +139,7 @@ class SeedTable:
         return passed
 
     def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
-        """The sitemaps that an index listed in earlier runs, which are still read while it fails temporarily."""
+        """The sitemaps that an index listed in earlier runs, still read while it fails temporarily."""
         if not read.may_pass:
             return []
         given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}

@@ -1,6 +1,7 @@
 """Settlements: closes leases, and stores the outcome, the facts and the links of each page.
 
-Results of a lease that was lost to another member are dropped here: their visits do not have its token any more.
+Results of a lease that was lost to another member are dropped here: their visits do not have its token any
+more.
 """
 
 from collections import Counter, defaultdict
@@ -25,12 +26,14 @@ from crawler.parse.url import Url, origin
 from crawler.rules.record import LEASED, WAITING, failing_since, keep_for, stays_known
 
 LIVE: Final = f"""
-SELECT v.id, v.attempts, p.failing, p.published FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
+SELECT v.id, v.attempts, p.failing, p.published
+    FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
 LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
 """
 DONE: Final = "DELETE FROM visit WHERE id @any(ids)"
 POSTPONE: Final = f"""
-UPDATE visit SET state = {WAITING}, token = NULL, due = r.until, suspect = false FROM @rows(id, until) WHERE visit.id = r.id
+UPDATE visit SET state = {WAITING}, token = NULL, due = r.until, suspect = false
+    FROM @rows(id, until) WHERE visit.id = r.id
 """
 LINKS: Final = f"""
 SELECT p.id, u.url, j.value < 0, @place
@@ -40,7 +43,7 @@ AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved'
 """
 
 _ANSWER: Final = ("status", "etag", "modified")
-"""After a transient failure, the facts of the last successful response are kept, but not its status and validators."""
+"""After a transient failure, the facts of the last successful response are kept, but for these."""
 _OUTCOME: Final = ("id", "outcome", "detail", "settled", "attempts", "failing", "published")
 _LINKS: Final = ("links", "named", "images")
 
@@ -55,7 +58,10 @@ class _Live(NamedTuple):
 
 
 class Settlements:
-    """Stores the results of visits. `keep_failing`: seconds for which a published page that fails stays listed."""
+    """Stores the results of visits.
+
+    `keep_failing`: seconds for which a published page that fails stays listed.
+    """
 
     def __init__(
         self,
@@ -64,6 +70,7 @@ class Settlements:
         hosts: HostTable,
         patterns: PatternTable,
         leases: Leases,
+        *,
         keep_failing: float,
     ) -> None:
         self._db, self._discovery, self._hosts = db, discovery, hosts
@@ -126,14 +133,15 @@ class Settlements:
         )
 
     def _row(self, settlement: Settlement, stored: _Live, now: float) -> tuple[tuple[str, ...], list[Any]]:
-        """The columns of `page` that change, and their values; the values of `_LINKS` are still to be added."""
+        """The columns of `page` that change, and their values but for those of `_LINKS`."""
         verdict = settlement.verdict
         patience = keep_for(verdict.outcome, self._keep_failing)
         is_answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
         failing = failing_since(stored.failing, patience, now, answered=is_answered)
         published = stored.published if settlement.listable else None
         outcome = [
-            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, now, stored.attempts, failing, published
+            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, now, stored.attempts,
+            failing, published,
         ]  # fmt: skip
         facts = plain_facts(verdict.facts)
         if stays_known(stored.failing, patience, now):  # what is known of the page stays

@@ -1,4 +1,4 @@
-"""Opens and shuts visits of known URLs: the rows of `visit` and `page` follow what another module has decided.
+"""Opens and shuts visits of known URLs: writes to `visit` and `page` what another module has decided.
 
 A visit that somebody leases or waits for meanwhile is left as it is.
 """
@@ -27,9 +27,11 @@ class Moved(NamedTuple):
 _FREE: Final = f"visit.state IN ({HELD}, {QUEUED})"
 _OPEN: Final = f"""
 INSERT INTO visit (id, host, depth, trap, sample, state, reopened)
-SELECT id, host, depth, trap, sample, state, :reopened FROM @rows({", ".join(Moved._fields)}) WHERE state <> {SETTLED}
+SELECT id, host, depth, trap, sample, state, :reopened
+    FROM @rows({", ".join(Moved._fields)}) WHERE state <> {SETTLED}
 ON CONFLICT (id) DO UPDATE SET
-    host = excluded.host, depth = excluded.depth, trap = excluded.trap, sample = excluded.sample, state = excluded.state
+    host = excluded.host, depth = excluded.depth, trap = excluded.trap, sample = excluded.sample,
+        state = excluded.state
 WHERE {_FREE}
 """
 _SHUT: Final = f"DELETE FROM visit WHERE id @any(ids) AND {_FREE}"

@@ -1,8 +1,8 @@
 """The interfaces of a crawl, as Protocols: the package to read first.
 
-`engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a `Fetcher`,
-implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`, `Runs`, `Record`,
-`Rows`, `Ledger`, `Externals`.
+`engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a
+`Fetcher`, implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`,
+`Runs`, `Record`, `Rows`, `Ledger`, `Externals`.
 """
 
 from crawler.ports.externals import Externals

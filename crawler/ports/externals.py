@@ -1,4 +1,4 @@
-"""The seventh role of the frontier: what other sites answered for the URLs that pages link to (`--check-external`)."""
+"""The seventh role of the frontier: what other sites answered for links (`--check-external`)."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -11,7 +11,7 @@ class Externals(Protocol):
     """Links to other sites: the URLs of the newest run that are off-site and that a page leads to."""
 
     def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
-        """Those that were not checked in this round, in chunks: first those never checked, then the longest ago."""
+        """Those not checked in this round, in chunks: first those never checked, then the longest ago."""
         ...
 
     async def count_due_links(self, round_number: int) -> int:

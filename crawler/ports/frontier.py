@@ -18,8 +18,8 @@ class History(Runs, Record, Protocol):
 class Frontier(Queue, Hosts, History, Rows, Ledger, Externals, Protocol):
     """The store of all URLs: deduplication, queue, leases, facts. Implemented by a backend.
 
-    Every method is atomic and durable when it returns. Fetching, judging and scope are not its concern. Functions take
-    the role that they need; only `app` and backends use this union.
+    Every method is atomic and durable when it returns. Fetching, judging and scope are not its concern.
+    Functions take the role that they need; only `app` and backends use this union.
     """
 
     async def close(self) -> None:

@@ -30,7 +30,7 @@ class Ledger(Protocol):
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """Stores the marks of the newest run as submitted; a URL without one leaves the ledger.
 
-        `sent`: number of URLs that an engine accepted, for the list of submissions; 0: none, but from now on `ledger`
-        compares with the settings of the newest run; None: neither.
+        `sent`: number of URLs that an engine accepted, for the list of submissions; 0: none, but from now on
+        `ledger` compares with the settings of the newest run; None: neither.
         """
         ...

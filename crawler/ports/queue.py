@@ -57,8 +57,9 @@ class Queue(Pacer, Protocol):
     async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
         """Adds URLs; those already known in this run are unchanged. Returns the number of new visits.
 
-        URLs in a `seed` are fetched even if links alone would not be sufficient (nofollow, too deep, a trap). If several
-        seeds contain a URL, the first by kind and by order in the settings is stored, regardless of which was read first.
+        URLs in a `seed` are fetched even if links alone would not be sufficient (nofollow, too deep, a trap).
+        If several seeds contain a URL, the first by kind and by order in the settings is stored, regardless
+        of which was read first.
         """
         ...
 
@@ -72,7 +73,8 @@ class Queue(Pacer, Protocol):
     async def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """Closes leases, stores facts and adds discovered URLs in one transaction. Stale leases are ignored.
 
-        Returns how many visits are new, and the record numbers of all that were found, for `Settlement.links`.
+        Returns how many visits are new, and the record numbers of all that were found, for
+        `Settlement.links`.
         """
         ...
 
@@ -81,7 +83,7 @@ class Queue(Pacer, Protocol):
         ...
 
     async def suspect(self, lease: Lease) -> None:
-        """Notes that the page of a lease is being parsed: if this process dies now, the page may be the cause."""
+        """Notes that the page of a lease is being parsed: it may be the cause if this process dies now."""
         ...
 
     async def reopen(self, pages: Sequence[Url]) -> None:
@@ -89,7 +91,7 @@ class Queue(Pacer, Protocol):
         ...
 
     async def shorten(self, deepest: int) -> int:
-        """Recomputes the depth of all URLs from the shortest path, if any URL was filtered as deeper than `deepest` links.
+        """Recomputes all depths from the shortest path, if a URL was filtered as deeper than `deepest` links.
 
         Call it when `lease` returns finished. Returns how many filtered URLs are less deep than was assumed.
         """
@@ -106,8 +108,9 @@ class Queue(Pacer, Protocol):
     async def advance(self, depth: int | None = None) -> Round:
         """Releases the next visits of patterns that may be crawler traps (not deeper than `depth`).
 
-        Called when `lease` returns finished, until nothing is released: visits with a pattern that were found by links
-        are held until then. What is released depends on the URLs found and settled so far, but not on their order.
+        Called when `lease` returns finished, until nothing is released: visits with a pattern that were found
+        by links are held until then. What is released depends on the URLs found and settled so far, but not
+        on their order.
         """
         ...
 

@@ -27,8 +27,9 @@ class Rows(Protocol):
     def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """The settled URLs of the newest run that may have a finding of their own, in any order.
 
-        These are all that are not listed, apart from those on other sites that are not known to be broken, and the listed
-        ones that a sitemap or input contains. Only `id`, `run`, `outcome`, `was`, `seed` and `external` are filled in.
+        These are all that are not listed, apart from those on other sites that are not known to be broken,
+        and the listed ones that a sitemap or input contains. Only `id`, `run`, `outcome`, `was`, `seed` and
+        `external` are filled in.
         """
         ...
 
@@ -41,11 +42,11 @@ class Rows(Protocol):
         ...
 
     async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
-        """The images of those of these URLs that the newest run settled and that have any, in the order of the page."""
+        """The images of those of these URLs that the newest run settled, in the order of the page."""
         ...
 
     async def common_images(self, fewest: int, percent: int) -> Collection[int]:
-        """The ids of the images that at least that many listed pages of the newest run have, and that share of them.
+        """The ids of the images that so many listed pages of the newest run have, and that share of them.
 
         Reads all pages.
         """

@@ -1,7 +1,8 @@
 """The third role of the frontier: start and end of a run, and the members that work on it.
 
-A member is one process. One member leads: it walks from the start URLs, applies the rules over all pages and publishes;
-all of them visit. A verb that only the leader may call raises `LeadershipLost` if another member leads by now.
+A member is one process. One member leads: it walks from the start URLs, applies the rules over all pages and
+publishes; all of them visit. A verb that only the leader may call raises `LeadershipLost` if another member
+leads by now.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,10 +37,10 @@ class Runs(Protocol):
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """Joins or resumes an unfinished run, or begins a new one.
 
-        `fingerprint` is a digest of the settings that affect what is found and listed: an unfinished run with another
-        one is abandoned. `reading` is a digest of those that affect what is extracted from a page: pages parsed with
-        another one are not fetched conditionally. Raises `StateBusy` if members with others are at work, `ConfigError` if
-        the `terms` differ from theirs.
+        `fingerprint` is a digest of the settings that affect what is found and listed: an unfinished run with
+        another one is abandoned. `reading` is a digest of those that affect what is extracted from a page:
+        pages parsed with another one are not fetched conditionally. Raises `StateBusy` if members with others
+        are at work, `ConfigError` if the `terms` differ from theirs.
         """
         ...
 
@@ -48,7 +49,10 @@ class Runs(Protocol):
         ...
 
     async def take_leadership(self) -> bool:
-        """Takes the leadership of this run, or keeps it. False if another member leads, or the run is over."""
+        """Takes the leadership of this run, or keeps it.
+
+        False if another member leads, or the run is over.
+        """
         ...
 
     async def check_leadership(self) -> None:
@@ -56,7 +60,7 @@ class Runs(Protocol):
         ...
 
     async def exit_of_run(self) -> Exit | None:
-        """The exit code with which the last leader ended this run, or interrupted it; None while it is at work."""
+        """The exit code with which the last leader ended this run; None while it is at work."""
         ...
 
     async def interrupt(self, interruption: Interruption) -> None:
@@ -64,7 +68,7 @@ class Runs(Protocol):
         ...
 
     def holds(self, lease: Lease) -> bool:
-        """Whether a lease is still ours: not if this member was silent for so long that others take it for dead."""
+        """Whether a lease is still ours: not if others take this member for dead by now."""
         ...
 
     async def members(self) -> Sequence[Member]:
@@ -76,7 +80,7 @@ class Runs(Protocol):
         ...
 
     async def mark_published(self, published: PublicationRow) -> None:
-        """Records that the listed pages of this run are published, and counts the changes since the last publication.
+        """Records that this run is published, and counts the changes since the last publication.
 
         For the leader.
         """
@@ -91,14 +95,18 @@ class Runs(Protocol):
         ...
 
     async def end_session(self, end: SessionEnd) -> None:
-        """Records how this session ended, with the outcomes so far. If it led, the run ends so for all members.
+        """Records how this session ended, with the outcomes so far.
+
+        If it led, the run ends so for all members.
 
         A run whose last session has no such record was interrupted.
         """
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:
-        """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one. For the leader.
+        """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one.
+
+        For the leader.
 
         Later runs detect changes only against published runs.
         """
@@ -109,7 +117,10 @@ class Runs(Protocol):
         ...
 
     async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
-        """Changes a note of this run, and returns it. No member overwrites what another one stores meanwhile."""
+        """Changes a note of this run, and returns it.
+
+        No member overwrites what another one stores meanwhile.
+        """
         ...
 
     async def recall(self, note: Note[T], *, published: bool = False) -> T:

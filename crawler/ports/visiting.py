@@ -15,7 +15,10 @@ class Visitor(Protocol):
     """One visit, from the request to the verdict, in this process or in another."""
 
     prefetch: int
-    """Leases to prefetch for each request in flight. If above 1, the visitor limits the requests in flight itself."""
+    """Leases to prefetch for each request in flight.
+
+    If above 1, the visitor limits the requests in flight itself.
+    """
 
     async def visit(self, lease: Lease) -> VisitResult | Unvisited:
         """Fetches and judges the page. Never raises because of the page, or of a crash of its worker.

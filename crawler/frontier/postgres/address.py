@@ -1,4 +1,7 @@
-"""The address of a crawl in a PostgreSQL database, as given by `--state`. Shown without user, password and parameters. Pure."""
+"""The address of a crawl in a PostgreSQL database, as given by `--state`.
+
+Shown without user, password and parameters. Pure.
+"""
 
 import re
 from hashlib import blake2b
@@ -42,12 +45,16 @@ def parsed(state: str, default: str = "crawl") -> Address:
     parts = urlsplit(conninfo)
     if _has_password(state) or {"password", "sslpassword"} & set(parse_qs(parts.query)):
         raise ConfigError(
-            "--state has a password, which others see in the list of processes: give it by PGPASSWORD or PGPASSFILE."
+            "--state has a password, which others see in the list of processes: "
+            "give it by PGPASSWORD or PGPASSFILE."
         )
     return Address(conninfo, name or default)
 
 
 def _has_password(state: str) -> bool:
-    """Whether a `:` and a later `@` follow `//`. A password may hold any character, also those that end a part of a URL."""
+    """Whether a `:` and a later `@` follow `//`.
+
+    A password may hold any character, also those that end a part of a URL.
+    """
     after = (part.partition("//")[2] for part in state.split("?"))
     return any("@" in text.partition(":")[2] for text in after)

@@ -1,4 +1,4 @@
-"""The clock of the database, read over the network, so that members agree on the time whatever their machines say.
+"""The clock of the database, read over the network, so that all members agree on the time.
 
 It is off by at most half the shortest of the last round trips.
 """

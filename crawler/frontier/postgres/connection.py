@@ -1,7 +1,7 @@
 """Opens a crawl in a PostgreSQL database: its schema and its version, and the messages for errors.
 
-Nothing outlives a transaction on the server (no `SET`, no prepared statements), so that a transaction pooler may stand
-between.
+Nothing outlives a transaction on the server (no `SET`, no prepared statements), so that a transaction pooler
+may stand between.
 """
 
 from typing import Any, Final
@@ -126,7 +126,8 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
         )
     if _living(connection):
         raise StateBusy(
-            f"Members of an earlier version are at work on the state {address}: wait for them, then run again."
+            f"Members of an earlier version are at work on the state {address}: "
+            "wait for them, then run again."
         )
     views = connection.execute("SELECT viewname FROM pg_views WHERE schemaname = %s", [address.schema])
     for (view,) in views.fetchall():
@@ -192,7 +193,7 @@ def _is_to_be_joined(connection: "psycopg.Connection[Any]", address: Address, ke
 
 
 def unusable(address: Address, error: psycopg.Error) -> FrontierError:
-    """The exception for an error of `connect`: `StateAway` if the server does not answer, or accepts no connections yet."""
+    """The exception for an error of `connect`: `StateAway` if the server accepts no connections (yet)."""
     # If it accepts them, an error such as a wrong password will be the same a minute later.
     whole = make_conninfo(address.conninfo, connect_timeout=CONNECT_TIMEOUT)
     is_up = psycopg.pq.PGconn.ping(whole.encode()) == psycopg.pq.Ping.OK
@@ -213,9 +214,12 @@ def failure(address: Address, error: Exception) -> str:
     words = (str(error).strip().splitlines() or ["no reason given"])[0]
     if isinstance(error, psycopg.errors.DiskFull):
         return (
-            f"The state {address} cannot be written: the disk of the database is full. Free some space and run again: "
-            "nothing is lost."
+            f"The state {address} cannot be written: the disk of the database is full. "
+            "Free some space and run again: nothing is lost."
         )
     if isinstance(error, psycopg.Error):
-        return f"The state {address} cannot be used: {words}. Run again when the database works again: nothing is lost."
+        return (
+            f"The state {address} cannot be used: {words}. "
+            "Run again when the database works again: nothing is lost."
+        )
     return f"The state {address} is damaged ({words}): start over with --fresh."

@@ -30,7 +30,8 @@ ORDER BY 1, 2
 # Only columns of the first version.
 NEWEST: Final = """
 SELECT (SELECT version FROM about),
-    (SELECT count(*) FROM member WHERE NOT gone AND until > extract(epoch FROM clock_timestamp())), r.number, r.status, r.started
+    (SELECT count(*) FROM member WHERE NOT gone AND until > extract(epoch
+        FROM clock_timestamp())), r.number, r.status, r.started
 FROM (SELECT max(number) AS number FROM run) AS last LEFT JOIN run AS r ON r.number = last.number
 """
 
@@ -64,7 +65,10 @@ def create(address: Address, owner: str | None) -> bool:
 
 
 def upgrade(address: Address) -> Sequence[str]:
-    """Migrate the tables of a crawl, or of all if the address has no name; their names. Raises `FrontierError`, `StateBusy`."""
+    """Migrate the tables of a crawl, or of all if the address has no name; their names.
+
+    Raises `FrontierError`, `StateBusy`.
+    """
 
     def migrate(connection: "psycopg.Connection[Any]") -> Sequence[str]:
         found = _crawls(connection) if not address.name else [_named(connection, address)]
@@ -76,7 +80,10 @@ def upgrade(address: Address) -> Sequence[str]:
 
 
 def drop(address: Address) -> StoredCrawl:
-    """Delete a crawl and all that is known of its site. Raises `FrontierError`; `StateBusy` while members are at work."""
+    """Delete a crawl and all that is known of its site.
+
+    Raises `FrontierError`; `StateBusy` while members are at work.
+    """
     crawl = _connected(address, lambda connection: _named(connection, address))
     if crawl.members:
         raise StateBusy(f"{crawl.members} members are at work on {crawl.name}: wait for them, or stop them.")

@@ -36,9 +36,12 @@ class PostgresDatabase(Database):
         """Of the server when this process connected; empty where the server does not tell."""
 
     def check(self) -> None:
-        """See `Database.check`. Raises `FailedOver` if the server was replaced since this process connected or joined again.
+        """See `Database.check`.
 
-        Then record numbers that this process knows may be those of other URLs, and its pages must be visited again.
+        Raises `FailedOver` if the server was replaced since this process connected or joined again.
+
+        Then record numbers that this process knows may be those of other URLs, and its pages must be visited
+        again.
         """
         if self.timeline and self.one(TIMELINE)[0] != self.timeline:
             raise FailedOver("the database failed over")
@@ -46,7 +49,8 @@ class PostgresDatabase(Database):
     def by_index(self) -> None:
         """See `Database.by_index`.
 
-        For small groups of rows: the planner guesses how many they are, and would read a whole table for each group.
+        For small groups of rows: the planner guesses how many they are, and would read a whole table for each
+        group.
         """
         self.do("SET LOCAL enable_seqscan = off")
 

@@ -1,13 +1,13 @@
-"""The SQL of PostgreSQL: groups of rows are one array for each column, and members lock the rows that they write.
+"""The SQL of PostgreSQL: groups of rows are arrays, one for each column, and members lock what they write.
 
 A URL is found by a fingerprint, since an index on the text would refuse long URLs.
 """
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from crawler.frontier.dialect import Dialect, called
+from crawler.frontier.dialect import Dialect
 from crawler.frontier.rows import FoundRow
 from crawler.frontier.schema import FACT_TYPES
 
@@ -15,7 +15,8 @@ _BY_TYPE: Final = {
     "bigint": "id token host via trap sample dated_lastmod dated_header",
     "double precision": "settled due until checked ease failing",
     "integer": "state depth hops kind attempts deaths named place round facts_run published was_hops",
-    "text": "url outcome detail links images name code origin base sorting mark published_content dated_content",
+    "text": "url outcome detail links images name code origin base sorting mark "
+    "published_content dated_content",
     "uuid": "fp",
 }
 _TYPES: Final = {
@@ -28,7 +29,31 @@ ARRAYS: Final = ("links", "images")
 class PostgresDialect(Dialect):
     """See `Dialect`."""
 
-    column = "fp"
+    words: ClassVar = {
+        "key": "fp",
+        "key_type": "uuid",
+        "columns_of_url": "fp, url",
+        "web_address": 'fp uuid NOT NULL UNIQUE, url text COLLATE "C" NOT NULL',
+        "next_id": "nextval('url_id')",
+        "insertion_order": "fp",
+        "first": "= ANY (ARRAY(",
+        "end": "))",
+        "place": "j.place",
+        "least": "least",
+        "greatest": "greatest",
+        "position": "strpos",
+        "clock": "extract(epoch FROM clock_timestamp())",
+        "lock_shared": "FOR SHARE",
+        "skip_locked": "FOR UPDATE SKIP LOCKED",
+        "identity": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "number": "bigint PRIMARY KEY",
+        "ids": "bigint[]",
+        "bytes": "bytea",
+        "text": 'text COLLATE "C"',
+        "often_updated": "WITH (fillfactor = 50)",
+        "emptied_often": "WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, "
+        "autovacuum_vacuum_cost_delay = 0)",
+    }
 
     def rows(self, *columns: str) -> str:
         """See `Dialect.rows`."""
@@ -39,45 +64,13 @@ class PostgresDialect(Dialect):
         """See `Dialect.any`."""
         return f"= ANY (:{name}::{'uuid' if kind == 'key' else kind}[])"
 
-    def first(self) -> str:
-        """See `Dialect.first`: an array, since the planner would not know how few the rows of a join are."""
-        return "= ANY (ARRAY("
-
-    def end(self) -> str:
-        """See `Dialect.end`."""
-        return "))"
-
     def each(self, array: str) -> str:
         """See `Dialect.each`."""
         return f"CROSS JOIN LATERAL unnest({array}) WITH ORDINALITY AS j (value, place)"
 
-    def place(self) -> str:
-        """See `Dialect.place`."""
-        return "j.place"
-
     def size(self, array: str) -> str:
         """See `Dialect.size`."""
         return f"coalesce(cardinality({array}), 0)"
-
-    def columns_of_url(self) -> str:
-        """See `Dialect.columns_of_url`."""
-        return "fp, url"
-
-    def insertion_order(self) -> str:
-        """See `Dialect.insertion_order`."""
-        return "fp"
-
-    def next_id(self) -> str:
-        """See `Dialect.next_id`."""
-        return "nextval('url_id')"
-
-    def least(self, *parts: str) -> str:
-        """See `Dialect.least`."""
-        return called("least", parts)
-
-    def greatest(self, *parts: str) -> str:
-        """See `Dialect.greatest`."""
-        return called("greatest", parts)
 
     def whole(self, seconds: str) -> str:
         """See `Dialect.whole`."""
@@ -87,67 +80,13 @@ class PostgresDialect(Dialect):
         """See `Dialect.time`."""
         return f"(to_timestamp(floor({seconds})) AT TIME ZONE 'UTC')"
 
-    def clock(self) -> str:
-        """See `Dialect.clock`."""
-        return "extract(epoch FROM clock_timestamp())"
-
     def json(self, column: str) -> str:
         """See `Dialect.json`."""
         return f"{column}::json"
 
-    def position(self, *parts: str) -> str:
-        """See `Dialect.position`."""
-        return called("strpos", parts)
-
     def lock(self, *tables: str) -> str:
         """See `Dialect.lock`."""
         return f"FOR UPDATE OF {', '.join(tables)}" if tables else "FOR UPDATE"
-
-    def lock_shared(self) -> str:
-        """See `Dialect.lock_shared`."""
-        return "FOR SHARE"
-
-    def skip_locked(self) -> str:
-        """See `Dialect.skip_locked`."""
-        return "FOR UPDATE SKIP LOCKED"
-
-    def identity(self) -> str:
-        """See `Dialect.identity`."""
-        return "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
-
-    def number(self) -> str:
-        """See `Dialect.number`."""
-        return "bigint PRIMARY KEY"
-
-    def ids(self) -> str:
-        """See `Dialect.ids`."""
-        return "bigint[]"
-
-    def bytes(self) -> str:
-        """See `Dialect.bytes`."""
-        return "bytea"
-
-    def text(self) -> str:
-        """See `Dialect.text`: whatever the collation of the database."""
-        return 'text COLLATE "C"'
-
-    def web_address(self) -> str:
-        """See `Dialect.web_address`."""
-        return 'fp uuid NOT NULL UNIQUE, url text COLLATE "C" NOT NULL'
-
-    def key_type(self) -> str:
-        """See `Dialect.key_type`."""
-        return "uuid"
-
-    def often_updated(self) -> str:
-        """See `Dialect.often_updated`."""
-        return "WITH (fillfactor = 50)"
-
-    def emptied_often(self) -> str:
-        """See `Dialect.emptied_often`."""
-        return (
-            "WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)"
-        )
 
     def given(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
         """See `Dialect.given`."""

@@ -1,6 +1,7 @@
 """The shared frontier: a schema of a PostgreSQL database, used by all members of a crawl.
 
-Every method is one transaction (`session`). This module is what a file does not need: heartbeats, and joining again.
+Every method is one transaction (`session`). This module is what a file does not need: heartbeats, and joining
+again.
 """
 
 import logging
@@ -30,7 +31,10 @@ log = logging.getLogger("crawler.frontier")
 
 
 class PostgresFrontier(DatabaseFrontier):
-    """A `Frontier` in a schema of a database. `clock`: seconds since the epoch; the database's own unless a test has another."""
+    """A `Frontier` in a schema of a database.
+
+    `clock`: seconds since the epoch; the database's own unless a test has another.
+    """
 
     def __init__(
         self,
@@ -49,8 +53,8 @@ class PostgresFrontier(DatabaseFrontier):
 
         `ticks`: seconds of a clock that runs on while this process is frozen.
 
-        Raises `FrontierError` if it cannot be used, `StateAway` if the database does not answer, and `ConfigError` if
-        `state` is not an address.
+        Raises `FrontierError` if it cannot be used, `StateAway` if the database does not answer, and
+        `ConfigError` if `state` is not an address.
         """
         self._address = parsed(state)
         self._heart: Heartbeat | None = None

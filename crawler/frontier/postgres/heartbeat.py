@@ -1,6 +1,7 @@
 """The heartbeat of a member: in its own thread and on its own connection.
 
-So a long statement or a busy event loop does not make a living member look dead. A frozen process has no heartbeat.
+So a long statement or a busy event loop does not make a living member look dead. A frozen process has no
+heartbeat.
 """
 
 import threading
@@ -20,8 +21,8 @@ from crawler.frontier.postgres.database import PostgresDatabase
 class Heartbeat:
     """Sends heartbeats from construction until `stop`. While the database is away, it tries again.
 
-    `ticks`: seconds of a clock that runs on while this process is frozen. `beaten`: called on each connection, to measure
-    the clock.
+    `ticks`: seconds of a clock that runs on while this process is frozen. `beaten`: called on each
+    connection, to measure the clock.
     """
 
     def __init__(

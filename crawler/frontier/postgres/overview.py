@@ -1,4 +1,4 @@
-"""The progress of a run and its members, as `status` reads them from a PostgreSQL state, perhaps every minute.
+"""The progress of a run and its members in a database, as `status` reads it, perhaps every minute.
 
 Needs neither an event loop nor the modules of a crawl, which are slow to import.
 """

@@ -1,7 +1,7 @@
-"""The session of a process with the database: each call is one transaction, tried again while the database is away.
+"""The session of a process with the database: each call is a transaction, tried again while it is away.
 
-Blocking work runs in a worker thread, so that the event loop never waits for the database. What a call does is in other
-modules; a statement that returns very many rows is streamed on a connection of its own.
+Blocking work runs in a worker thread, so that the event loop never waits for the database. What a call does
+is in other modules; a statement that returns very many rows is streamed on a connection of its own.
 """
 
 import time
@@ -41,8 +41,8 @@ PAUSE: Final = 0.05  # seconds until a call is tried a third time, then twice as
 class Session:
     """A connection to a crawl. `away`: seconds for which the database may be away.
 
-    `clock`: seconds since the epoch; the clock of the database unless a test has another. `on_failover` is called, in a
-    transaction, when a call has raised `FailedOver`, before it is tried again.
+    `clock`: seconds since the epoch; the clock of the database unless a test has another. `on_failover` is
+    called, in a transaction, when a call has raised `FailedOver`, before it is tried again.
     """
 
     def __init__(

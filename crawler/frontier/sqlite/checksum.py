@@ -1,9 +1,10 @@
 """The checksum of a state file, over all its bytes: whether they are those that the last session left.
 
-SQLite recognises a damaged structure, not a damaged value: with one bit changed, a date or a URL would go into the sitemap
-as it is. The checksum is stored when a session closes the state, and removed when the next one opens it: after a kill there
-is none. All functions open the file themselves and expect that the caller holds the lock and no connection to it, because
-closing a file drops all locks that the process has on it (sqlite.org/howtocorrupt.html 2.2).
+SQLite recognises a damaged structure, not a damaged value: with one bit changed, a date or a URL would go
+into the sitemap as it is. The checksum is stored when a session closes the state, and removed when the next
+one opens it: after a kill there is none. All functions open the file themselves and expect that the caller
+holds the lock and no connection to it, because closing a file drops all locks that the process has on it
+(sqlite.org/howtocorrupt.html 2.2).
 """
 
 import sqlite3
@@ -16,14 +17,17 @@ from crawler.frontier.sqlite.ownership import log_of
 from crawler.frontier.sqlite.read_only import connect
 from crawler.model.failpoints import failpoint
 
-# Fields of the header that change with the row itself (sqlite.org/fileformat.html 1.3): the file change counter, and, at
-# the end, the value of the counter and the version of the library that wrote it.
+# Fields of the header that change with the row itself (sqlite.org/fileformat.html 1.3): the file change
+# counter, and, at the end, the value of the counter and the version of the library that wrote it.
 _VOLATILE: Final = (slice(24, 28), slice(92, 100))
 _PAGES_AT_ONCE: Final = 256
 
 
 def has_wrong_checksum(path: Path) -> bool:
-    """Whether the file has a checksum, and other bytes than when it was computed. Raises `sqlite3.DatabaseError`."""
+    """Whether the file has a checksum, and other bytes than when it was computed.
+
+    Raises `sqlite3.DatabaseError`.
+    """
     if not path.is_file():
         return False
     with closing(connect(path)) as db:
@@ -37,7 +41,10 @@ def remove_checksum(db: sqlite3.Connection) -> None:
 
 
 def store_checksum(path: Path) -> None:
-    """Store the checksum of a closed state. Without effect if a reader still needs the log. Raises `sqlite3.Error`, `OSError`."""
+    """Store the checksum of a closed state.
+
+    Without effect if a reader still needs the log. Raises `sqlite3.Error`, `OSError`.
+    """
     log = log_of(path)
     if log.exists() and log.stat().st_size:
         return

@@ -13,7 +13,8 @@ from crawler.frontier.sqlite.dialect import SqliteDialect
 
 MOST_ROWS: Final = 256  # in a statement with bound values, of which SQLite takes 32,766
 
-# For each None and bool that is bound, sqlite3 looks for a way to adapt it, which takes longest if there is none.
+# For each None and bool that is bound, sqlite3 looks for a way to adapt it, which takes longest if there is
+# none.
 sqlite3.register_adapter(type(None), lambda _: None)
 sqlite3.register_adapter(bool, int)
 
@@ -56,7 +57,7 @@ class SqliteDatabase(Database):
         return rows
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """See `Database.upsert`: with bound values, as SQLite parses a JSON row again for each of its columns."""
+        """See `Database.upsert`: with bound values, as a JSON row is parsed again for each of its columns."""
         at = 0
         while at < len(rows):  # the number of rows in a statement is a power of two, so that few are prepared
             count = min(MOST_ROWS, 1 << (len(rows) - at).bit_length() - 1)

@@ -1,7 +1,7 @@
 """The embedded frontier: one SQLite file in WAL mode, or `:memory:`.
 
-Every method is one transaction on one connection, run in a worker thread so that the event loop never waits for the disk.
-One process works on a file, which holds its lock: it is the only member, and leads.
+Every method is one transaction on one connection, run in a worker thread so that the event loop never waits
+for the disk. One process works on a file, which holds its lock: it is the only member, and leads.
 """
 
 import sqlite3
@@ -47,8 +47,8 @@ class SqliteFrontier(DatabaseFrontier):
     ) -> None:
         """Open or create the state at `path`.
 
-        Raises `FrontierError` if it cannot be used and `StateBusy` if another run holds the lock. A `read_only`
-        frontier needs no lock: it can read while another run writes.
+        Raises `FrontierError` if it cannot be used and `StateBusy` if another run holds the lock. A
+        `read_only` frontier needs no lock: it can read while another run writes.
         """
         if path != MEMORY:
             path = str(check_usable(path))
@@ -69,8 +69,9 @@ class SqliteFrontier(DatabaseFrontier):
             raise FrontierError(failure(path, error)) from error
         super().__init__(db, delay=delay, keep_runs=keep_runs, keep_failing=keep_failing, far=far)
 
-    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:  # noqa: ARG002 - see below
+    async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """See `ports.Runs.begin`: the only member keeps the terms itself."""
+        del terms
         run = await super().begin(fingerprint, reading)
         if not run.resumed:
             await self._prune()  # an unfinished run, too, makes the oldest one superfluous
@@ -122,7 +123,10 @@ class SqliteFrontier(DatabaseFrontier):
     async def _stream(
         self, query: Stream, given: Mapping[str, Any], first: str = ""
     ) -> AsyncIterator[Sequence[tuple[Any, ...]]]:
-        """See `DatabaseFrontier`. A chunk is one statement on the index, which starts after the last row of the one before."""
+        """See `DatabaseFrontier`.
+
+        A chunk is one statement on the index, which starts after the last row of the one before.
+        """
         sql = f"{query.sql} AND {query.by} {{}} :after ORDER BY {query.by} LIMIT {CHUNK}"
         after: Any = first if query.by == "u.url" else 0
         chunk = await self._call(self._db.all, sql.format(">="), {**given, "after": after})

@@ -17,7 +17,10 @@ from crawler.model.survey import Balance
 
 
 def read_overview(path: str) -> tuple[Run, Balance] | None:
-    """The newest run of the state at `path` and its counts; None before the first run. Raises `FrontierError`."""
+    """The newest run of the state at `path` and its counts; None before the first run.
+
+    Raises `FrontierError`.
+    """
     path = str(check_usable(path))
     try:
         with closing(open_state(path, read_only=True)) as connection:

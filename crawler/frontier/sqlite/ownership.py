@@ -1,7 +1,10 @@
-"""Which program owns the file at the path of a state: this one, another one, or none (it is missing or empty). Read-only.
+"""Which program owns the file at the path of a state: this one, another one, or none (nothing is there).
 
-The bytes of the file decide, before SQLite opens it, since opening a database may change it (a log is replayed, a journal
-is rolled back). The rule: a file without our application id is not used, moved or removed.
+Read-only.
+
+The bytes of the file decide, before SQLite opens it, since opening a database may change it (a log is
+replayed, a journal is rolled back). The rule: a file without our application id is not used, moved or
+removed.
 """
 
 import os
@@ -15,7 +18,8 @@ from crawler.errors import FrontierError
 
 APPLICATION_ID: Final = 0x53_4D_43_52  # "SMCR"
 
-# The database header (sqlite.org/fileformat.html 1.3) ends with the application id and versions; then page 1 begins.
+# The database header (sqlite.org/fileformat.html 1.3) ends with the application id and versions; then page 1
+# begins.
 _SQLITE: Final = b"SQLite format 3\0"
 _OWNER: Final = slice(68, 72)
 _CELLS: Final = slice(103, 105)  # number of entries in sqlite_schema
@@ -89,7 +93,8 @@ def check_usable(state: str | Path) -> Path:
         raise FrontierError(f"The state {state} cannot be read: {error.strerror}.") from error
     if owner is Owner.OTHERS:
         raise FrontierError(
-            f"{state} is not a state file of sitemap-crawler and is left untouched: name another file with --state."
+            f"{state} is not a state file of sitemap-crawler and is left untouched: "
+            "name another file with --state."
         )
     return path
 
@@ -118,7 +123,7 @@ def _has_bytes(path: Path) -> bool:
 
 
 def _is_log_ours(log: Path) -> bool:
-    """Whether page 1 in the log has our application id: that of a new state may not be in the database file yet."""
+    """Whether page 1 in the log has our application id, which may not be in the database file yet."""
     try:
         with log.open("rb") as file:
             size = int.from_bytes(file.read(_LOG_HEADER)[8:12], "big")

@@ -1,7 +1,8 @@
-"""Opens a state for reading, even where nothing can be written: on a read-only mount, in another user's folder.
+"""Opens a state for reading, even where nothing can be written: a read-only mount, another user's folder.
 
-Even to read a database in WAL mode, SQLite writes the index of the log beside it. Where that fails, a database without a
-log is opened as immutable, and one with a log is copied, so that the content of the log is read too.
+Even to read a database in WAL mode, SQLite writes the index of the log beside it. Where that fails, a
+database without a log is opened as immutable, and one with a log is copied, so that the content of the log is
+read too.
 """
 
 import sqlite3
@@ -38,7 +39,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that does not delete another process's log; a writable connection would do so when it closes.
+    """A connection that does not delete another process's log; a writable one would when it closes.
 
     If there is no log, SQLite creates an empty one to read, which only a writable connection deletes.
     """

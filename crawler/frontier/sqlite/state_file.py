@@ -1,7 +1,8 @@
 """The state file on disk: opening, migrating and removing it, and the lock that keeps a second run out.
 
-The lock is a separate SQLite database beside the state, held exclusively: this works on every platform, and the system
-releases it when the process is killed. The modification time of that file is the heartbeat of the run.
+The lock is a separate SQLite database beside the state, held exclusively: this works on every platform, and
+the system releases it when the process is killed. The modification time of that file is the heartbeat of the
+run.
 """
 
 import itertools
@@ -80,10 +81,14 @@ def _lock_of(state: Path) -> Path:
 
 
 def _check_lock(path: Path) -> None:
-    """Lock files are always empty. Raises `FrontierError` for a file with content: it belongs to another program."""
+    """Lock files are always empty.
+
+    Raises `FrontierError` for a file with content: it belongs to another program.
+    """
     if path.exists() and not (path.is_file() and path.stat().st_size == 0):
         raise FrontierError(
-            f"{path} stands where the lock file belongs, and was not made by sitemap-crawler: name another state with --state, or move it away."
+            f"{path} stands where the lock file belongs, and was not made by sitemap-crawler: "
+            "name another state with --state, or move it away."
         )
 
 
@@ -96,10 +101,12 @@ def seconds_since_heartbeat(state: str, now: float) -> float | None:
 
 
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
-    """A connection to the state; a new file gets the tables. `path` comes from `check_usable`, or is `:memory:`.
+    """A connection to the state; a new file gets the tables.
 
-    An earlier version is migrated in one transaction, for reading in an in-memory copy. Raises `FrontierError` for a file
-    that is missing (when reading), damaged, or of another version.
+    `path` comes from `check_usable`, or is `:memory:`.
+
+    An earlier version is migrated in one transaction, for reading in an in-memory copy. Raises
+    `FrontierError` for a file that is missing (when reading), damaged, or of another version.
     """
     if sqlite3.sqlite_version_info < (3, 39):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.39 or newer is needed.")
@@ -107,24 +114,33 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
         raise FrontierError(f"There is no state at {path}: crawl first, or name it with --state.")
     if not read_only:
         _refuse(leftovers(Path(path)))
-    db = None
     try:
-        is_changed = not read_only and has_wrong_checksum(Path(path))  # before there is a connection
-        db = open_to_read(Path(path)) if read_only else connect(path)
-        _check_version(db, path, read_only=read_only)
-        if read_only and _version(db) != schema.VERSION:
-            db = in_memory(db)
-        if not read_only:
-            _prepare(db, is_changed=is_changed)
-        elif _version(db) != schema.VERSION:
-            _migrate(db)
+        return _opened_to_read(path) if read_only else _opened(path)
     except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: a text value that is not UTF-8
-        if db:
-            db.close()
         raise FrontierError(failure(path, error)) from error
-    except FrontierError:
-        if db:
-            db.close()
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    is_changed = has_wrong_checksum(Path(path))  # before there is a connection
+    db = connect(path)
+    try:
+        _check_version(db, path, read_only=False)
+        _prepare(db, is_changed=is_changed)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _opened_to_read(path: str) -> sqlite3.Connection:
+    db = open_to_read(Path(path))
+    try:
+        _check_version(db, path, read_only=True)
+        if _version(db) != schema.VERSION:
+            db = in_memory(db)
+            _migrate(db)
+    except BaseException:
+        db.close()
         raise
     return db
 
@@ -161,7 +177,8 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
 def _migrate(db: sqlite3.Connection) -> None:
     """Migrate a state of an earlier version to the current one."""
     steps = "; ".join(schema.STEPS[version] for version in range(_version(db), schema.VERSION))
-    # Renaming a column renames it in views too; a view that uses a dropped view could not be read, and would prevent it.
+    # Renaming a column renames it in views too; a view that uses a dropped view could not be read, and would
+    # prevent it.
     views = "".join(f"DROP VIEW IF EXISTS {view}; " for view in schema.VIEW_NAMES) + _sql(schema.VIEWS)
     with failpoint("migration"):
         db.executescript(f"BEGIN IMMEDIATE; {steps}; {views} PRAGMA user_version = {schema.VERSION}; COMMIT;")
@@ -205,7 +222,10 @@ def failure(path: str, error: Exception) -> str:
         -1
     ]  # for a damaged file, SQLite's message has two lines
     if "full" in words:
-        return f"The state {path} cannot be written: the disk is full. Free some space and run again: nothing is lost."
+        return (
+            f"The state {path} cannot be written: the disk is full. "
+            "Free some space and run again: nothing is lost."
+        )
     if "I/O" in words or "unable to open" in words or "readonly" in words or "locked" in words:
         return (
             f"The state {path} cannot be used: {words}. Run again when the disk works again: nothing is lost."
