@@ -255,7 +255,7 @@ class Crawl:
             settled = await self.frontier.settle(settlements)
             self.stats.found(settled.new)
             found = (visit for item in settlements for visit in item.found)
-            self.site.candidates.learn(found, settled.numbers)
+            self.site.candidates.learn(found, settled.known)
             for sink in self.sinks:
                 await sink.settled(settlements)
         await self._leader.keep_traps()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from crawler.model.reasons import Why
-from crawler.model.settlement import Settlement
+from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
@@ -13,7 +13,7 @@ class Added(NamedTuple):
     """The result of adding visits that were found."""
 
     new: int  # without those that are filtered or held
-    numbers: Mapping[Url, int]  # of all of them, as in `Settled.numbers`
+    numbers: Mapping[Url, int]  # of all of them; negative: not `KnownUrl.settled`
 
 
 def deduplicated(found: Iterable[Visit]) -> list[Visit]:
@@ -29,22 +29,20 @@ def deduplicated(found: Iterable[Visit]) -> list[Visit]:
 
 
 def may_change_row(visit: Visit, number: int) -> bool:
-    """Whether a visit may change a row; `number` is that of its URL, as in `Settled.numbers`, or 0."""
+    """Whether a visit may change a row; `number` is that of its URL, as in `Added`, or 0."""
     return number == 0 or (number < 0 and visit.filtered is not Why.NOFOLLOW)
 
 
 def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequence[int], int]:
-    """The record numbers of a page's links, negative for nofollow, and how many at the front it only names.
+    """The links of a page as its row has them: by number, negative for nofollow; and how many at the front it only names.
 
-    `numbers`: of all visits in `found`, as in `Settled.numbers`.
+    `numbers`: of all visits in `found`, as in `Added`.
     """
     found = [
         -abs(numbers[visit.url]) if visit.filtered is Why.NOFOLLOW else abs(numbers[visit.url])
         for visit in settlement.found
     ]
-    rest = iter(found)
-    links = settlement.links
-    ids = found if links is None else [number or next(rest) for number in links] if found else list(links)
+    ids = found if settlement.links is None else _packed(settlement.links, found)
     named = settlement.verdict.named
     if not named:
         return ids, 0
@@ -52,13 +50,19 @@ def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequen
     return [*first, *(number for number in ids if number not in first)], len(first)
 
 
+def _packed(links: LinkNumbers, found: Sequence[int]) -> list[int]:
+    following = iter(found)
+    followed = [number or next(following) for number in links.followed] if found else list(links.followed)
+    return followed + [-number or next(following) for number in links.avoided]
+
+
 def settled_numbers(
     settlements: Sequence[Settlement], live: Iterable[int], numbers: Mapping[Url, int]
-) -> list[int]:
-    """`Settled.numbers`; `live`: the ids of the leases that were closed."""
+) -> list[KnownUrl | None]:
+    """`Settled.known`; `live`: the ids of the leases that were closed."""
     closed = frozenset(live)
     return [
-        numbers[visit.url] if settlement.lease.id in closed else 0
+        KnownUrl(abs(number := numbers[visit.url]), number > 0) if settlement.lease.id in closed else None
         for settlement in settlements
         for visit in settlement.found
     ]

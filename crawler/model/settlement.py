@@ -46,25 +46,35 @@ class Unvisited(NamedTuple):
     why: WhyUnvisited
 
 
+class LinkNumbers(NamedTuple):
+    """The links of a page by the record numbers of their URLs, in order; 0 stands for the next of `Settlement.found`."""
+
+    followed: Sequence[int] = ()
+    avoided: Sequence[int] = ()  # linked only with nofollow
+
+
 class Settlement(NamedTuple):
-    """A closed lease with what its page led to: new visits, and the numbers of known URLs."""
+    """A closed lease, and what its page led to: visits of URLs that may be new, and the numbers of known ones."""
 
     lease: Lease
     verdict: Verdict
     found: tuple[Visit, ...] = ()  # also what is known of `verdict.named`
     listable: bool = True  # False: the scope never lists this URL
-    links: Sequence[int] | None = None
-    """Numbers of all links in order, negative for nofollow, 0 for the next of `found`. None: only those."""
+    links: LinkNumbers | None = None  # None: only those in `found`
+
+
+class KnownUrl(NamedTuple):
+    """The record of a URL: its number may stand for a link from now on."""
+
+    number: int
+    # False: a followed link could still change the record, as only a seed, nofollow links or redirects led to it;
+    # the number may stand for links with nofollow only.
+    settled: bool = True
 
 
 class Settled(NamedTuple):
     """The result of `Queue.settle`."""
 
     new: int  # visits that were not known, without filtered and held ones
-    numbers: Sequence[int] = ()
-    """The record number of each visit in `found`, of all settlements in order; 0 if its lease was stale.
-
-    Negative: a further link could still change the row, since the URL is known only from a seed, nofollow
-    links or redirects. A positive number may be given in `Settlement.links` from now on, a negative one for
-    nofollow.
-    """
+    # Of each visit in `found`, of all settlements in order; None if its lease was stale.
+    known: Sequence[KnownUrl | None] = ()

@@ -6,18 +6,58 @@ Decides by the text of a URL alone; links to URLs that are known need no decisio
 
 from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Final
 
 from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
-from crawler.model.settlement import Settlement, Verdict
+from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url
 from crawler.rules import hreflang
-from crawler.rules.known_urls import KnownUrls
 from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
+
+# Characters of URLs in a generation: more than the links of one page can have.
+GENERATION_CHARACTERS: Final = 16_000_000
+
+
+class KnownUrls:
+    """A bounded cache of URLs known in this run, with their record numbers: links to them need no `Visit`.
+
+    Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the older
+    one. Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed transaction
+    are added.
+    """
+
+    def __init__(self, size: int = 50_000) -> None:
+        self._size, self._weight = size, 0
+        self._young: dict[Url, int] = {}
+        self._old: dict[Url, int] = {}
+
+    def add(self, url: Url, number: int) -> None:
+        """Caches a URL."""
+        if len(self._young) >= self._size or self._weight >= GENERATION_CHARACTERS:
+            self._old, self._young, self._weight = self._young, {}, 0
+        self._weight += len(url)
+        self._young[url] = number
+
+    def number(self, url: Url) -> int:
+        """Its record number; zero if it is not cached."""
+        number = self._young.get(url)
+        if number is None:
+            number = self._old.get(url, 0)
+            if number:
+                self.add(url, number)
+        return number
+
+    def numbers(self, urls: Sequence[Url]) -> Sequence[int]:
+        """`number` of each URL."""
+        numbers = list(map(self._young.get, urls))
+        if None not in numbers:
+            return numbers  # type: ignore[return-value]
+        return [number or self.number(url) for url, number in zip(urls, numbers, strict=True)]
 
 
 class Candidates:
@@ -25,7 +65,7 @@ class Candidates:
 
     def __init__(self, scope: SiteScope, traps: Traps) -> None:
         self._scope, self.traps = scope, traps
-        self.known = KnownUrls()
+        self.forget()
 
     @property
     def scope(self) -> SiteScope:
@@ -52,7 +92,7 @@ class Candidates:
                 tuple(url for url in links.followed if url == named),
                 (*(url for url in links.followed if url != named), *links.avoided),
             )
-        numbers = array("q", self.known.numbers(links.followed))
+        numbers = array("q", self._settled.numbers(links.followed))
         found = list[Visit]()
         for place in _places(links.followed, numbers, leading):
             url, numbers[place] = links.followed[place], 0
@@ -60,10 +100,14 @@ class Candidates:
                 found.append(self.visit(url, visit.depth, visit.url, visit.hops + 1, named=True))
             else:
                 found.append(self.visit(url, visit.depth + 1, visit.url, named=url == named))
-        for url, number in zip(links.avoided, self.known.numbers(links.avoided), strict=True):
-            numbers.append(-abs(number))
-            if not number:
-                found.append(self.visit(url, visit.depth + 1, visit.url, nofollow=True))
+        avoided = array(
+            "q", [self._settled.number(url) or self._unsettled.number(url) for url in links.avoided]
+        )
+        found += [
+            self.visit(url, visit.depth + 1, visit.url, nofollow=True)
+            for url, number in zip(links.avoided, avoided, strict=True)
+            if not number
+        ]
         judged = Verdict(
             self.listable(visit.url, outcome),
             self._with_ours(verdict.facts),
@@ -72,17 +116,17 @@ class Candidates:
             images=verdict.images,
         )
         listable = self.scope.unlisted(visit.url) is None
-        return Settlement(lease, judged, tuple(found), listable, numbers)
+        return Settlement(lease, judged, tuple(found), listable, LinkNumbers(numbers, avoided))
 
     def forget(self) -> None:
         """Forgets all record numbers."""
-        self.known = KnownUrls()
+        self._settled, self._unsettled = KnownUrls(), KnownUrls()
 
-    def learn(self, visits: Iterable[Visit], numbers: Iterable[int]) -> None:
+    def learn(self, visits: Iterable[Visit], known: Iterable[KnownUrl | None]) -> None:
         """Remembers the record numbers of visits that were found and are settled."""
-        for visit, number in zip(visits, numbers, strict=True):
-            if number:
-                self.known.add(visit.url, number)
+        for visit, record in zip(visits, known, strict=True):
+            if record is not None:
+                (self._settled if record.settled else self._unsettled).add(visit.url, record.number)
 
     def _ours(self, page: Url, outcome: Outcome, links: Links) -> Links:
         """Links to aliases of the site as links to it. A canonical and a redirect target stay as they are."""
@@ -135,10 +179,10 @@ class Candidates:
 
 
 def _places(urls: Sequence[Url], numbers: Sequence[int], leading: Container[Url | None]) -> Sequence[int]:
-    """The positions of links that need a visit: without a positive number, or in `leading`."""
+    """The positions of links that need a visit: those to URLs without a number, or in `leading`."""
     if leading == {None}:
-        return [place for place, number in enumerate(numbers) if number <= 0]
-    return [place for place, number in enumerate(numbers) if number <= 0 or urls[place] in leading]
+        return [place for place, number in enumerate(numbers) if not number]
+    return [place for place, number in enumerate(numbers) if not number or urls[place] in leading]
 
 
 def _named(outcome: Outcome) -> Url | None:

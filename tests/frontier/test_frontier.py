@@ -26,7 +26,7 @@ from crawler.model.rows import PublicationRow
 from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
-from crawler.model.settlement import Settlement, Verdict
+from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.survey import SameContent
 from crawler.model.trap import Trap
 from crawler.model.url_record import InPattern
@@ -555,7 +555,7 @@ import anyio, os, signal, sys
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
-from crawler.model.settlement import Settlement, Verdict
+from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
@@ -653,20 +653,25 @@ async def test_links_to_known_urls_are_given_by_number(bench: Bench) -> None:
     first, second = await bench.leases()
     found = (page("/x"), page("/y", filtered=Why.NOFOLLOW), page("/z", hops=1))
     settled = await bench.frontier.settle([Settlement(first, Verdict(Listed()), found)])
-    x, y, z = settled.numbers
+    assert None not in settled.known
+    (x, is_x_settled), (y, is_y_settled), (z, is_z_settled) = filter(None, settled.known)
     assert settled.new == 2
-    assert x > 0
-    assert y < 0, "a link that is followed may change the row"
-    assert z < 0, "a link without redirects may change the row"
-    again = Settlement(second, Verdict(Listed()), (page("/z"), page("/new")), links=(x, 0, y, 0))
+    assert is_x_settled
+    assert not is_y_settled, "a link that is followed may change the row"
+    assert not is_z_settled, "a link without redirects may change the row"
+    again = Settlement(
+        second, Verdict(Listed()), (page("/z"), page("/new")), links=LinkNumbers((x, 0, 0), (y,))
+    )
     settled = await bench.frontier.settle([again])
     assert settled.new == 1
-    assert settled.numbers[0] == -z
+    new_z, new = settled.known
+    assert new_z == KnownUrl(z)
+    assert new
     named = [Url(SITE + path) for path in ("/x", "/y", "/z", "/new")]
     assert [await bench.frontier.count_linking(url) for url in named] == [2, 2, 2, 1]
     chunks = [chunk async for chunk in bench.frontier.edge_rows()]
     edges = {row.url: list(row.links) for chunk in chunks for row in chunk}
-    assert edges == {ROOT: [x, y, -z], second.visit.url: [x, -z, y, settled.numbers[1]]}
+    assert edges == {ROOT: [x, -y, z], second.visit.url: [x, z, new.number, -y]}
 
 
 async def test_links_of_several_pages_are_read_in_one_call(bench: Bench) -> None:

@@ -67,7 +67,7 @@ async def test_leases_of_dead_member_return_its_settlement_is_dropped() -> None:
     [again] = (await three.lease(1)).leases
     assert (again.id, again.attempt) == (lost.id, 2)
     found = (Visit(Url(SITE + "/from-the-dead"), 1, ROOT),)
-    assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == Settled(0, [0])
+    assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == Settled(0, [None])
     await three.settle([Settlement(again, Verdict(Listed()))])
     balance = await three.balance()
     assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)

@@ -4,7 +4,7 @@ from crawler.model.facts import Facts
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
-from crawler.model.settlement import Settlement, Verdict
+from crawler.model.settlement import KnownUrl, Settlement, Verdict
 from crawler.model.visit import Link, Links, Visit
 from crawler.parse.url import Url
 from crawler.rules.candidates import Candidates
@@ -18,7 +18,7 @@ PAGE, KNOWN, SEEN, NEW = (Url(f"http://a.example/{name}") for name in ("page", "
 def candidates() -> Candidates:
     """KNOWN has the number 7; the row of SEEN, 8, may still change."""
     made = Candidates(SiteScope.of([Url("http://a.example/")], sections.Scope()), Traps())
-    made.learn([Visit(KNOWN), Visit(SEEN), Visit(NEW)], [7, -8, 0])
+    made.learn([Visit(KNOWN), Visit(SEEN), Visit(NEW)], [KnownUrl(7), KnownUrl(8, settled=False), None])
     return made
 
 
@@ -27,16 +27,21 @@ def settled(outcome: Outcome, *links: Link, named: tuple[Url, ...] = ()) -> Sett
     return candidates().settlement(lease, Verdict(outcome, named=named), Links.of(links))
 
 
+def links_of(made: Settlement) -> tuple[list[int], list[int]]:
+    assert made.links
+    return list(made.links.followed), list(made.links.avoided)
+
+
 def test_visits_are_made_for_new_urls_only() -> None:
     made = settled(Listed(), Link(KNOWN), Link(NEW), Link(SEEN))
     assert made.found == (Visit(NEW, 4, PAGE), Visit(SEEN, 4, PAGE))
-    assert list(made.links or ()) == [7, 0, 0]
+    assert links_of(made) == ([7, 0, 0], [])
 
 
-def test_nofollow_link_to_known_url_is_a_negative_number() -> None:
+def test_nofollow_link_to_known_url_is_a_number() -> None:
     made = settled(Listed(), Link(KNOWN, nofollow=True), Link(SEEN, nofollow=True), Link(NEW, nofollow=True))
     assert made.found == (Visit(NEW, 4, PAGE, 0, Why.NOFOLLOW),)
-    assert list(made.links or ()) == [-7, -8, 0]
+    assert links_of(made) == ([], [7, 8, 0])
 
 
 def test_redirect_target_is_visited_though_it_is_known() -> None:

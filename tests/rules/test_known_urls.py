@@ -1,5 +1,5 @@
 from crawler.parse.url import Url
-from crawler.rules.known_urls import GENERATION_CHARACTERS, KnownUrls
+from crawler.rules.candidates import GENERATION_CHARACTERS, KnownUrls
 
 
 def test_cache_is_bounded_and_evicts_oldest() -> None:
