@@ -1,1 +1,1 @@
-"""The composition root: settings become objects, objects become a crawl. Only here are concrete classes named."""
+"""The composition root: from settings to a crawl. Only here are concrete classes named."""

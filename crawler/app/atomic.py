@@ -1,6 +1,7 @@
 """Writes a file so that a reader sees the old content or the new one, never a part: beside it, then renamed.
 
-Permissions are those of the umask. For reports and metrics; `sitemap.publish` has its own way, for many files at once.
+Permissions are those of the umask. For reports and metrics; `sitemap.publish` has its own way, for many files
+at once.
 """
 
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write `text` as UTF-8; lone surrogates are escaped. Raises `OSError`, and then the old file is as it was."""
+    """Write `text` as UTF-8; lone surrogates are escaped. Raises `OSError`: the old file is as it was."""
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8", newline="", errors="backslashreplace") as file:

@@ -78,7 +78,7 @@ def traffic_of(settings: Settings) -> Traffic | None:
 
 
 def check_extras(settings: Settings) -> None:
-    """Checks that the extras required by the settings are installed. Raises `ConfigError`, which names the extra."""
+    """Raises `ConfigError`, which names the extra, if one that the settings require is not installed."""
     if settings.http.http2 and find_spec("h2") is None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
     if url := parsed(settings.output.output):
@@ -96,15 +96,19 @@ def access_of(
     politeness: Politeness,
     paced: Callable[[float], None] = lambda _: None,
 ) -> Access:
-    """How origins are contacted. `paced`: called with the delay between requests to the slowest one, in seconds."""
+    """How origins are contacted. `paced`: called with the delay of the slowest one, in seconds."""
     pace, agent = settings.pace, product_token(settings.http.user_agent)
-    robots = Robots(agent, fetcher, frontier, now=frontier.clock, turn=politeness, ignore=pace.ignore_robots)
+
+    async def slot(origin: str) -> None:
+        await politeness(origin, await frontier.slot(origin))
+
+    robots = Robots(agent, fetcher, slot, now=frontier.clock, ignore=pace.ignore_robots)
     delay = 1 / pace.rate if pace.rate else 0.0
     return Access(frontier, fetcher, robots, politeness, delay, pace.max_wait, paced)
 
 
 def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:
-    """A fetcher without retries, to be entered as a context manager. `transport`: see `open_job`. Raises `ConfigError`."""
+    """A fetcher without retries, as a context manager. `transport`: see `open_job`. Raises `ConfigError`."""
     if transport is not None and settings.pace.processes > 1:
         raise ConfigError(
             "processes must be 1 when a transport is passed in: it cannot be sent to a process."

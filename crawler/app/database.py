@@ -1,7 +1,7 @@
 """The crawls of the database that `--state` names, for those who operate it.
 
-A crawl is given by its name, or by its start URL, of which the name is made; or in --state. Every function raises
-`ConfigError` if --state is not a database, and `FrontierError`.
+A crawl is given by its name, or by its start URL, of which the name is made; or in --state. Every function
+raises `ConfigError` if --state is not a database, and `FrontierError`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def list_crawls(settings: Settings) -> Sequence[StoredCrawl]:
 
 
 def create(settings: Settings, name: str | None, owner: str | None) -> tuple[str, bool]:
-    """Make the tables of a crawl. Its name, and whether there were none. `owner`: the role they are to belong to."""
+    """Make the tables of a crawl. Its name, and whether there were none. `owner`: a role."""
     address = _one(settings, name)
     from crawler.frontier.postgres import crawls  # noqa: PLC0415 - the driver is an extra
 

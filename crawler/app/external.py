@@ -1,8 +1,8 @@
-"""Checks the links of a run to other sites: chooses the URLs, has them checked, and keeps the answers in the state.
+"""Checks the links of a run to other sites: chooses the URLs, has them checked, and keeps the answers.
 
-Nothing of ours is sent there: no credentials, cookies, headers or client certificate, also not to `--header-for` hosts or
-to our own after a redirect. A check that was interrupted is continued by the next run within `RESUMED`, otherwise each
-run checks every URL once, those that were checked longest ago first.
+Nothing of ours is sent there: no credentials, cookies, headers or client certificate, also not to
+`--header-for` hosts or to our own after a redirect. A check that was interrupted is continued by the next run
+within `RESUMED`, otherwise each run checks every URL once, those that were checked longest ago first.
 """
 
 import logging
@@ -44,10 +44,11 @@ class _Chosen(NamedTuple):
 
 
 def check(settings: Settings) -> None:
-    """Raises `ConfigError` for settings with which links cannot be checked. Called before the first request."""
+    """Raises `ConfigError` for settings with which links cannot be checked. Called by the preflight."""
     if settings.external.check_external and settings.urls.drop_query:
         raise ConfigError(
-            "--check-external cannot be used with --drop-query, which also removes the queries of links to other sites."
+            "--check-external cannot be used with --drop-query, "
+            "which also removes the queries of links to other sites."
         )
 
 
@@ -77,7 +78,7 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
 
 
 async def _begun(frontier: Frontier, run: int) -> ExternalCheck:
-    """The check of this run: the one that a session of it or, a while ago, the run before began, or a new one."""
+    """The check that a session of this run or, a while ago, the run before began; or a new one."""
     begun = await frontier.recall(EXTERNAL)
     if begun is None:
         before = await frontier.recall(EXTERNAL, published=True)
@@ -128,7 +129,7 @@ def _checking(
 
 
 def _http(chosen: Http) -> Http:
-    """The settings for requests to other sites: certificates are verified, whatever holds for our own site."""
+    """The settings for requests to other sites: certificates are verified, whatever holds for our own."""
     return replace(anonymous(chosen), insecure=False, timeout=min(chosen.timeout, TIMEOUT))
 
 

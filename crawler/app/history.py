@@ -1,4 +1,4 @@
-"""Facts about the newest run, from the state: the folder and base of its sitemap, its entries, and doubts about them."""
+"""What is published of the newest run, from the state: where, which entries, and doubts about them."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 
@@ -27,9 +27,9 @@ async def final_start(pages: Record, start: Url) -> Url:
 
 
 async def published_as(history: History, settings: Settings, start: Url | None = None) -> PublishBase | None:
-    """How crawled URLs are published: as in `--publish-base`, else in the last publication, else in the newest run's settings.
+    """How URLs are published: by `--publish-base`, else as in the last publication, else by the newest run.
 
-    `start`: if None or not in the state, the first start URL of the newest run is used. Returns None without a run.
+    `start`: if None or not in the state, the first start URL of the newest run. Returns None without a run.
     """
     known = start if start and await history.record(start) else await history.first_start()
     if known is None:
@@ -56,7 +56,7 @@ async def output_of(runs: Runs, settings: Settings) -> str:
 async def in_published_order(
     frontier: Frontier, base: PublishBase, settings: Settings, site_wide: Collection[int] = ()
 ) -> AsyncIterator[Sequence[Entry]]:
-    """The entries as these settings want them, sorted by published URL. `site_wide`: the ids of images to be left out."""
+    """The entries, sorted by published URL. `site_wide`: the ids of images to be left out."""
     rules = PageRules(settings.rules.rule)
     for first, below in base.ranges():
         async for chunk in frontier.entries(first, below):

@@ -1,4 +1,4 @@
-"""The images of pages, from the state: for entries of the sitemap, for `explain` and `list`, and for findings.
+"""The images of pages, from the state: for entries of the sitemap, `explain`, `list`, and findings.
 
 Looks up images a few pages at a time; what becomes of each is decided in `rules.images`.
 """

@@ -1,6 +1,6 @@
 """The composition root: builds a crawl from settings. Only this package names concrete classes.
 
-The command line and library users start from `open_job`. A `Job` owns the frontier of one site, crawls and publishes.
+The command line and library users start from `open_job`. A `Job` crawls one site, and publishes.
 """
 
 import logging
@@ -76,9 +76,9 @@ class Job:
     _is_ended: bool = False
 
     async def crawl(self) -> Ending:
-        """Crawls until every URL is settled, a limit is reached, `stop` is called, or another member ends the run.
+        """Crawls until all is settled, a limit is reached, `stop` is called, or another member ends the run.
 
-        May be called again after `publish` raised `LeadershipLost`: this member then follows the one that leads.
+        May be called again after `publish` raised `LeadershipLost`: this member then follows.
 
         Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
         """
@@ -147,10 +147,10 @@ class Job:
             self._crawl.stop(why)
 
     async def publish(self) -> Published:
-        """Writes the sitemap of the listed pages. A complete run is closed then: the next crawl begins a new one.
+        """Writes the sitemap of the listed pages. A complete run is then closed: the next begins anew.
 
-        It is also closed if the guard refuses it. If writing failed, the next call publishes the run without crawling
-        again. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`.
+        It is also closed if the guard refuses it. If writing failed, the next call publishes the run without
+        crawling again. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`.
         """
         self.stats.phase = Phase.PUBLISHING
         balance = await self.frontier.balance()
@@ -216,16 +216,19 @@ class Job:
         await self.frontier.remember(PUBLISHED_BY, self.frontier.name)
 
     def _waits_for_folder(self, waited: float) -> bool:
-        """A member that is frozen while it publishes keeps the folder locked: others wait for it as for the database."""
+        """A member that is frozen while it publishes keeps the folder locked: others wait for it."""
         is_patient = is_database(self.settings) and not self._stopped
         return waited < AWAY if is_patient else staging.is_patient(waited)
 
     async def deliver(self, published: Published) -> bool:
-        """Runs `publish_command`, if files changed since it last succeeded; whether it was run. Raises `OutputError`."""
+        """Runs `publish_command` if files changed since it succeeded; whether it ran.
+
+        Raises `OutputError`.
+        """
         return await deliver(self.frontier, self.settings.output, published)
 
     async def submit(self) -> Submitted:
-        """Tells search engines which pages changed since the last submission, after a complete run was published.
+        """Tells search engines which pages changed since the last submission. The run must be published.
 
         Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
         """
@@ -239,7 +242,7 @@ class Job:
         return await self.frontier.amend(WRITER, lambda known: known or token_hex(8))
 
     async def check_links(self) -> ExternalCheck | None:
-        """Asks the URLs on other sites that pages link to whether they answer; call it after `crawl`, best after `publish`.
+        """Asks the URLs on other sites that pages link to whether they answer. Best called after `publish`.
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
@@ -303,9 +306,9 @@ async def open_job(
 ) -> AsyncIterator[Job]:
     """Opens everything that a crawl needs, and closes it on exit.
 
-    `transport`: any `httpx.AsyncBaseTransport` in place of the default one, or a function that takes the default one
-    and returns one that wraps it (docs/use/library.md says which guarantees then still hold). It is closed with the
-    job.
+    `transport`: any `httpx.AsyncBaseTransport` in place of the default one, or a function that takes the
+    default one and returns one that wraps it (docs/use/library.md says which guarantees then still hold). It
+    is closed with the job.
 
     Raises `ConfigError`, `FrontierError` or `StateBusy` before the first request.
     """

@@ -204,7 +204,7 @@ async def _deaths(runs: Runs, reading_log: ReadingLog) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Permission:
-    """Which requests the scripts of rendered pages may make: what robots.txt of any origin allows, as for pages.
+    """Which requests the scripts of rendered pages may make: what robots.txt of any origin allows.
 
     With a login, requests that would end its session are not made either.
     """

@@ -1,6 +1,6 @@
-"""Checks settings, once, before anything is opened or requested: wrong ones raise `ConfigError` in one sentence.
+"""Checks settings, once, before anything is opened or requested.
 
-What a single value may be is checked by `settings`; this is about settings that do not fit each other or this machine.
+What a single value may be is checked by `settings`; here, whether settings fit each other and this machine.
 """
 
 from crawler.app import external, report, submission

@@ -1,4 +1,4 @@
-"""Decides by the settings whether an unfinished run is resumed, and whether facts of the last run can be reused."""
+"""Digests of settings: whether a run may be resumed with them, and facts of the last run be reused."""
 
 import hashlib
 import json
@@ -47,14 +47,15 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
 
 
 def reading(settings: Settings) -> str:
-    """A digest of the settings that affect what is extracted from a page: if it changes, every page is parsed again.
+    """A digest of what affects what is extracted from a page: if it changes, every page is parsed again.
 
     It does not include the scope, which is applied again to unchanged pages and their links.
     """
     http = settings.http
     return _digest([
         READ,
-        asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod, http.user_agent, http.auth_env, http.header,
+        asdict(settings.urls), asdict(settings.verdicts), settings.dates.lastmod,
+        http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
         *(["hreflang"] if settings.dates.hreflang else ()),
@@ -65,7 +66,7 @@ def reading(settings: Settings) -> str:
 
 
 def terms(settings: Settings) -> Terms:
-    """What the members of one run must agree on. Requests in flight, processes and log are the member's own."""
+    """What the members of one run must agree on. Requests in flight and processes are the member's own."""
     agreed = {
         key.heading if key.option.tables else f"--{key.name}": _digest(
             getattr(getattr(settings, key.section), key.field)
@@ -83,7 +84,7 @@ def avoids_logout(settings: Settings) -> bool:
 
 
 def _rules(settings: Settings, *keys: str) -> Sequence[object]:
-    """The rules by pattern, as far as they decide by these keys; nothing if all rules have the default there."""
+    """The rules by pattern, as far as they decide by these keys; nothing if all have the default."""
     rules = settings.rules.rule
     if all(getattr(rule, key) for rule in rules for key in keys):
         return ()

@@ -1,6 +1,7 @@
 """Whether robots.txt names the published sitemap: the line that it should have, and what it names instead.
 
-`Sitemap:` lines count if they are absolute URLs (sitemaps.org), compared after normalisation; the case of the path counts.
+`Sitemap:` lines count if they are absolute URLs (sitemaps.org), compared after normalisation; the case of the
+path counts.
 """
 
 import time

@@ -1,8 +1,9 @@
 """Reads URLs from seeds: `--input` files and sitemaps. Not a validator: it uses whatever can be read.
 
-Seeds are read one after the other while pages are visited, and settled in the state once per run. The URLs of a seed are
-added in groups before it is settled: after a crash, one seed is read again and no URL is lost. robots.txt, politeness and
-scope apply to sitemaps as to pages; a broken sitemap is logged and does not affect the others.
+Seeds are read one after the other while pages are visited, and settled in the state once per run. The URLs of
+a seed are added in groups before it is settled: after a crash, one seed is read again and no URL is lost.
+robots.txt, politeness and scope apply to sitemaps as to pages; a broken sitemap is logged and does not affect
+the others.
 """
 
 import logging
@@ -55,7 +56,7 @@ class Reading(Protocol):
 
 
 class Lines:
-    """The URLs of an `--input` file, one per line; `-` is stdin, `#` begins a comment. Other lines are skipped."""
+    """The URLs of an `--input` file, one per line; `-` is stdin, `#` begins a comment. Others are skipped."""
 
     def __init__(self, name: str, normalise: Normaliser) -> None:
         """Raises `ConfigError` when the file cannot be read."""
@@ -71,7 +72,7 @@ class Lines:
         self._normalise = normalise
 
     async def spool(self) -> None:
-        """Copies a pipe to a temporary file, so that it can be read twice, and no thread blocks on it when the crawl ends."""
+        """Copies a pipe to a file, so that it can be read twice, and no thread blocks when the crawl ends."""
         if self._file.seekable():
             return
         copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
@@ -198,7 +199,7 @@ class Entries:
 
 @dataclass
 class Seeds:
-    """Reads the seeds of a run that are not settled yet. `on_site` returns those URLs that are on the site."""
+    """Reads the seeds of a run that are not settled yet. `on_site`: those URLs that are on the site."""
 
     queue: Queue
     access: Access

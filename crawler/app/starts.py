@@ -32,14 +32,15 @@ def starts_of(settings: Settings) -> tuple[Url, ...]:
 
 
 def publish_base(settings: Settings, starts: Sequence[Url]) -> PublishBase | None:
-    """Where the site of the first start URL is published; None without --publish-base. Raises `ConfigError`."""
+    """Where the first start URL is published; None without --publish-base. Raises `ConfigError`."""
     base = settings.output.publish_base
     if base is None:
         return None
     folder = urls.target(base) + "/"
     if folder != "/" and any(urls.target(url).startswith(folder) for url in starts[:1]):
         raise ConfigError(
-            f"--publish-base: {starts[0]} is already below {folder}, so its pages would be published below {base}{folder}: "
+            f"--publish-base: {starts[0]} is already below {folder}, "
+            f"so its pages would be published below {base}{folder}: "
             f"give {urls.origin(base)}, or crawl the copy where it is served at /."
         )
     return PublishBase(base, urls.origin(starts[0]))

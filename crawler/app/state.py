@@ -1,6 +1,7 @@
 """Finds and opens the state of a site by the settings: its path, its progress, and its frontier.
 
-It makes no requests. What a crawl needs is imported when a frontier is opened, to keep the often used `status` fast.
+It makes no requests. What a crawl needs is imported when a frontier is opened, to keep the often used
+`status` fast.
 """
 
 import logging
@@ -59,7 +60,7 @@ def name_of(start: Url) -> str:
 
 
 def address_of(settings: Settings, default: str = "") -> Address | None:
-    """The address of a state in a database, with the name `default` if it has none; None for a file. Raises `ConfigError`."""
+    """The address of a state in a database; None for a file. Raises `ConfigError`."""
     state = settings.state.state or ""
     if not state.startswith(DATABASES):
         return None
@@ -161,6 +162,6 @@ def _file_of(settings: Settings, start: Url | None) -> str:
 
 
 def far_of(settings: Settings) -> float:
-    """The furthest plausible time of a slot, in seconds from now: later ones were booked with a wrong clock."""
+    """The furthest plausible slot, in seconds from now: later ones were booked with a wrong clock."""
     pace = settings.pace
     return max(FAR, 2 * pace.max_wait, 2 / pace.rate if pace.rate else 0.0)

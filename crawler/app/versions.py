@@ -1,4 +1,4 @@
-"""The language versions of pages, from the state: for entries of the sitemap, for `explain`, and for findings.
+"""The language versions of pages, from the state: for entries of the sitemap, `explain`, and findings.
 
 Looks up the pages that others name, a chunk at a time; what follows from that is decided in `rules.hreflang`.
 """

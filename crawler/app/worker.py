@@ -1,6 +1,7 @@
 """A worker process, started by `workers.pool`: visits the pages that it is sent, and returns the results.
 
-It has no state and schedules no requests: it requests slots for retries from the main process, and exits when that is gone.
+It has no state and schedules no requests: it requests slots for retries from the main process, and exits when
+that is gone.
 """
 
 import socket
@@ -18,6 +19,7 @@ from crawler.app.event_loop import run
 from crawler.app.starts import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
 from crawler.model.settlement import Unvisited, VisitResult, WhyUnvisited
+from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Visitor
 from crawler.report.traffic import Traffic
@@ -43,7 +45,7 @@ class _MainProcess:
         self.politeness = Politeness(clock, anyio.sleep)
 
     async def slot(self, origin: str) -> float:
-        """Waits until the slot itself, as only the main process can keep requests of all workers apart. Returns 0."""
+        """Waits until the slot itself: only the main process can keep all requests apart. Returns 0."""
         number, granted = next(self._numbers), anyio.Event()
         self._slots[number] = granted
         try:
@@ -57,6 +59,20 @@ class _MainProcess:
         """Ends the wait for a slot."""
         if number in self._slots:
             self._slots[number].set()
+
+    async def take(self, message: codec.ToWorker, base: PublishBase | None) -> None:
+        """Does what the main process says, apart from visits."""
+        match message:
+            case codec.GrantSlot(number):
+                self.grant(number)
+            case codec.SetSite(site) if base:
+                base.move(site)
+            case codec.PauseHost(origin, until):
+                self.politeness.slow(origin, until)
+            case codec.Ping():
+                await self._channel.post(codec.Pong())
+            case codec.EndVisits():
+                self.politeness.end()
 
     async def turn(self, origin: str, at: float) -> None:
         """Does nothing, as the main process has already waited."""
@@ -112,7 +128,7 @@ async def _hand_back(todo: MemoryObjectReceiveStream[codec.VisitPage], channel: 
 async def work(
     channel: Channel, settings: Settings, clock: Callable[[], float], messages: list[codec.ToWorker]
 ) -> None:
-    """Visits pages until the main process is gone. `clock`: of the crawl; `messages`: those received so far."""
+    """Visits pages until the main process is gone. `clock`: of the crawl; `messages`: received so far."""
     # Unbounded, as the main process limits how many leases it sends.
     give, todo = anyio.create_memory_object_stream[codec.VisitPage](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
@@ -137,19 +153,10 @@ async def work(
             messages = messages or await channel.receive_batches(codec.TO_WORKER)
             while messages:
                 for message in messages:
-                    match message:
-                        case codec.VisitPage():
-                            give.send_nowait(message)
-                        case codec.GrantSlot(number):
-                            parent.grant(number)
-                        case codec.SetSite(site) if base:
-                            base.move(site)
-                        case codec.PauseHost(origin, until):
-                            parent.politeness.slow(origin, until)
-                        case codec.Ping():
-                            await channel.post(codec.Pong())
-                        case codec.EndVisits():
-                            parent.politeness.end()
+                    if isinstance(message, codec.VisitPage):
+                        give.send_nowait(message)
+                    else:
+                        await parent.take(message, base)
                 if parent.politeness.ended.is_set():
                     await _hand_back(todo, channel)
                 messages = await channel.receive_batches(codec.TO_WORKER)

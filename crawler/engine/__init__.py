@@ -1,1 +1,1 @@
-"""The crawl itself: lease, permit, fetch, judge, settle. It knows rules, values and ports, and nothing concrete."""
+"""The crawl itself: lease, permit, fetch, judge, settle. It knows rules, values and ports only."""

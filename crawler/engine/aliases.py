@@ -1,8 +1,9 @@
 """Host aliases: `www.` and bare, http and https, are one site if the alias redirects to it.
 
-An alias found in a link or a seed is checked once per run, before URLs on it are checked against the scope, so that
-the scope does not depend on the order of discovery. If it redirects each page to the same page of the site, links to
-it are rewritten to the site (`Scope.ours`) without fetching them; otherwise it is another site.
+An alias found in a link or a seed is checked once per run, before URLs on it are checked against the scope,
+so that the scope does not depend on the order of discovery. If it redirects each page to the same page of the
+site, links to it are rewritten to the site (`Scope.ours`) without fetching them; otherwise it is another
+site.
 """
 
 import logging
@@ -79,7 +80,8 @@ class Aliases:
                         await self._ask(site)
 
     def _end(self, site: str) -> tuple[str, str]:
-        """The origin where an alias redirects, possibly through others: an unchecked alias, the site, or another one.
+        """The origin where an alias redirects, possibly through others: an unchecked alias, the site, or
+        another one.
 
         The second value is the same origin if every redirect keeps the path, else "".
         """

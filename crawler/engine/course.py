@@ -1,4 +1,5 @@
-"""Where a crawl is: its phase, its limits, and why it stops. Which phase follows is the table of `model.phases`.
+"""Where a crawl is: its phase, its limits, and why it stops. Which phase follows is the table of
+`model.phases`.
 
 It awaits and writes nothing; the main loop in `crawl` asks it before each step.
 """
@@ -95,7 +96,9 @@ class Course:
         return StopReason.MAX_PAGES if is_full else None
 
     def stop(self, interruption: Interruption) -> bool:
-        """Stops the crawl; whether that was new. The first reason counts, unless something ends the wait for a leader."""
+        """Stops the crawl; whether that was new. The first reason counts, unless something ends the wait for
+        a leader.
+        """
         ends_wait = self.phase is Phase.WAITING and interruption.reason in {StopReason.ASKED, StopReason.OVER}
         is_new = self.interruption is None or ends_wait
         if is_new:

@@ -2,10 +2,11 @@
 
     lease -> permitted? -> fetch -> judge -> settle
 
-The loop goes through the phases of `model.phases`; `Crawl.STEPS` says what a member does in each. `pool` has the tasks, and
-`visit` takes each URL through the steps above. Only this loop writes to the frontier, in groups: results that arrive
-while a group is written form the next one. After a crash, leased pages are visited again; no URL is lost. The engine
-depends on rules, the model and ports only, not on concrete classes or settings.
+The loop goes through the phases of `model.phases`; `Crawl.STEPS` says what a member does in each. `pool` has
+the tasks, and `visit` takes each URL through the steps above. Only this loop writes to the frontier, in
+groups: results that arrive while a group is written form the next one. After a crash, leased pages are
+visited again; no URL is lost. The engine depends on rules, the model and ports only, not on concrete classes
+or settings.
 """
 
 import logging
@@ -100,7 +101,8 @@ class Crawl:
         self._stop(Interruption(StopReason.ASKED, why))
 
     async def run(self) -> Ending:
-        """Crawls until every URL is settled, a limit is reached, `stop` is called, or another member ends the run.
+        """Crawls until every URL is settled, a limit is reached, `stop` is called, or another member ends the
+        run.
 
         Raises `StartUnreachable` or `StartForbidden` if no start URL leads to a page.
         """
@@ -119,7 +121,9 @@ class Crawl:
         return ENDINGS[interruption.reason]
 
     async def _drive(self, phases: Container[Phase]) -> None:
-        """The main loop: the step of the phase, and what follows from its event, until none of these phases is left."""
+        """The main loop: the step of the phase, and what follows from its event, until none of these phases
+        is left.
+        """
         while (phase := self.course.phase) in phases:
             try:
                 event = await self.STEPS[phase](self)
@@ -140,7 +144,8 @@ class Crawl:
             await self.frontier.reopen(self._outages.failed)
         self._pool.clear()
 
-    # -- the steps of the phases ------------------------------------------------------------------------------
+    # -- the steps of the phases
+    # ------------------------------------------------------------------------------
 
     async def _open(self) -> Event:
         """Taking over from a leader that died is the same as resuming its run."""
@@ -219,7 +224,8 @@ class Crawl:
             self.stalled = not await self._leader.has_progressed()
         return Event.DONE
 
-    # -- leasing and settling ---------------------------------------------------------------------------------
+    # -- leasing and settling
+    # ---------------------------------------------------------------------------------
 
     async def _lease(self, depth: int | None) -> Batch:
         self._pool.clear_wake()
@@ -240,13 +246,15 @@ class Crawl:
         return batch
 
     def _be_interrupted(self, interruption: Interruption) -> None:
-        """Stops as another member did. If hosts only fail, pages that failed here are visited again later, too."""
+        """Stops as another member did. If hosts only fail, pages that failed here are visited again later,
+        too.
+        """
         if not interruption.reason.is_limit:
             self._outages.note_down()
         self._stop(interruption)
 
     async def _gather(self, wait: float | None) -> Sequence[Returned]:
-        """Results of visits: at least one, or none after `wait` seconds (None: as long as nothing happens)."""
+        """Results of visits: at least one, or none after `wait` seconds (None: until something happens)."""
         return await self._pool.gather(min(RENEW, self.course.time_left, RENEW if wait is None else wait))
 
     async def _settle(self, group: Sequence[Returned]) -> None:
@@ -273,7 +281,8 @@ class Crawl:
             log.debug("not visited now; leased again later", extra={"fields": {"reasons": dict(reasons)}})
             await self.frontier.release([item.lease for item in unvisited])
 
-    # -- stopping -------------------------------------------------------------------------------------------------
+    # -- stopping
+    # -------------------------------------------------------------------------------------------------
 
     def _is_stopping(self) -> bool:
         if reason := self.course.reached(self._visits.requested):

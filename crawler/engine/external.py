@@ -1,8 +1,9 @@
-"""Asks for the URLs of other sites that pages link to: whether they answer, and nothing more (`--check-external`).
+"""Asks for the URLs of other sites that pages link to: whether they answer, and nothing more
+(`--check-external`).
 
-By HEAD, and by GET without its body where HEAD may not tell. robots.txt of each host is obeyed, requests to a host are a
-second apart or more, and a host that does not answer is given up. `rules.external` says what a reply means; which URLs
-are checked, and where the answers are kept, is decided by the caller.
+By HEAD, and by GET without its body where HEAD may not tell. robots.txt of each host is obeyed, requests to a
+host are a second apart or more, and a host that does not answer is given up. `rules.external` says what a
+reply means; which URLs are checked, and where the answers are kept, is decided by the caller.
 """
 
 import heapq
@@ -39,7 +40,8 @@ LONGEST_WAIT: Final = (
 )
 EXCHANGE: Final = 15.0  # seconds for one request
 HOST_SECONDS: Final = 120.0  # spent waiting for the responses of one host
-MAX_FIRST_CONTACTS: Final = 4  # hosts contacted for the first time at once: as many names as uvloop looks up, others would time out waiting
+# hosts contacted for the first time at once: as many names as uvloop looks up, others would time out waiting
+MAX_FIRST_CONTACTS: Final = 4
 SILENT: Final = 2  # URLs in a row without a response, after which a host is given up
 REFUSALS: Final = 3  # the same for those that it refused with 429, 503 and Retry-After, or 999
 GROUP: Final = 100  # answers in one transaction
@@ -106,10 +108,12 @@ class ExternalLinks:
         """Prepares robots.txt rules, which apply whatever the settings for our own site say."""
         self._hosts = defaultdict(lambda: _Host(self.delay))
         self._first_contacts = anyio.Semaphore(MAX_FIRST_CONTACTS)
-        self._robots = Robots(self.agent, self.fetcher, _NoPacer(), now=self.now, turn=_no_turn)
+        self._robots = Robots(self.agent, self.fetcher, now=self.now)
 
     async def ask(self, links: Sequence[DueLink]) -> None:
-        """Asks for each URL, until all have an answer or the task is cancelled. Answers so far are always stored."""
+        """Asks for each URL, until all have an answer or the task is cancelled. Answers so far are always
+        stored.
+        """
         for link in links:
             self._hosts[urls.host(link.url)].links.append(link)
         self._queue = [(0.0, place, name) for place, name in enumerate(self._hosts)]
@@ -156,7 +160,8 @@ class ExternalLinks:
         self.is_offline = not self._is_online and len(self._hosts) >= ALONE
         self._is_online = not self.is_offline
 
-    # -- one URL ----------------------------------------------------------------------------------------------
+    # -- one URL
+    # ----------------------------------------------------------------------------------------------
 
     async def _answer(self, link: DueLink) -> CheckedLink:
         redirects, sets_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
@@ -212,7 +217,8 @@ class ExternalLinks:
         self._is_online = self._is_online or isinstance(reply, Response)
         return reply
 
-    # -- whether it may be requested ---------------------------------------------------------------------------
+    # -- whether it may be requested
+    # ---------------------------------------------------------------------------
 
     async def _exclusion(self, url: Url) -> _Exclusion | None:
         """Why a URL is not to be requested: its host is given up, or robots.txt forbids it."""
@@ -267,21 +273,6 @@ class _Contact:
         """Called once the head of a response has arrived."""
         self._has_answered = True
         return True
-
-
-class _NoPacer:
-    """A `ports.Pacer` that is not used: requests wait in `ExternalLinks`."""
-
-    async def slot(self, origin: str) -> float:
-        del origin
-        return 0.0
-
-    async def slow(self, origin: str, until: float) -> None:
-        """Nothing to throttle."""
-
-
-async def _no_turn(origin: str, at: float) -> None:
-    del origin, at
 
 
 def _no_body(*_: object) -> bool:

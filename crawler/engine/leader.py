@@ -1,7 +1,7 @@
 """What the leader of a run does besides visiting pages: it walks the site level by level, and ends the run.
 
-It is asked when a phase begins, and when nothing is due or leased in it any more. Leasing, visiting and settling are
-the same for every member, and stand in `crawl`. A method may raise `LeadershipLost`.
+It is asked when a phase begins, and when nothing is due or leased in it any more. Leasing, visiting and
+settling are the same for every member, and stand in `crawl`. A method may raise `LeadershipLost`.
 """
 
 import logging
@@ -28,8 +28,8 @@ log = logging.getLogger("crawler.crawl")
 class Leader:
     """The leader of one crawl.
 
-    Start URLs come first, then seeds, then everything; with a depth limit, one level after the other. URLs in patterns
-    that may be crawler traps are released in rounds, each after the previous one is settled.
+    Start URLs come first, then seeds, then everything; with a depth limit, one level after the other. URLs in
+    patterns that may be crawler traps are released in rounds, each after the previous one is settled.
     """
 
     frontier: Frontier
@@ -84,7 +84,8 @@ class Leader:
             await self._check_filtered_again()
 
     async def _descend(self) -> bool:
-        """Begins the next level, or the URLs that turned out to be less deep than was assumed. False if there are none.
+        """Begins the next level, or the URLs that turned out to be less deep than was assumed. False if there
+        are none.
 
         A level is finished before the next begins: which URLs are within the limit must not depend on timing.
         """

@@ -1,7 +1,7 @@
 """Notices that a host of the site is down, so that the crawl ends instead of sending it requests.
 
-`rules.circuit_breaker` says when to suspect it. Then a page that responded earlier is fetched, so that one broken
-section does not end the run. Pages that failed meanwhile are fetched again when the run is resumed.
+`rules.circuit_breaker` says when to suspect it. Then a page that responded earlier is fetched, so that one
+broken section does not end the run. Pages that failed meanwhile are fetched again when the run is resumed.
 """
 
 import logging

@@ -1,8 +1,9 @@
 """The pool: tasks that visit leased pages at the same time, and the results that come back in groups.
 
-It knows which leases are in flight, and how long a result may wait for others, so that few transactions are needed: a
-host that has slots booked for seconds ahead gets no request earlier because a result was settled or a URL leased at
-once; a host without them does. What is leased, and when the crawl ends, is decided by the main loop in `crawl`.
+It knows which leases are in flight, and how long a result may wait for others, so that few transactions are
+needed: a host that has slots booked for seconds ahead gets no request earlier because a result was settled or
+a URL leased at once; a host without them does. What is leased, and when the crawl ends, is decided by the
+main loop in `crawl`.
 """
 
 import time
@@ -54,7 +55,7 @@ class Pool:
         prefetch: int = 1,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`concurrency`: requests in flight. `prefetch`: tasks for each, if visits wait for a worker process."""
+        """`concurrency`: requests in flight. `prefetch`: tasks for each, if visits wait for a process."""
         self._visit, self._concurrency, self._clock = visit, concurrency, clock
         self._tasks = concurrency * prefetch
         self._size = (NEXT + prefetch) * concurrency  # leases, at most

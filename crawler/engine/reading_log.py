@@ -1,9 +1,11 @@
-"""Names the pages that are being parsed right now, in a small file beside the state that survives a crash of the process.
+"""Names the pages that are being parsed right now, in a small file beside the state that survives a crash of
+the process.
 
-A page that crashes the process while it is parsed would crash every resumed run again. Leases and open requests do not
-identify it: a healthy crawl that is killed has a hundred of them. So a page is in this file only while its markup is
-parsed and judged, and it is given up after three processes died during that. Not a record of visits: the slot of a page
-is reused once it was parsed. A state that is no file counts deaths itself (`ports.Queue.suspect`).
+A page that crashes the process while it is parsed would crash every resumed run again. Leases and open
+requests do not identify it: a healthy crawl that is killed has a hundred of them. So a page is in this file
+only while its markup is parsed and judged, and it is given up after three processes died during that. Not a
+record of visits: the slot of a page is reused once it was parsed. A state that is no file counts deaths
+itself (`ports.Queue.suspect`).
 """
 
 import os

@@ -1,14 +1,14 @@
 """Reads robots.txt before the first request to an origin, and sets its crawl delay.
 
-`parse.robots_txt` interprets the file, and the frontier schedules slots. This module fetches and caches the rules, and
-decides what applies when the file cannot be fetched.
+`parse.robots_txt` interprets the file, and the frontier schedules slots. This module fetches and caches the
+rules, and decides what applies when the file cannot be fetched.
 """
 
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -22,7 +22,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_txt import LIMIT, Decision, RobotsRules, parse
 from crawler.parse.url import Url, origin
-from crawler.ports import Fetcher, Hosts, Pacer, Permits, Politeness, Request, Turn
+from crawler.ports import Fetcher, Hosts, Permits, Politeness, Request
 from crawler.rules.redirects import Redirects, Stopped
 
 CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few sites ask for more than this
@@ -44,7 +44,9 @@ class Access:
     slowest: float = field(init=False, default=0.0)
 
     async def read_robots(self, lease: Lease) -> bool:
-        """Reads the origin's robots.txt if needed. Whether that used the slot of the page, which needs a new one."""
+        """Reads the origin's robots.txt if needed. Whether that used the slot of the page, which needs a new
+        one.
+        """
         site = origin(lease.visit.url)
         if not lease.robots_first and self.permits.knows(site):
             return False
@@ -133,38 +135,42 @@ class OriginRules:
 _UNKNOWN: Final = OriginRules(None, "")
 
 
+class CacheSize(NamedTuple):
+    """How many origins' rules are kept, and in about how many bytes."""
+
+    origins: int = 10_000
+    memory: int = 64 * 1024 * 1024
+
+
+CACHE: Final = CacheSize()
+
+
 class Robots:
     """Fetches and applies robots.txt for `agent`, the crawler's product token.
 
-    Keeps the rules of the most recently used origins: at most `max_origins`, in about `max_memory` bytes. `ignore`
-    permits everything; sitemaps and Crawl-delay are still read.
+    Keeps the rules of the most recently used origins. `slot` waits for a slot of an origin. `ignore` permits
+    everything; sitemaps and Crawl-delay are still read.
     """
 
     def __init__(
         self,
         agent: str,
         fetcher: Fetcher,
-        pacer: Pacer,
+        slot: Callable[[str], Awaitable[None]] | None = None,
         *,
         now: Callable[[], float],
-        turn: Turn,
         ignore: bool = False,
-        max_origins: int = 10_000,
-        max_memory: int = 64 * 1024 * 1024,
+        size: CacheSize = CACHE,
     ) -> None:
-        self._agent, self._fetcher, self._pacer = agent, fetcher, pacer
-        self._now, self._turn = now, turn
-        self._ignore, self._max_origins, self._max_memory = ignore, max_origins, max_memory
+        self._agent, self._fetcher, self._slot = agent, fetcher, slot
+        self._now, self._ignore, self._size = now, ignore, size
         self._known: OrderedDict[str, OriginRules] = OrderedDict()
         self._memory = 0
         self._parsing = anyio.Lock()
 
     async def ask(self, origin: str) -> RobotsFile:
-        """Fetches /robots.txt of `origin`. The caller books the slot of the first request; redirects book their own."""
+        """Fetches /robots.txt of `origin`. The caller books the first request's slot; redirects book their own."""
         return await ask_robots(origin, self._fetcher, self._now, self._slot)
-
-    async def _slot(self, origin: str) -> None:
-        await self._turn(origin, await self._pacer.slot(origin))
 
     def knows(self, origin: str) -> bool:
         """Whether the rules of `origin` are known."""
@@ -183,7 +189,7 @@ class Robots:
             self._forget(self._known.popitem(last=False)[1])
 
     def _is_full(self) -> bool:
-        return len(self._known) > self._max_origins or self._memory > self._max_memory
+        return len(self._known) > self._size.origins or self._memory > self._size.memory
 
     def _forget(self, known: OriginRules) -> None:
         self._memory -= known.rules.weight if known.rules else 0
@@ -204,7 +210,9 @@ class Robots:
         return rules.delay if rules else None
 
     def sitemaps(self, origin: str) -> list[Url]:
-        """The http(s) sitemaps in the robots.txt of a known origin, in the order of the file, without duplicates."""
+        """The http(s) sitemaps in the robots.txt of a known origin, in the order of the file, without
+        duplicates.
+        """
         return list(self._recall(origin).sitemaps)
 
     def _recall(self, origin: str) -> OriginRules:
@@ -243,14 +251,16 @@ def _file(fetched: float, status: str, text: bytes, detail: str, found_at: Url |
 
 
 async def _parse_off_loop(file: RobotsFile, agent: str, origin: str) -> OriginRules:
-    """Parses a large file in a thread: 500 KiB of rules can take a second, which would block the event loop."""
+    """Parses a large file in a thread: 500 KiB of rules can take a second."""
     if len(file.text) <= LARGE:
         return origin_rules(file, agent, origin)
     return await anyio.to_thread.run_sync(origin_rules, file, agent, origin)
 
 
 def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
-    """Parses the robots.txt of `origin` for `agent`, the crawler's product token. Large files take long: see `LARGE`."""
+    """Parses the robots.txt of `origin` for `agent`, the crawler's product token. Large files take long: see
+    `LARGE`.
+    """
     if file.status not in {"rules", "none"}:
         return OriginRules(None, file.detail, file=hash(file))
     rules = parse(file.text, agent) if file.status == "rules" else RobotsRules()
@@ -270,7 +280,9 @@ def _interpreted(reply: Reply) -> tuple[str, bytes, str]:
 
 
 def _rules(reply: Response) -> tuple[str, bytes, str]:
-    """Decompresses a file that is gzip without Content-Encoding, as some servers send. A truncated one is invalid."""
+    """Decompresses a file that is gzip without Content-Encoding, as some servers send. A truncated one is
+    invalid.
+    """
     if not reply.body.startswith(content_coding.MAGIC):
         return "rules", reply.body[:MAX_TEXT], ""
     undone, text = content_coding.decoder(["gzip"], MAX_TEXT + content_coding.PIECE), bytearray()

@@ -1,7 +1,7 @@
 """Adds the URLs of seeds (sitemaps and --input) to the queue while pages are visited.
 
-`app.seeding` fetches and parses the seeds. This task shares the slots of a slow host with the pages, and ends with the
-crawl: the open sitemap is read to its end, so that each session makes progress.
+`app.seeding` fetches and parses the seeds. This task shares the slots of a slow host with the pages, and ends
+with the crawl: the open sitemap is read to its end, so that each session makes progress.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -78,7 +78,8 @@ class SeedReader:
             raise self._lost
 
     async def after_pages(self) -> None:
-        """Waits until pages were leased or none are due; otherwise sitemaps would use all slots of a slow host.
+        """Waits until pages were leased or none are due; otherwise sitemaps would use all slots of a slow
+        host.
 
         Does not return once the crawl ends, so that no further sitemap is fetched.
         """

@@ -1,4 +1,5 @@
-"""The site of a crawl: which URLs belong to it, and how its pages are requested outside the queue, and judged.
+"""The site of a crawl: which URLs belong to it, and how its pages are requested outside the queue, and
+judged.
 
 It leases and settles nothing: see `crawl` and `visit`.
 """

@@ -1,6 +1,7 @@
 """The start URLs of a crawl: their redirects, which extend the scope, and whether any of them led to a page.
 
-A redirect of the first one may change the origin of the site. `rules.scope` decides which URLs belong to the site.
+A redirect of the first one may change the origin of the site. `rules.scope` decides which URLs belong to the
+site.
 """
 
 from collections.abc import Sequence
@@ -49,7 +50,9 @@ class StartUrls:
         return len(self.urls) > len(self.candidates.scope.starts)
 
     async def recall(self) -> None:
-        """Restores, once, the redirects and aliases that this run had found before this member visits its first page."""
+        """Restores, once, the redirects and aliases that this run had found before this member visits its
+        first page.
+        """
         if not self._is_recalled:
             self._is_recalled = True
             for start, to in await self.frontier.recall(MOVED):
@@ -72,7 +75,9 @@ class StartUrls:
         self.aliases.renew()
 
     async def check(self) -> None:
-        """Raises `StartUnreachable` or `StartForbidden` if none led to a page; the next crawl then begins a new run."""
+        """Raises `StartUnreachable` or `StartForbidden` if none led to a page; the next crawl then begins a
+        new run.
+        """
         try:
             await _check(self.frontier, self.frontier, self.candidates.scope.starts)
         except (StartUnreachable, StartForbidden):

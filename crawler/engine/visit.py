@@ -2,8 +2,9 @@
 
     robots.txt -> slot -> visitor (fetch, judge) -> candidates
 
-`crawl` leases URLs and writes settlements; the `Visitor` makes the request and the verdict. The only thing that this
-module writes to the frontier is the redirect of a start URL, which must be stored before its links are checked.
+`crawl` leases URLs and writes settlements; the `Visitor` makes the request and the verdict. The only thing
+that this module writes to the frontier is the redirect of a start URL, which must be stored before its links
+are checked.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +45,8 @@ class _Group:
 class StoredLinks:
     """Reads the stored links of unchanged pages, for several pages at a time: `await stored_links(lease)`.
 
-    Requests that arrive during one call are combined in the next: a call takes as long for thirty pages as for one.
+    Requests that arrive during one call are combined in the next: a call takes as long for thirty pages as
+    for one.
     """
 
     record: Record
@@ -148,7 +150,8 @@ class Visits:
         if isinstance(result, Unvisited):
             self.stats.exchanges -= 1
             return result
-        # Count only after the visit: reaching --max-pages ends the crawl and would cancel requests not sent yet.
+        # Count only after the visit: reaching --max-pages ends the crawl and would cancel requests not sent
+        # yet.
         self.requested += 1
         if result.truncated:
             limit = f"more than {MAX_LINKS:,}, or {MAX_LINK_BYTES:,} bytes of URLs"

@@ -43,7 +43,8 @@ class LocalVisitor:
     ) -> None:
         """`reading`: a context manager around parsing and judging the page with that URL.
 
-        `suspect`: called before that for a page whose earlier visit did not end: it may have killed its process.
+        `suspect`: called before that for a page whose earlier visit did not end: it may have killed its
+        process.
         """
         self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
         self._reading, self._suspect = reading, suspect

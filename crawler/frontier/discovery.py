@@ -365,7 +365,7 @@ class Discovery:
         return self._db.dialect.given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
 
     def _known(self, urls: Sequence[Url]) -> tuple[dict[Url, int], dict[str, _Older]]:
-        """The record numbers of URLs of this run, as in `Settled.numbers`, and the rows of older ones."""
+        """The record numbers of URLs of this run, as in `Added`, and the rows of older ones."""
         rows = self._db.packed(KNOWN, {"keys": self._db.dialect.keys(urls)}) if urls else []
         this = self._db.run
         numbers = {

@@ -39,6 +39,7 @@ class Event(Enum):
     DONE = auto()
 
 
+_LEADING: Final = {Event.STOPPED: Phase.DRAINING, Event.LOST: Phase.OPENING}
 TRANSITIONS: Final[Mapping[Phase, Mapping[Event, Phase]]] = MappingProxyType({
     Phase.OPENING: {
         Event.LEADS: Phase.ARRIVING,
@@ -53,9 +54,9 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Event, Phase]]] = MappingProxyType({
         Event.STOPPED: Phase.DRAINING,
         Event.LOST: Phase.OPENING,
     },
-    Phase.ARRIVING: {Event.SETTLED: Phase.SEEDING, Event.STOPPED: Phase.DRAINING, Event.LOST: Phase.OPENING},
-    Phase.SEEDING: {Event.SETTLED: Phase.CRAWLING, Event.STOPPED: Phase.DRAINING, Event.LOST: Phase.OPENING},
-    Phase.CRAWLING: {Event.SETTLED: Phase.FINISHING, Event.STOPPED: Phase.DRAINING, Event.LOST: Phase.OPENING},
+    Phase.ARRIVING: _LEADING | {Event.SETTLED: Phase.SEEDING},
+    Phase.SEEDING: _LEADING | {Event.SETTLED: Phase.CRAWLING},
+    Phase.CRAWLING: _LEADING | {Event.SETTLED: Phase.FINISHING},
     Phase.DRAINING: {Event.QUIET: Phase.WAITING, Event.LOST: Phase.DRAINING},
     Phase.FINISHING: {Event.DONE: Phase.ENDED, Event.LOST: Phase.OPENING},
     Phase.WAITING: {Event.LEADS: Phase.CLOSING, Event.DONE: Phase.ENDED, Event.LOST: Phase.WAITING},

@@ -47,14 +47,18 @@ class Unvisited(NamedTuple):
 
 
 class LinkNumbers(NamedTuple):
-    """The links of a page by the record numbers of their URLs, in order; 0 stands for the next of `Settlement.found`."""
+    """The links of a page by the record numbers of their URLs, in order; 0 stands for the next of
+    `Settlement.found`.
+    """
 
     followed: Sequence[int] = ()
     avoided: Sequence[int] = ()  # linked only with nofollow
 
 
 class Settlement(NamedTuple):
-    """A closed lease, and what its page led to: visits of URLs that may be new, and the numbers of known ones."""
+    """A closed lease, and what its page led to: visits of URLs that may be new, and the numbers of known
+    ones.
+    """
 
     lease: Lease
     verdict: Verdict
@@ -67,7 +71,8 @@ class KnownUrl(NamedTuple):
     """The record of a URL: its number may stand for a link from now on."""
 
     number: int
-    # False: a followed link could still change the record, as only a seed, nofollow links or redirects led to it;
+    # False: a followed link could still change the record, as only a seed, nofollow links or redirects led to
+    # it;
     # the number may stand for links with nofollow only.
     settled: bool = True
 

@@ -26,9 +26,9 @@ GENERATION_CHARACTERS: Final = 16_000_000
 class KnownUrls:
     """A bounded cache of URLs known in this run, with their record numbers: links to them need no `Visit`.
 
-    Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the older
-    one. Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed transaction
-    are added.
+    Two generations of a plain dict: an entry that is used moves to the newer one, others are dropped with the
+    older one. Dropping an entry is always safe, since the frontier has every URL. Only numbers of a committed
+    transaction are added.
     """
 
     def __init__(self, size: int = 50_000) -> None:
@@ -73,7 +73,7 @@ class Candidates:
         return self._scope
 
     def admit(self, start: Url, to: Url) -> None:
-        """Adds the target of a redirect of `start`, a start URL or the target of its redirect, to the scope."""
+        """Adds to the scope where `start` redirects, a start URL or the target of its redirect."""
         self._scope = self._scope.admitting(start, to)
 
     def map_aliases(self, aliases: Mapping[str, str]) -> None:

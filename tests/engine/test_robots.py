@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.engine import robots as permits
-from crawler.engine.robots import MAX_BODY, Robots
+from crawler.engine.robots import MAX_BODY, CacheSize, Robots
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import RobotsFile
@@ -410,18 +410,11 @@ class Web:
         self.log.append(request.url)
         return self.answer(request.url)
 
-    async def slot(self, origin: str) -> float:
+    async def slot(self, origin: str) -> None:
         self.log.append(f"slot {origin}")
-        return 42.0
-
-    async def slow(self, origin: str, until: float) -> None:
-        raise NotImplementedError
-
-    async def turn(self, _: str, moment: float) -> None:
-        self.log.append(f"sleep {moment:.0f}")
 
     def robots(self, **options: Any) -> Robots:
-        return Robots(US, self, self, now=lambda: 7.0, turn=self.turn, **options)
+        return Robots(US, self, self.slot, now=lambda: 7.0, **options)
 
 
 def moved(to: str) -> Response:
@@ -483,8 +476,8 @@ async def test_robots_txt_redirect_elsewhere_books_slot_for_each_hop() -> None:
     file = await web.robots().ask(SITE)
     assert file == RobotsFile("rules", FORBID, "at https://other.test/robots.txt", 7.0)
     assert web.log == [
-        f"{SITE}/robots.txt", f"slot {SITE}", "sleep 42", f"{SITE}/r",
-        "slot https://other.test", "sleep 42", "https://other.test/robots.txt",
+        f"{SITE}/robots.txt", f"slot {SITE}", f"{SITE}/r",
+        "slot https://other.test", "https://other.test/robots.txt",
     ]  # fmt: skip
 
 
@@ -559,7 +552,7 @@ async def test_sitemap_urls_are_resolved_and_limited_to_http() -> None:
 
 
 async def test_least_recently_used_origin_is_evicted_first() -> None:
-    robots = await learned(RobotsFile("none"), max_origins=2)
+    robots = await learned(RobotsFile("none"), size=CacheSize(origins=2))
     await robots.learn("https://b.test", RobotsFile("none"))
     robots.permit(Url(f"{SITE}/x"))
     await robots.learn("https://c.test", RobotsFile("none"))
@@ -568,7 +561,7 @@ async def test_least_recently_used_origin_is_evicted_first() -> None:
 
 async def test_large_robots_files_are_evicted_before_memory_limit() -> None:
     large = RobotsFile("rules", for_us(*(f"Disallow: /{n}" for n in range(1_000))).encode())
-    robots = await learned(large, max_memory=1_400_000)
+    robots = await learned(large, size=CacheSize(memory=1_400_000))
     for name in "abc":
         await robots.learn(f"https://{name}.test", large)
         await robots.learn(f"https://{name}.test", large)
@@ -578,5 +571,5 @@ async def test_large_robots_files_are_evicted_before_memory_limit() -> None:
 
 
 async def test_newest_origin_is_kept_whatever_its_size() -> None:
-    robots = await learned(RobotsFile("rules", FORBID), max_memory=1)
+    robots = await learned(RobotsFile("rules", FORBID), size=CacheSize(memory=1))
     assert robots.knows(SITE)

@@ -1,1 +1,3 @@
-"""Rules over the set of all pages, run once when all are settled: they decide which are listed, and with which date."""
+"""Rules over the set of all pages, run once when all are settled: they decide which are listed, and with
+which date.
+"""

@@ -1,7 +1,8 @@
-"""Chooses the dates at the end of a complete crawl, over all pages: which headers and which changes are reliable.
+"""Chooses the dates at the end of a complete crawl, over all pages: which headers and which changes are
+reliable.
 
-The rules are in `rules.lastmod` and `rules.builds`, the data in the frontier. Later runs use the conclusions only if this
-run is published: a refused or abandoned run changes no dates.
+The rules are in `rules.lastmod` and `rules.builds`, the data in the frontier. Later runs use the conclusions
+only if this run is published: a refused or abandoned run changes no dates.
 """
 
 import logging

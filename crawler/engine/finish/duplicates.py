@@ -1,7 +1,7 @@
 """Soft 404s and duplicates, which can be recognised only when all pages are known. For dates, see `dating`.
 
-The engine runs it at the end of a complete crawl, before the run is marked as complete. It changes outcomes in the
-frontier and fetches a few more pages at most.
+The engine runs it at the end of a complete crawl, before the run is marked as complete. It changes outcomes
+in the frontier and fetches a few more pages at most.
 """
 
 import logging
@@ -37,8 +37,8 @@ async def soft_404s(
 ) -> None:
     """Unlists pages with the same content as the site's response for a nonexistent page.
 
-    A nonexistent page is requested only where many pages have the same content. If a start page has it too, the site
-    probably needs JavaScript to show any content: then nothing is unlisted.
+    A nonexistent page is requested only where many pages have the same content. If a start page has it too,
+    the site probably needs JavaScript to show any content: then nothing is unlisted.
     """
     if traps.allows("soft-404"):
         return
@@ -58,7 +58,9 @@ async def soft_404s(
 
 
 async def duplicates(pages: Record, judge: Judge) -> None:
-    """Lists only one of the pages with the same content. Runs after `soft_404s`, so that it is not a soft 404."""
+    """Lists only one of the pages with the same content. Runs after `soft_404s`, so that it is not a soft
+    404.
+    """
     if judge.applies("duplicate"):
         await pages.unlist_duplicates()
 
@@ -71,7 +73,8 @@ def nonexistent_url(group: SameContent) -> Url:
 
 
 def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
-    """The fingerprint of its text, and the digest of its bytes, which other pages may have instead of a fingerprint.
+    """The fingerprint of its text, and the digest of its bytes, which other pages may have instead of a
+    fingerprint.
 
     Empty for markup that may stall the parser, as the page is untrusted and is parsed in this process.
     """
