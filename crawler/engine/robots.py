@@ -169,7 +169,7 @@ class Robots:
         self._parsing = anyio.Lock()
 
     async def ask(self, origin: str) -> RobotsFile:
-        """Fetches /robots.txt of `origin`. The caller books the first request's slot; redirects book their own."""
+        """Fetches /robots.txt of `origin`. The caller books its slot; redirects book their own."""
         return await ask_robots(origin, self._fetcher, self._now, self._slot)
 
     def knows(self, origin: str) -> bool:
