@@ -25,30 +25,30 @@ class Pattern(NamedTuple):
     named: bool = False  # canonicals and redirect targets, which are judged separately
 
 
-class Ended(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=True):
+class EndedVisit(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=True):
     """The base of all outcomes. In a message: the name of the class, then the values of its fields."""
 
 
-class Listed(Ended, frozen=True):
+class Listed(EndedVisit, frozen=True):
     """In the sitemap."""
 
     lastmod: Lastmod | None = None
 
 
-class Unlisted(Ended, frozen=True):
+class Unlisted(EndedVisit, frozen=True):
     """Deliberately left out of the sitemap."""
 
     why: Why
     detail: Detail = ""  # the canonical URL, the robots.txt line, the content type…
 
 
-class Moved(Ended, frozen=True):
+class Moved(EndedVisit, frozen=True):
     """A redirect; its target is a visit of its own."""
 
     to: ReceivedUrl
 
 
-class Later(Ended, frozen=True):
+class Later(EndedVisit, frozen=True):
     """To be visited again later: the server asked to wait."""
 
     until: Moment  # seconds since the epoch
@@ -56,14 +56,14 @@ class Later(Ended, frozen=True):
     detail: Detail = ""
 
 
-class Failed(Ended, frozen=True):
+class Failed(EndedVisit, frozen=True):
     """Requested, but no page was received."""
 
     cause: Cause
     detail: Detail = ""
 
 
-class Kept(Ended, frozen=True):
+class Kept(EndedVisit, frozen=True):
     """Failed for now, but listed: a published page stays in the sitemap for a while."""
 
     cause: Cause

@@ -50,7 +50,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsLine:
+class RuleLine:
     """A line with a known name."""
 
     line: int
@@ -68,9 +68,9 @@ class RobotsLine:
 class Group:
     """Consecutive User-agent lines and the rules for them (RFC 9309 2.2.1)."""
 
-    agents: list[RobotsLine] = field(default_factory=list)
+    agents: list[RuleLine] = field(default_factory=list)
     tokens: list[bytes] = field(default_factory=list)  # product tokens of the agents, in lower case
-    rules: list[RobotsLine] = field(default_factory=list)
+    rules: list[RuleLine] = field(default_factory=list)
     delays: list[tuple[int, float]] = field(default_factory=list)  # agents named before it, seconds
 
     def delays_for(self, token: bytes) -> list[float]:
@@ -157,7 +157,7 @@ def _read(text: bytes) -> tuple[list[Group], list[str]]:
     return groups, sitemaps
 
 
-def _records(text: bytes) -> Iterator[RobotsLine]:
+def _records(text: bytes) -> Iterator[RuleLine]:
     for number, line in enumerate(_whole_lines(text).splitlines(), 1):
         written = line.partition(b"#")[0].strip()
         name, colon, value = written.partition(b":")
@@ -168,7 +168,7 @@ def _records(text: bytes) -> Iterator[RobotsLine]:
             name, value = words
         known = _NAMES.get(name.rstrip().lower())
         if known:
-            yield RobotsLine(number, known, value.strip(), written, bool(colon))
+            yield RuleLine(number, known, value.strip(), written, bool(colon))
 
 
 def _whole_lines(text: bytes) -> bytes:

@@ -56,7 +56,8 @@ class Scope:
     start: tuple[str, ...] = option((), "URLs to start from", LIST(TEXT), flag=False)
     scope: str = option(
         "host",
-        "what belongs to the site: the start URL's host, its folder (path), its subdomains, or its whole domain",
+        "what belongs to the site: the start URL's host, its folder (path), its subdomains, or its whole "
+        "domain",
         CHOICE("host", "path", "subdomains", "domain"),
     )
     allow_host: tuple[str, ...] = option((), "also crawl and list this host", LIST(HOST, ","))
@@ -101,7 +102,8 @@ class Pace:
     concurrency: int = option(16, "maximum number of requests in flight", COUNT(1, 1_000))
     processes: int = option(
         1,
-        "number of processes that fetch and parse pages, at most half of --concurrency; 1: no worker processes",
+        "number of processes that fetch and parse pages, at most half of --concurrency; 1: no worker "
+        "processes",
         COUNT(1),
     )
     rate: float = option(5.0, "maximum requests per second to one host; 0: no limit", NUMBER(0, 100_000))
@@ -155,7 +157,8 @@ class Http:
     insecure: bool = option(False, "do not verify certificates; use only on your own site", SWITCH)
     transport: str = option(
         "own",
-        "HTTP client that sends the requests: own, or httpx, which a mock of httpx sees and which uses a connection once",
+        "HTTP client that sends the requests: own, or httpx, which a mock of httpx sees and which uses a "
+        "connection once",
         CHOICE("own", "httpx"),
     )
     http2: bool = option(False, "use HTTP/2 if the server supports it (needs the http2 extra)", SWITCH)
@@ -180,7 +183,8 @@ class Render:
 
     render: str = option(
         "off",
-        "run the scripts of pages in a browser: off, auto (pages that show nothing without them), or always (needs the render extra)",
+        "run the scripts of pages in a browser: off, auto (pages that show nothing without them), or always "
+        "(needs the render extra)",
         CHOICE("off", "auto", "always"),
     )
     browser: str | None = option(
@@ -230,13 +234,15 @@ class Output:
 
     output: str = option(
         "./sitemaps",
-        "folder for the sitemap files, or s3://BUCKET/PREFIX, gs://… or az://… (needs the cloud extra); - writes a single sitemap to stdout",
+        "folder for the sitemap files, or s3://BUCKET/PREFIX, gs://… or az://… (needs the cloud extra); - "
+        "writes a single sitemap to stdout",
         OUTPUT,
         "-o",
     )
     publish_base: str | None = option(
         None,
-        "base URL the sitemap is for, when a copy of the site is crawled (staging, localhost): written into the sitemap, and recognised in links",
+        "base URL the sitemap is for, when a copy of the site is crawled (staging, localhost): written into "
+        "the sitemap, and recognised in links",
         ABSENT(WEB_ADDRESS),
     )
     format: str = option("xml", "format of the sitemap", CHOICE("xml", "txt", "jsonl"))
@@ -249,7 +255,8 @@ class Output:
     )
     publish_command: str | None = option(
         None,
-        "command to run after files changed, to copy them elsewhere; it finds their names in SITEMAP_… variables",
+        "command to run after files changed, to copy them elsewhere; it finds their names in SITEMAP_… "
+        "variables",
         ABSENT(COMMAND),
         secret=True,
     )
@@ -276,7 +283,8 @@ class Guard:
     )
     max_shrink: float = option(
         0.2,
-        "refuse to publish when more than this share of the URLs is gone, compared with the largest of the last 7 publications",
+        "refuse to publish when more than this share of the URLs is gone, compared with the largest of the "
+        "last 7 publications",
         SHARE,
     )
     max_failed: float = option(
@@ -302,7 +310,8 @@ class Submit:
 
     submit: bool = option(
         False,
-        "after publication, submit pages whose content changed to search engines by IndexNow (not to Google, which does not take part)",
+        "after publication, submit pages whose content changed to search engines by IndexNow (not to Google, "
+        "which does not take part)",
         SWITCH,
     )
     indexnow_key: str | None = option(
@@ -355,7 +364,8 @@ class Report:
     )  # fmt: skip
     webhook_when: str = option(
         "problem",
-        "when to send a message: after a bad end or new errors (problem), also when the sitemap changed (change), or always",
+        "when to send a message: after a bad end or new errors (problem), also when the sitemap changed "
+        "(change), or always",
         CHOICE("problem", "change", "always"),
     )
 
@@ -371,7 +381,8 @@ class State:
     )
     run: str | None = option(
         None,
-        "name of this run: members with the same name share it, and do not repeat it when it is over (PostgreSQL only)",
+        "name of this run: members with the same name share it, and do not repeat it when it is over "
+        "(PostgreSQL only)",
         ABSENT(TEXT),
     )
     fresh: bool = option(False, "delete the state and start over", SWITCH)

@@ -46,7 +46,8 @@ class Comparison:
             f"{self._folder.name}/entries.db", isolation_level=None, check_same_thread=False
         )
         self._db.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384; PRAGMA temp_store = FILE;"
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384; PRAGMA "
+            "temp_store = FILE;"
             "CREATE TABLE old (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
             "CREATE TABLE new (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
         )

@@ -100,7 +100,8 @@ def _check_failed(guard: Guard, crawled: CrawlResult) -> None:
     count = sum(failed.values())
     if count >= FEWEST_FAILURES and count > fetched_urls * guard.max_failed:
         raise PublishRefused(
-            f"Of {fetched_urls:,} fetched pages, {count:,} failed ({count / fetched_urls:.0%}; {_named(failed)}), and "
+            f"Of {fetched_urls:,} fetched pages, {count:,} failed ({count / fetched_urls:.0%}; "
+            f"{_named(failed)}), and "
             f"--max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
         )
 
@@ -138,7 +139,8 @@ def _check_shrink(guard: Guard, urls: int, before: EarlierPublications, crawled:
         return
     if before.urls is None:
         raise PublishRefused(
-            "It is unknown how many URLs are published, so it cannot be checked whether there would be fewer: manifest.json "
+            "It is unknown how many URLs are published, so it cannot be checked whether there would be "
+            "fewer: manifest.json "
             f"is missing or damaged, and the published sitemap cannot be read in full; {_ANYWAY}"
         )
     if urls < before.largest * (1 - guard.max_shrink):
@@ -149,7 +151,8 @@ def _check_shrink(guard: Guard, urls: int, before: EarlierPublications, crawled:
             else ""
         )
         raise PublishRefused(
-            f"URLs listed: {urls:,}, where {before.urls:,} are published{history}: {1 - urls / most:.0%} fewer, and "
+            f"URLs listed: {urls:,}, where {before.urls:,} are published{history}: {1 - urls / most:.0%} "
+            "fewer, and "
             f"--max-shrink is {guard.max_shrink:.0%}{_of_these(crawled)}; {_ANYWAY}"
         )
 

@@ -107,11 +107,13 @@ def check_settings(output: Output) -> None:
     if not is_object_url(output.output):
         if output.cache_control:
             raise ConfigError(
-                "--cache-control is for object stores (s3://, gs://, az://): for a folder, set it in the web server."
+                "--cache-control is for object stores (s3://, gs://, az://): for a folder, set it in the web "
+                "server."
             )
     elif output.file_mode != DEFAULTS.output.file_mode:
         raise ConfigError(
-            f"--file-mode is for folders: who may read {output.output} is set where the bucket is administered."
+            f"--file-mode is for folders: who may read {output.output} is set where the bucket is "
+            "administered."
         )
 
 
@@ -259,7 +261,8 @@ def _check_manifest(folder: Path, place: object = None) -> None:
     """`place`: what to call it, if the folder is a copy."""
     if is_foreign(folder):
         raise OutputError(
-            f"{place or folder}/{MANIFEST} belongs to another program and would be overwritten: choose another place with --output, "
+            f"{place or folder}/{MANIFEST} belongs to another program and would be overwritten: choose "
+            "another place with --output, "
             "or move that file away."
         )
 
@@ -299,7 +302,8 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
             for found in Check(part.name, home=None, now=datetime.now(UTC)).run(chunks):
                 if found.severity == "error" and found.code is not FaultCode.LOC_HOST:
                     raise PublishRefused(
-                        f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the old files "
+                        f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the "
+                        "old files "
                         "are kept. This is a bug: please report it. --force publishes anyway."
                     )
 

@@ -18,7 +18,8 @@ def check(output: Output) -> None:
     """Raises `ConfigError` if files of this kind cannot have a stylesheet."""
     if output.stylesheet and (output.gzip or output.format != "xml" or output.output == "-"):
         raise ConfigError(
-            "--stylesheet needs XML files without compression: add --no-gzip, and leave --format xml and a folder as --output."
+            "--stylesheet needs XML files without compression: add --no-gzip, and leave --format xml and a "
+            "folder as --output."
         )
 
 

@@ -85,7 +85,8 @@ def check_unclaimed(store: Store, before: Before, writer: str, now: datetime) ->
     until = since + timedelta(seconds=seconds)
     if now < until:
         raise OutputBusy(
-            f"Another run is publishing to {store.url} since {since.astimezone(UTC):%H:%M:%S} UTC: run again when it is done; "
+            f"Another run is publishing to {store.url} since {since.astimezone(UTC):%H:%M:%S} UTC: run again "
+            "when it is done; "
             f"if it was killed, after {until.astimezone(UTC):%H:%M:%S} UTC."
         )
 

@@ -132,8 +132,10 @@ EXTENSIONS: Final[Mapping[str, Extension]] = {
         "video",
         {
             "video": _words(
-                "thumbnail_loc title description content_loc player_loc duration expiration_date rating view_count "
-                "publication_date family_friendly restriction platform price requires_subscription uploader live tag "
+                "thumbnail_loc title description content_loc player_loc duration expiration_date rating "
+                "view_count "
+                "publication_date family_friendly restriction platform price requires_subscription uploader "
+                "live tag "
                 "category gallery_loc id content_segment_loc tvshow"
             )
         },
