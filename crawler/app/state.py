@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from crawler.errors import ConfigError, StateAway
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import Address, parsed
-from crawler.frontier.sqlite.overview import read_overview
 from crawler.frontier.sqlite.ownership import Owner, owner_of
+from crawler.frontier.sqlite.progress import read_overview
 from crawler.frontier.sqlite.state_file import remove_state, seconds_since_heartbeat
 from crawler.model.progress import Progress
 from crawler.parse import url as urls
@@ -87,7 +87,7 @@ def progress(settings: Settings, start: Url | None, *, counted: bool = True) -> 
     `counted`: with the balance, even where many members look often at a large state.
     """
     if address := _address_of(settings, start):
-        from crawler.frontier.postgres import overview as shared  # noqa: PLC0415 - the driver is an extra
+        from crawler.frontier.postgres import progress as shared  # noqa: PLC0415 - the driver is an extra
 
         return shared.read_progress(address, counted=counted)
     path = _file_of(settings, start)

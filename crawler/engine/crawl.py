@@ -235,7 +235,7 @@ class Crawl:
             seeds.note_leased(None)
             return Batch()
         batch = await self.frontier.lease(room, depth)
-        if batch.forgets:
+        if batch.voids_numbers:
             self.site.candidates.forget()
         if batch.interruption:
             self._be_interrupted(batch.interruption)

@@ -106,7 +106,7 @@ class Visits:
     def _obstacle(self, lease: Lease) -> WhyUnvisited | None:
         if self.is_stopping():
             return WhyUnvisited.ENDING
-        return None if self.frontier.holds(lease) else WhyUnvisited.VOID
+        return None if self.frontier.is_lease_valid(lease) else WhyUnvisited.VOID
 
     async def _judged(self, lease: Lease, verdict: Verdict) -> Settlement:
         if isinstance(verdict.outcome, Moved) and lease.visit.url in self.site.starts.urls:

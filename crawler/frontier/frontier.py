@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import anyio
 
 from crawler.errors import Exit
-from crawler.frontier import dates, duplicates, externals, images, ledger, publications, records
+from crawler.frontier import dates, duplicates, externals, images, ledger, publications, queries
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import Discovery
 from crawler.frontier.distances import Distances
@@ -22,7 +22,7 @@ from crawler.frontier.hosts import HostTable
 from crawler.frontier.leases import Leases
 from crawler.frontier.members import Members
 from crawler.frontier.patterns import PatternTable
-from crawler.frontier.records import Stream
+from crawler.frontier.queries import Stream
 from crawler.frontier.retention import Retention
 from crawler.frontier.rounds import Rounds
 from crawler.frontier.runs import RunTable
@@ -180,7 +180,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def run(self) -> Run | None:
         """See `ports.Runs.run`."""
-        return await self._call(records.run, self._db)
+        return await self._call(queries.run, self._db)
 
     async def take_leadership(self) -> bool:
         """See `ports.Runs.take_leadership`."""
@@ -198,8 +198,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Runs.interrupt`."""
         await self._call(self._leases.interrupt, interruption)
 
-    def holds(self, lease: Lease) -> bool:  # noqa: ARG002 - by the protocol
-        """See `ports.Runs.holds`: nobody else takes it, unless a backend knows better."""
+    def is_lease_valid(self, lease: Lease) -> bool:  # noqa: ARG002 - by the protocol
+        """See `ports.Runs.is_lease_valid`: nobody else takes it, unless a backend knows better."""
         return True
 
     @property
@@ -294,26 +294,26 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def last_answered(self, origin: str) -> Url | None:
         """See `ports.Record.last_answered`."""
-        return await self._call(records.last_answered, self._db, origin)
+        return await self._call(queries.last_answered, self._db, origin)
 
     async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
         """See `ports.Record.entries`."""
         given = {"run": self._db.run, "below": below}
-        async for rows in self._stream(records.ENTRIES, given, first):
-            yield [records.entry(row) for row in rows]
+        async for rows in self._stream(queries.ENTRIES, given, first):
+            yield [queries.entry(row) for row in rows]
 
     async def known_urls(self) -> AsyncIterator[Sequence[Url]]:
         """See `ports.Record.known_urls`."""
-        async for rows in self._stream(records.KNOWN_HERE, {"run": self._db.run}):
-            yield records.urls(rows)
+        async for rows in self._stream(queries.KNOWN_HERE, {"run": self._db.run}):
+            yield queries.urls(rows)
 
     async def balance(self) -> Balance:
         """See `ports.Record.balance`."""
-        return await self._call(records.balance, self._db)
+        return await self._call(queries.balance, self._db)
 
     async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
         """See `ports.Record.examples`."""
-        return await self._call(records.examples, self._db, outcome_code, limit)
+        return await self._call(queries.examples, self._db, outcome_code, limit)
 
     async def traps(self) -> Sequence[Trap]:
         """See `ports.Record.traps`."""
@@ -325,7 +325,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def survey(self, site: str) -> Survey:
         """See `ports.Record.survey`."""
-        return await self._call(records.survey, self._db, site)
+        return await self._call(queries.survey, self._db, site)
 
     async def first_start(self) -> Url | None:
         """See `ports.Record.first_start`."""
@@ -333,37 +333,37 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
 
     async def record(self, url: Url) -> UrlRecord | None:
         """See `ports.Record.record`."""
-        return await self._call(records.record, self._db, url)
+        return await self._call(queries.record, self._db, url)
 
     async def count_linking(self, url: Url) -> int:
         """See `ports.Record.count_linking`."""
-        return await self._call(records.count_linking, self._db, url)
+        return await self._call(queries.count_linking, self._db, url)
 
     # -- Rows: the whole state, streamed ---------------------------------------------------------------------
 
     async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """See `ports.Rows.page_rows`."""
-        async for rows in self._stream(records.PAGE_ROWS, {}):
-            yield [records.page(row) for row in rows]
+        async for rows in self._stream(queries.PAGE_ROWS, {}):
+            yield [queries.page(row) for row in rows]
 
     async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
         """See `ports.Rows.edge_rows`."""
-        async for rows in self._stream(records.EDGE_ROWS, {"run": self._db.run}):
-            yield await self._call(records.edges, self._db, rows)
+        async for rows in self._stream(queries.EDGE_ROWS, {"run": self._db.run}):
+            yield await self._call(queries.edges, self._db, rows)
 
     async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
         """See `ports.Rows.suspect_rows`."""
-        async for rows in self._stream(records.SUSPECT_ROWS, {"run": self._db.run}):
-            yield [records.suspect(row, self._db.run) for row in rows]
+        async for rows in self._stream(queries.SUSPECT_ROWS, {"run": self._db.run}):
+            yield [queries.suspect(row, self._db.run) for row in rows]
 
     async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
         """See `ports.Rows.version_rows`."""
-        async for rows in self._stream(records.VERSION_ROWS, {"run": self._db.run}):
-            yield [records.version(row) for row in rows]
+        async for rows in self._stream(queries.VERSION_ROWS, {"run": self._db.run}):
+            yield [queries.version(row) for row in rows]
 
     async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
         """See `ports.Rows.versions`."""
-        return await self._call(records.versions, self._db, urls)
+        return await self._call(queries.versions, self._db, urls)
 
     async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
         """See `ports.Rows.images_of`."""
@@ -376,30 +376,30 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     async def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
         """See `ports.Rows.many_images_rows`."""
         async for rows in self._stream(images.MANY_IMAGES, {"run": self._db.run, "most": most}):
-            yield [records.many_images(row, self._db.run) for row in rows]
+            yield [queries.many_images(row, self._db.run) for row in rows]
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""
-        return await self._call(records.tallies, self._db)
+        return await self._call(queries.tallies, self._db)
 
     async def host_rows(self) -> Sequence[HostRow]:
         """See `ports.Rows.host_rows`."""
-        return await self._call(records.host_rows, self._db)
+        return await self._call(queries.host_rows, self._db)
 
     async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """See `ports.Rows.rows_of`."""
-        return await self._call(records.rows_of, self._db, ids)
+        return await self._call(queries.rows_of, self._db, ids)
 
     async def run_rows(self) -> Sequence[RunRow]:
         """See `ports.Rows.run_rows`."""
-        return await self._call(lambda: records.run_rows(self._db, self._is_at_work()))
+        return await self._call(lambda: queries.run_rows(self._db, self._is_at_work()))
 
     # -- Ledger: what search engines were told
     # ----------------------------------------------------------------
 
     async def ledger(self) -> LedgerHead | None:
         """See `ports.Ledger.ledger`."""
-        return await self._call(records.ledger, self._db)
+        return await self._call(queries.ledger, self._db)
 
     async def open_ledger(self, base: str, *, noted: bool) -> int:
         """See `ports.Ledger.open_ledger`."""
@@ -408,7 +408,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
         """See `ports.Ledger.ledger_rows`."""
         async for rows in self._stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
-            yield [records.ledger_row(row) for row in rows]
+            yield [queries.ledger_row(row) for row in rows]
 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""

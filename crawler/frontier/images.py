@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from crawler.frontier import records
+from crawler.frontier import queries
 from crawler.frontier.database import Database
-from crawler.frontier.records import OF_SITEMAP, Stream
+from crawler.frontier.queries import OF_SITEMAP, Stream
 from crawler.model.facts import Image
 from crawler.parse.url import Url
 
@@ -61,7 +61,7 @@ def _known(db: Database, images: Iterable[Url]) -> dict[Url, int]:
 def of_pages(db: Database, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
     """See `ports.Rows.images_of`."""
     rows = db.all(_OF, {"keys": db.dialect.keys(urls), "run": db.run})
-    return records.images_by_page(row[:3] for row in rows)
+    return queries.images_by_page(row[:3] for row in rows)
 
 
 def common(db: Database, fewest: int, percent: int) -> Collection[int]:

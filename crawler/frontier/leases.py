@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from crawler.frontier import pace, records
+from crawler.frontier import pace, queries
 from crawler.frontier.database import Database
 from crawler.frontier.members import Members
 from crawler.frontier.rows import FACT_COLUMNS, of
@@ -278,7 +278,7 @@ class Leases:
         due, facts = _Due._make(row[:FIRST_FACT]), row[FIRST_FACT:]
         prior = None
         if due.facts_run is not None and self._db.since <= due.facts_run < self._db.run:
-            prior = records.prior(due.outcome, due.detail, facts)
+            prior = queries.prior(due.outcome, due.detail, facts)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts, slot.at, slot.robots_first, due.deaths, prior)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
-from crawler.frontier.records import OF_SITEMAP, Stream
+from crawler.frontier.queries import OF_SITEMAP, Stream
 from crawler.model.ledger import LedgerRow
 from crawler.rules.record import SETTLED
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from crawler.errors import ConfigError, Exit, StateBusy
-from crawler.frontier import records
+from crawler.frontier import queries
 from crawler.frontier.database import Database
 from crawler.frontier.members import Members
 from crawler.frontier.seeds import SeedTable
@@ -253,7 +253,7 @@ class RunTable:
         goes_on = end.goes_on or not self._members.is_leader()
         if goes_on and self._members.others(self._db.run):
             return
-        outcomes = json.dumps(records.balance(self._db).outcomes)
+        outcomes = json.dumps(queries.balance(self._db).outcomes)
         known = {
             "exit": int(end.exit),
             "refused": end.refused,

@@ -35,9 +35,8 @@ class Batch:
     wait: float | None = None  # seconds until something may be due; None: once something is settled
     leads: bool = True  # False: another member leads this run
     interruption: Interruption | None = None  # all members stop
-    forgets: bool = (
-        False  # the state may lack its last commits: record numbers known to this process are void
-    )
+    # The state may lack its last commits: record numbers known to this process are void.
+    voids_numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

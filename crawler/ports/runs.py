@@ -67,7 +67,7 @@ class Runs(Protocol):
         """Stops all members: their next `lease` returns the interruption."""
         ...
 
-    def holds(self, lease: Lease) -> bool:
+    def is_lease_valid(self, lease: Lease) -> bool:
         """Whether a lease is still ours: not if others take this member for dead by now."""
         ...
 

@@ -125,11 +125,11 @@ async def test_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Cre
     frozen, other = await crew.join(), await crew.join()
     await ready(frozen, 2)
     [first, *_] = await leases(frozen, 1)
-    assert frozen.holds(first)
+    assert frozen.is_lease_valid(first)
     crew.let_die(other)
-    assert not frozen.holds(first), "its own clock says so before it asks"
+    assert not frozen.is_lease_valid(first), "its own clock says so before it asks"
     crew.beat(frozen)
-    assert not frozen.holds(first), "a beat does not bring it back to life"
+    assert not frozen.is_lease_valid(first), "a beat does not bring it back to life"
     again = await leases(other)
     assert {(lease.visit.url, lease.attempt) for lease in again} == {(ROOT, 2), (Url(f"{SITE}/1"), 1)}
     assert not (await frozen.lease(9)).leases
@@ -137,8 +137,8 @@ async def test_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Cre
     assert (await frozen.settle([Settlement(first, Verdict(Listed()), found)])).new == 0
     await other.release(again)
     [*mine] = await leases(frozen)
-    assert all(frozen.holds(lease) for lease in mine)
-    assert not frozen.holds(first)
+    assert all(frozen.is_lease_valid(lease) for lease in mine)
+    assert not frozen.is_lease_valid(first)
     assert [member.alive for member in await other.members()] == [False, True, True]
 
 
@@ -158,11 +158,11 @@ async def test_a_lease_is_void_when_its_member_was_silent_for_too_long(crew: Cre
     await ready(alone)
     [lease] = await leases(alone)
     crew.ticks.now += 29.9
-    assert alone.holds(lease)
+    assert alone.is_lease_valid(lease)
     crew.ticks.now += 0.2
-    assert not alone.holds(lease)
+    assert not alone.is_lease_valid(lease)
     crew.beat(alone)
-    assert alone.holds(lease), "nobody marked it dead"
+    assert alone.is_lease_valid(lease), "nobody marked it dead"
 
 
 async def test_followers_get_nothing_until_start_urls_are_visited(crew: Crew) -> None:

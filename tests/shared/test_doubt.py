@@ -177,18 +177,18 @@ async def test_a_member_joins_again_after_a_failover_that_lost_commits(
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
     await member.add([Visit(ROOT), Visit(Url(f"{SITE}/a"))])
     before = await member.lease(9)
-    assert (len(before.leases), before.forgets) == (2, False)
+    assert (len(before.leases), before.voids_numbers) == (2, False)
     for module in (connection, database):
         monkeypatch.setattr(module, "TIMELINE", "SELECT '00000002'")
     done = [Settlement(lease, Verdict(Listed(), Facts(200))) for lease in before.leases]
     settled = await member.settle(done)
     assert settled.new == 0
-    assert not any(member.holds(lease) for lease in before.leases)
+    assert not any(member.is_lease_valid(lease) for lease in before.leases)
     assert not (await member.balance()).outcomes, "its pages are visited again"
     after = await member.lease(9)
-    assert (len(after.leases), after.forgets) == (2, True)
-    assert all(member.holds(lease) for lease in after.leases)
-    assert not (await member.lease(9)).forgets
+    assert (len(after.leases), after.voids_numbers) == (2, True)
+    assert all(member.is_lease_valid(lease) for lease in after.leases)
+    assert not (await member.lease(9)).voids_numbers
     await member.settle([Settlement(lease, Verdict(Listed(), Facts(200))) for lease in after.leases])
     assert (await member.balance()).outcomes == {"listed": 2}
     await member.close()

@@ -17,7 +17,7 @@ from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.session import Session
-from crawler.frontier.records import Stream
+from crawler.frontier.queries import Stream
 from crawler.model.lease import Lease
 from crawler.model.run import Run, Terms
 from crawler.ports import Batch
@@ -74,7 +74,7 @@ class PostgresFrontier(DatabaseFrontier):
         if has_failed_over := self._has_failed_over:
             self._has_failed_over = False
             log.warning("the database failed over; joined the crawl again")
-        return replace(batch, forgets=True) if has_failed_over else batch
+        return replace(batch, voids_numbers=True) if has_failed_over else batch
 
     def _fail_over(self) -> None:
         started = self._ticks()
@@ -116,8 +116,8 @@ class PostgresFrontier(DatabaseFrontier):
         """See `ports.Runs.is_shared`."""
         return self._heart is not None and self._heart.is_shared
 
-    def holds(self, lease: Lease) -> bool:
-        """See `ports.Runs.holds`."""
+    def is_lease_valid(self, lease: Lease) -> bool:
+        """See `ports.Runs.is_lease_valid`."""
         return lease.token >> 32 == self._db.member and self._heart is not None and self._heart.is_alive()
 
     def _is_at_work(self) -> bool:

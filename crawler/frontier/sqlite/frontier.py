@@ -16,7 +16,7 @@ import anyio.to_thread
 from crawler.errors import FrontierError
 from crawler.frontier.frontier import KEEP_FAILING, DatabaseFrontier
 from crawler.frontier.pace import FAR
-from crawler.frontier.records import Stream
+from crawler.frontier.queries import Stream
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import Lock, close_state, failure, open_state, seconds_since_heartbeat

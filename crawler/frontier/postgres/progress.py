@@ -10,7 +10,7 @@ from typing import TypeVar
 import psycopg
 
 from crawler.errors import FrontierError
-from crawler.frontier import records
+from crawler.frontier import queries
 from crawler.frontier.members import Members
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
@@ -29,12 +29,12 @@ def read_progress(address: Address, *, counted: bool) -> Progress | None:
 
     def look(db: PostgresDatabase) -> Progress | None:
         db.read_newest()
-        newest = records.run(db)
+        newest = queries.run(db)
         if newest is None:
             return None
         known = Members(db).all()
         silent = min((member.silent for member in known), default=None)
-        return Progress(newest, records.balance(db) if counted else None, silent, known)
+        return Progress(newest, queries.balance(db) if counted else None, silent, known)
 
     return _look(address, look)
 

@@ -8,7 +8,7 @@ import time
 from contextlib import closing
 
 from crawler.errors import FrontierError
-from crawler.frontier import records
+from crawler.frontier import queries
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import failure, open_state
@@ -27,8 +27,8 @@ def read_overview(path: str) -> tuple[Run, Balance] | None:
             connection.execute("BEGIN")
             db = SqliteDatabase(connection, time.time)
             db.read_newest()
-            newest = records.run(db)
-            return (newest, records.balance(db)) if newest else None
+            newest = queries.run(db)
+            return (newest, queries.balance(db)) if newest else None
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: values in the file that this program never writes.
         raise FrontierError(failure(path, error)) from error
