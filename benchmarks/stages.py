@@ -28,6 +28,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse import encoding, html, page_links
+from crawler.parse.extract import Extract
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
@@ -63,7 +64,7 @@ def markups(folder: Path) -> tuple[list[html.PageSource], int]:
             file.read_bytes(),
             f"{SITE}/{file.relative_to(folder.resolve())}",
             "utf-8",
-            frozenset({html.Extract.DATES, html.Extract.FINGERPRINT}),
+            frozenset({Extract.DATES, Extract.FINGERPRINT}),
         )
         for file in files[:: max(1, len(files) // MOST)]
     ]
@@ -171,9 +172,7 @@ def stages(pages: list[html.PageSource]) -> dict[str, float]:
         "the same, and dates": best(
             lambda: [
                 html.extract(
-                    html.PageSource(
-                        page.body, page.url, charset="utf-8", wanted=frozenset({html.Extract.DATES})
-                    )
+                    html.PageSource(page.body, page.url, charset="utf-8", wanted=frozenset({Extract.DATES}))
                 )
                 and None
                 for page in pages

@@ -45,7 +45,7 @@ BUDGETS = {
     "sitemap": 4000,
     "engine": 2500,
     "workers": 1500,
-    "app": 3300,
+    "app": 3600,
     "cli": 4700,
 }
 LONGEST_MODULE = 450  # lines

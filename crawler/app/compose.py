@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from crawler.app.features import FEATURES
 from crawler.app.starts import normaliser, product_token, starts_of
 from crawler.engine.robots import Access, Robots
 from crawler.engine.visitor import LocalVisitor, no_log
@@ -151,15 +152,15 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
 
 
 def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> JudgeRules:
-    images = Normaliser(strip=(), sessions=None, base=base) if settings.dates.images else None
     return JudgeRules(
         agent=product_token(settings.http.user_agent),
         normalise=normalise,
         types=frozenset[str]().union(*(LISTABLE_TYPES.get(name, {name}) for name in settings.verdicts.types)),
         off=frozenset(settings.verdicts.no_rule),
         date_sources=DATE_SOURCES[settings.dates.lastmod],
-        versioned=settings.dates.hreflang,
-        images=images,
+        features=tuple(
+            feature.reader(settings, normalise, base) for feature in FEATURES if feature.is_on(settings)
+        ),
         max_redirects=settings.http.max_redirects,
         retries=settings.http.retries,
         max_wait=settings.pace.max_wait,

@@ -1,9 +1,8 @@
 """What is published of the newest run, from the state: where, which entries, and doubts about them."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from crawler.app.images import with_images, writes_images
-from crawler.app.versions import with_versions
+from crawler.app.features import writing
 from crawler.model.facts import Entry
 from crawler.model.note import OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
@@ -54,20 +53,22 @@ async def output_of(runs: Runs, settings: Settings) -> str:
 
 
 async def in_published_order(
-    frontier: Frontier, base: PublishBase, settings: Settings, site_wide: Collection[int] = ()
+    frontier: Frontier, base: PublishBase, settings: Settings
 ) -> AsyncIterator[Sequence[Entry]]:
-    """The entries, sorted by published URL. `site_wide`: the ids of images to be left out."""
-    rules = PageRules(settings.rules.rule)
+    """The entries as these settings want them, sorted by published URL."""
     for first, below in base.ranges():
-        async for chunk in frontier.entries(first, below):
-            entries = rules.apply(chunk) if rules else chunk
-            if settings.dates.hreflang:
-                entries = await with_versions(frontier, entries, rules)
-            if not writes_images(settings):
-                yield entries
-                continue
-            async for some in with_images(frontier, entries, site_wide):
-                yield some
+        entries = _by_rules(frontier.entries(first, below), PageRules(settings.rules.rule))
+        for feature in writing(settings):
+            entries = feature.extended(frontier, settings, entries)
+        async for chunk in entries:
+            yield chunk
+
+
+async def _by_rules(
+    entries: AsyncIterator[Sequence[Entry]], rules: PageRules
+) -> AsyncIterator[Sequence[Entry]]:
+    async for chunk in entries:
+        yield rules.apply(chunk) if rules else chunk
 
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:

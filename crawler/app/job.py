@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Final
 
@@ -17,8 +17,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from crawler.app.compose import open_fetcher
 from crawler.app.delivery import deliver
 from crawler.app.external import check_links
+from crawler.app.features import writing
 from crawler.app.history import doubts_of, final_start, in_published_order
-from crawler.app.images import site_wide_images, writes_images
 from crawler.app.parts import Parts, begin_run, folder_of, open_given, open_parts
 from crawler.app.preflight import preflight
 from crawler.app.robots_line import ask_published
@@ -178,10 +178,9 @@ class Job:
     async def _write(self, base: PublishBase, balance: Balance, *, complete: bool) -> Published:
         settings, frontier = self.settings, self.frontier
         self.doubts = await doubts_of(frontier, self.starts)
-        site_wide = await site_wide_images(frontier) if writes_images(settings) else ()
         before = await frontier.published_outcomes()
-        published = await publish(
-            in_published_order(frontier, base, settings, site_wide),
+        return await publish(
+            in_published_order(frontier, base, settings),
             settings.output,
             settings.dates,
             settings.guard,
@@ -191,8 +190,8 @@ class Job:
             writer=await self._writer(),
             last_check=frontier.check_leadership,
             waits=self._waits_for_folder,
+            namespaces=[feature.namespace for feature in writing(settings)],
         )
-        return replace(published, site_wide=len(site_wide))
 
     async def _note_published(self, published: Published, base: PublishBase) -> None:
         """Notes in the state what was published, and what robots.txt says of it."""

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from crawler.app import atomic
+from crawler.app.features import FEATURES
 from crawler.app.history import final_start, published_as
-from crawler.app.images import cut_pages
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
-from crawler.app.versions import faulty
 from crawler.errors import ConfigError, FrontierError, OutputError
 from crawler.model.note import EXTERNAL, ROBOTS_LINE, SETTINGS, UNRELIABLE
 from crawler.model.rows import PageRow
@@ -37,8 +36,6 @@ T = TypeVar("T")
 FORMS: Final = {".html": "as_html", ".json": "as_json", ".md": "as_markdown", ".csv": "as_csv"}
 SUFFIXES: Final = tuple(FORMS)
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
-HREFLANG: Final = "hreflang"  # the setting
-IMAGES: Final = "images"  # the setting
 NEW: Final = "new:"
 RESOLVED: Final = 2_000  # ids at a time
 
@@ -114,7 +111,7 @@ def state_words(settings: Settings, start: str) -> str:
 async def build_report(rows: Rows, known: Known, *, most: int = ITEMS) -> SiteReport:
     """The report. `most`: maximum items of each finding; 0 for all."""
     builder = ReportBuilder(known, most=most)
-    await _read(rows, builder.findings, builder.add_page, known.run.number)
+    await _read(rows, builder.findings, builder.add_page)
     async for page in each(rows.page_rows()):
         builder.pick(page)
     return builder.report(await names_of(rows, sorted(builder.wanted())))
@@ -123,21 +120,20 @@ async def build_report(rows: Rows, known: Known, *, most: int = ITEMS) -> SiteRe
 async def findings_of(rows: Rows, known: Known) -> Findings:
     """The findings of a run, ready to be queried for each page."""
     findings = Findings.of(known)
-    await _read(rows, findings, findings.add_page, known.run.number)
+    await _read(rows, findings, findings.add_page)
     return findings
 
 
-async def _read(rows: Rows, findings: Findings, add_page: Callable[[PageRow], None], run: int) -> None:
-    """The first two passes over all pages, and the faults in their versions and images."""
+async def _read(rows: Rows, findings: Findings, add_page: Callable[[PageRow], None]) -> None:
+    """The first two passes over all pages, and the findings of the optional features."""
     async for page in each(rows.page_rows()):
         add_page(page)
     findings.close()
     async for edges in each(rows.edge_rows()):
         findings.link(edges)
-    async for page, faults in _version_faults(rows, run):
-        findings.faults.setdefault(page.id, []).extend(faults)
-    async for page, detail in cut_pages(rows):
-        findings.faults.setdefault(page.id, []).append((Code.IMAGES_CUT, detail))
+    for feature in FEATURES:
+        async for reading, faults in feature.faults(rows):
+            findings.faults.setdefault(reading.id, []).extend(faults)
 
 
 async def count_findings(rows: Rows, known: Known) -> Sequence[Finding]:
@@ -153,20 +149,12 @@ async def count_findings(rows: Rows, known: Known) -> Sequence[Finding]:
     async for page in each(rows.suspect_rows()):
         counts.add(findings.found(page))
     chosen = {name for name, _ in known.settings}
-    if HREFLANG in chosen:
-        async for page, faults in _version_faults(rows, known.run.number):
-            counts.add(findings.stated(page, faults))
-    if IMAGES in chosen:
-        async for page, detail in cut_pages(rows):
-            counts.add(findings.stated(page, [(Code.IMAGES_CUT, detail)]))
+    for feature in FEATURES:
+        if feature.name in chosen:
+            async for reading, faults in feature.faults(rows):
+                page = PageRow(reading.id, reading.url, known.run.number, reading.outcome, was=reading.was)
+                counts.add(findings.stated(page, faults))
     return counts.findings(await rows.tallies())
-
-
-async def _version_faults(rows: Rows, run: int) -> AsyncIterator[tuple[PageRow, Sequence[tuple[Code, str]]]]:
-    """The listed pages with faults in their language versions."""
-    async for version, faults in faulty(rows):
-        page = PageRow(version.id, version.url, run, version.outcome, was=version.was)
-        yield page, [(Code.of(code), detail) for code, detail in faults]
 
 
 async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:

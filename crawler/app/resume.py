@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Final
 
+from crawler.app.features import FEATURES
 from crawler.fetch.request_headers import has_login
 from crawler.model.run import Terms
 from crawler.parse.url import Url
@@ -39,8 +40,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.output.publish_base,
         avoids_logout(settings),
         *_rules(settings, "list", "follow"),
-        *(["hreflang"] if settings.dates.hreflang else ()),
-        *(["images"] if settings.dates.images else ()),
+        *(feature.name for feature in FEATURES if feature.is_on(settings)),
         *_render(settings),
     ]
     return _digest(deciding)
@@ -58,8 +58,7 @@ def reading(settings: Settings) -> str:
         http.user_agent, http.auth_env, http.header,
         http.cookie_file, settings.scope.allow_trap, settings.output.publish_base,
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
-        *(["hreflang"] if settings.dates.hreflang else ()),
-        *(["images"] if settings.dates.images else ()),
+        *(feature.name for feature in FEATURES if feature.is_on(settings)),
         *_render(settings),
         *_rules(settings, "follow"),  # a link that is not followed is stored as one with nofollow
     ])  # fmt: skip

@@ -4,17 +4,16 @@ Everything is looked up first, in a `UrlStory`, of which the lines of text and t
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from crawler.app.features import FEATURES
 from crawler.app.history import output_of, published_as
-from crawler.app.images import images_of_page
 from crawler.app.starts import normaliser, product_token, start_url
-from crawler.app.versions import cluster_of
 from crawler.cli.output import LONGEST_LINE, show_lines, wants_json
 from crawler.cli.saved_state import opened_state, why_unknown, with_state
 from crawler.engine.robots import origin_rules
@@ -23,7 +22,6 @@ from crawler.model import external
 from crawler.model.external import ExternalRow
 from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Moved, Outcome, code, says
-from crawler.model.protocol import MAX_IMAGES
 from crawler.model.rendering import PageSummary, Rendering
 from crawler.model.run import Run
 from crawler.model.url_record import UrlRecord
@@ -32,15 +30,12 @@ from crawler.parse.url import Url
 from crawler.ports import Frontier, Hosts, Record, Runs
 from crawler.report.formatting import counted, second
 from crawler.report.printable import printable
-from crawler.rules.hreflang import Cluster
-from crawler.rules.images import PERCENT, Shown
 from crawler.rules.page_rules import PageRules
 from crawler.settings.object_url import is_object_url
 from crawler.settings.page_rules import PAGE_RULES, PageRule
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
 
-IMAGES_SHOWN: Final = 10  # with the same fate
 KEPT_BECAUSE: Final = "it is in the last published sitemap, and the failure may be temporary"
 
 
@@ -58,8 +53,7 @@ class UrlStory:
     linked: int  # pages that link to it
     external: ExternalRow | None  # as a URL of another site
     robots: str  # `allowed by Allow: /`; empty: robots.txt is not known
-    versions: Cluster | None
-    images: Shown | None
+    features: Mapping[str, tuple[object, Sequence[tuple[str, str]]]]  # what each optional feature says of it
     rule: PageRule | None
     output: str
     place: tuple[str, int] | None  # in the sitemap: the file, and the entry, from 1
@@ -109,8 +103,7 @@ async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) ->
         linked=await frontier.count_linking(url),
         external=await frontier.external(url),
         robots=await _robots_line(settings, frontier, url),
-        versions=await cluster_of(frontier, url),
-        images=await images_of_page(frontier, url),
+        features={feature.name: said for feature in FEATURES if (said := await feature.about(frontier, url))},
         rule=PageRules(await _rules(frontier, settings)).of(url),
         output=output,
         place=None if is_object_url(output) else place_of(published, Path(output)),
@@ -194,9 +187,8 @@ def _lines(story: UrlStory) -> Lines:
     yield from _about_external(story.external) if story.external else ()
     if story.rule:
         yield "rule", str(story.rule)
-    for member in story.versions.members if story.versions else ():
-        yield "hreflang", f"{member.code} {member.url}: {member.verdict}"
-    yield from _about_images(story.images) if story.images else ()
+    for _, lines in story.features.values():
+        yield from lines
     if story.published != story.url:
         yield "published", f"as {story.published}"
     yield "file", _file(story.place, story.output)
@@ -290,18 +282,6 @@ def _about_external(answer: ExternalRow) -> Lines:
     yield "checked", f"{second(answer.checked)}{before}"
 
 
-def _about_images(found: Shown) -> Lines:
-    """The first images with the same fate, and how many more there are."""
-    for images, words in (
-        (found.written, "in the sitemap with --images"),
-        (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
-        (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
-    ):
-        yield from (("image", f"{image}: {words}") for image in images[:IMAGES_SHOWN])
-        if len(images) > IMAGES_SHOWN:
-            yield "image", f"and {len(images) - IMAGES_SHOWN:,} more {words}"
-
-
 def _file(place: tuple[str, int] | None, output: str) -> str:
     if place:
         return f"{place[0]}, entry {place[1]:,}"
@@ -341,10 +321,7 @@ def _as_json(story: UrlStory) -> dict[str, Any]:
         facts["rule"] = asdict(story.rule)
     if story.external:
         facts["external"] = story.external._asdict() | {"says": external.says(story.external.code)}
-    if story.versions:
-        facts["hreflang"] = [member._asdict() for member in story.versions.members]
-    if story.images:
-        facts["images"] = story.images._asdict()
+    facts |= {name: value for name, (value, _) in story.features.items()}
     file, position = story.place or (None, None)
     return facts | {"file": file, "position": position}
 

@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 
+from crawler.app.features import writing
 from crawler.app.history import doubts_of, in_published_order, published_as
-from crawler.app.images import site_wide_images, writes_images
 from crawler.cli.output import configure_log
 from crawler.cli.run_facts import state_facts
 from crawler.cli.saved_state import opened_state, start_of, with_state
@@ -29,9 +29,8 @@ async def export_sitemap(settings: Settings) -> Exit:
         if run is None or base is None or known is None:
             raise FrontierError("The state contains no URLs yet: crawl first.")
         doubts = await doubts_of(frontier, [known])
-        site_wide = await site_wide_images(frontier) if writes_images(settings) else ()
         published = await publish(
-            in_published_order(frontier, base, settings, site_wide),
+            in_published_order(frontier, base, settings),
             replace(settings.output, publish_base=base.base),
             settings.dates,
             replace(settings.guard, allow_partial=True),
@@ -40,8 +39,8 @@ async def export_sitemap(settings: Settings) -> Exit:
                 run.complete, balance.outcomes, await frontier.published_outcomes(), doubts.doubt
             ),
             run_id=str(run.number),
+            namespaces=[feature.namespace for feature in writing(settings)],
         )
-        published = replace(published, site_wide=len(site_wide))
         facts = await state_facts(frontier, published, settings)
     facts |= {"notes": doubts.notes, "elapsed": round(time.monotonic() - began, 1)}
     print_summary(with_defaults(facts), settings.log)

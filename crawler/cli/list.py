@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from crawler.app import report as reports
-from crawler.app.images import images_of, site_wide_images
+from crawler.app.features import FEATURES
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
@@ -20,7 +20,7 @@ from crawler.model.rendering import Rendering
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
-from crawler.ports import Frontier, Rows
+from crawler.ports import Rows
 from crawler.report.builder import item_of
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings, PageFinding, site_findings
@@ -81,7 +81,7 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
 }
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status", "external")
-IMAGE: Final = ("page", "image", "place")
+LISTS: Final = {feature.name: feature for feature in FEATURES if feature.columns}
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "number": lambda run: run.number,
@@ -103,14 +103,14 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "pages": (*PAGE, PUBLISHED),
     "links": LINK,
-    "images": IMAGE,
+    **{name: feature.columns for name, feature in LISTS.items()},
     "findings": FINDING,
     "runs": tuple(RUN),
 }
 SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text form, without --fields
     "pages": ("outcome", "status", "url"),
     "links": ("outcome", "status", "source", "target"),
-    "images": ("place", "page", "image"),
+    **{name: feature.shown_columns for name, feature in LISTS.items()},
     "findings": ("severity", "code", "status", "url", "detail"),
     "runs": ("number", "started", "status", "urls", "listed", "failed"),
 }  # fmt: skip
@@ -149,12 +149,12 @@ async def list_rows(
                 rows = _pages(frontier, known, wanted)
             case "links":
                 rows = _links(frontier, known, wanted, all_kinds=all_kinds)
-            case "images":
-                rows = _images(frontier)
             case "findings":
                 rows = _findings(frontier, known, wanted)
-            case _:
+            case "runs":
                 rows = _runs(known.runs)
+            case _:
+                rows = LISTS[what].rows(frontier)
         places = [COLUMNS[what].index(name) for name in columns]
         await _write(rows, columns, places, form)
     return Exit.OK
@@ -170,7 +170,7 @@ def _filter(what: str, names: Sequence[str]) -> Filter:
     outcomes |= {f"unlisted:{why.value}" for why in Why}
     outcomes |= {f"{kind}:{cause.value}" for kind in ("failed", "kept") for cause in Cause}
     known = codes.keys() | (outcomes if what in {"pages", "links"} else set())
-    if names and what in {"runs", "images"}:
+    if names and what in {"runs", *LISTS}:
         raise ConfigError(f"--only does not apply to {what}.")
     for name in names:
         if name not in known:
@@ -244,20 +244,6 @@ async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncI
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
             yield source, page.url, kind, to < 0, page.outcome or "open", _status(page), _external(page)
-
-
-async def _images(frontier: Frontier) -> AsyncIterator[Row]:
-    """The images of the listed pages, and where each goes: into the sitemap, or not."""
-    site_wide = await site_wide_images(frontier)
-    async for chunk in frontier.entries():
-        async for page, found in images_of(frontier, [entry.url for entry in chunk], site_wide):
-            for place, images in (
-                ("sitemap", found.written),
-                ("site-wide", found.site_wide),
-                ("cut", found.cut),
-            ):
-                for image in images:
-                    yield page, image, place
 
 
 async def _findings(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:

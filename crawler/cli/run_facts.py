@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from crawler.app import report as reports
-from crawler.app.images import writes_images
+from crawler.app.features import writing
 from crawler.app.job import Job
 from crawler.app.robots_line import compared
 from crawler.app.state import MEMORY, state_path
@@ -62,9 +62,13 @@ async def _publication(frontier: Frontier, published: Published, settings: Setti
     is_stdout = settings.output.output == STDOUT
     line = "" if is_stdout else published.robots_line
     named = await compared(frontier, settings, line)
-    images = {"written": published.images, "left_out": published.site_wide}
+    counts = {
+        feature.name: await feature.counts(frontier, published.optional)
+        for feature in writing(settings)
+        if feature.has_counts
+    }
     return {
-        "images": images if writes_images(settings) else None,
+        **counts,
         "files": [
             {"name": file.name, "size": file.size, "urls": file.urls, "unchanged": file.unchanged}
             for file in published.files

@@ -8,8 +8,11 @@ import logging
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 
+from crawler.app.features import FEATURES
+from crawler.app.features.feature import Feature
 from crawler.cli.output import suggested
 from crawler.model.reasons import SeedOutcome, Source
 from crawler.model.survey import Balance
@@ -18,7 +21,6 @@ from crawler.parse.credentials import masked
 from crawler.report.external import external_words
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
-from crawler.rules.images import PERCENT
 from crawler.settings.sections import Log
 
 Facts = Mapping[str, Any]
@@ -104,22 +106,13 @@ def date_words(facts: Facts) -> str:
     return _lines(*shown, *facts["date_notes"])
 
 
-def _images(facts: Facts) -> str:
-    """How many images the sitemap has, and how many it leaves out."""
-    if facts["images"] is None:
-        return ""
-    words, left_out = (
-        f"{counted(facts['images']['written'], 'image')} in the sitemap",
-        facts["images"]["left_out"],
-    )
-    if not left_out:
-        return words
-    verb = "is" if left_out == 1 else "are"
-    return f"{words}; {left_out:,} left out that {verb} on {PERCENT}% of the pages or more"
-
-
 def _folder(facts: Facts) -> str:
     return "" if facts["folder"] in {None, STDOUT} else printable(facts["folder"])
+
+
+def _counts(feature: Feature, facts: Facts) -> str:
+    """What the sitemap has of an optional feature."""
+    return feature.summary(facts[feature.name]) if facts[feature.name] else ""
 
 
 def _robots_txt(facts: Facts) -> str:
@@ -144,7 +137,11 @@ LINES: Final = (
     Line("dated", {}, "dates", date_words),  # listed pages with a lastmod, by its source
     Line("lies", {}),  # origins whose Last-Modified is not trusted, and why
     Line("date_notes", ()),
-    Line("images", None, "images", _images),
+    *(
+        Line(feature.name, None, feature.name, partial(_counts, feature))
+        for feature in FEATURES
+        if feature.has_counts
+    ),
     Line("traps", (), "traps", _traps),
     Line("findings", (), "findings", _findings),
     Line("findings_command", "", is_json=False),  # shows all of them

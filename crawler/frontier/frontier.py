@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import anyio
 
 from crawler.errors import Exit
-from crawler.frontier import dates, duplicates, externals, images, ledger, publications, queries
+from crawler.frontier import dates, duplicates, externals, features, ledger, publications, queries
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import Discovery
 from crawler.frontier.distances import Distances
@@ -29,14 +29,14 @@ from crawler.frontier.runs import RunTable
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.settlements import Settlements
 from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
-from crawler.model.facts import Entry, Image, Version
+from crawler.model.facts import Entry
 from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import Note
 from crawler.model.progress import Member
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, FeatureRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
@@ -356,27 +356,19 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         async for rows in self._stream(queries.SUSPECT_ROWS, {"run": self._db.run}):
             yield [queries.suspect(row, self._db.run) for row in rows]
 
-    async def version_rows(self) -> AsyncIterator[Sequence[Version]]:
-        """See `ports.Rows.version_rows`."""
-        async for rows in self._stream(queries.VERSION_ROWS, {"run": self._db.run}):
-            yield [queries.version(row) for row in rows]
+    async def reading_pages(self, name: str, more_than: int = 0) -> AsyncIterator[Sequence[FeatureRow]]:
+        """See `ports.Rows.reading_pages`."""
+        given = {"run": self._db.run, "name": name, "more_than": more_than}
+        async for rows in self._stream(features.READING_PAGES, given):
+            yield [features.reading_page(row) for row in rows]
 
-    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
-        """See `ports.Rows.versions`."""
-        return await self._call(queries.versions, self._db, urls)
+    async def read_of(self, name: str, urls: Sequence[Url]) -> Mapping[Url, FeatureRow]:
+        """See `ports.Rows.read_of`."""
+        return await self._call(features.read_of, self._db, name, urls)
 
-    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
-        """See `ports.Rows.images_of`."""
-        return await self._call(images.of_pages, self._db, urls)
-
-    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
-        """See `ports.Rows.common_images`."""
-        return await self._call(images.common, self._db, fewest, percent)
-
-    async def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.many_images_rows`."""
-        async for rows in self._stream(images.MANY_IMAGES, {"run": self._db.run, "most": most}):
-            yield [queries.many_images(row, self._db.run) for row in rows]
+    async def common_urls(self, name: str, fewest: int, percent: int) -> Collection[Url]:
+        """See `ports.Rows.common_urls`."""
+        return await self._call(features.common_urls, self._db, name, fewest, percent)
 
     async def tallies(self) -> Tallies:
         """See `ports.Rows.tallies`."""

@@ -15,7 +15,7 @@ from crawler.frontier.database import Database
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.external import ExternalRow, external_of
-from crawler.model.facts import Entry, Image, Version
+from crawler.model.facts import Entry
 from crawler.model.lease import Prior
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.outcome import Failed, Kept, Listed
@@ -57,10 +57,6 @@ SELECT u.id, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL)
-"""
-
-VERSIONS: Final = f"""
-SELECT u.id, u.url, u.outcome, u.was, u.alternates FROM known AS u WHERE u.run = :run AND u.state = {SETTLED}
 """
 
 OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {IN_SITEMAP}"
@@ -143,7 +139,6 @@ WHERE u.run = :run AND u.state = {SETTLED}
     place=1,
 )
 SUSPECT_ROWS: Final = Stream(SUSPECTS, "u.id")
-VERSION_ROWS: Final = Stream(f"{VERSIONS} AND u.alternates IS NOT NULL", place=1)
 ENTRIES: Final = Stream(f"SELECT u.url, u.lastmod FROM known AS u WHERE u.url < :below AND {OF_SITEMAP}")
 KNOWN_HERE: Final = Stream(
     "SELECT u.url FROM known AS u WHERE u.run = :run AND u.outcome IS DISTINCT FROM 'unlisted:offsite'"
@@ -151,7 +146,6 @@ KNOWN_HERE: Final = Stream(
 
 _IDS: Final = "SELECT url, id FROM url WHERE @key @any(keys, key)"
 _ROWS_OF: Final = f"{PAGES} WHERE u.id @any(ids)"
-_VERSIONS_OF: Final = f"{VERSIONS} AND u.@key @any(keys, key)"
 _RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"
 _LINKING: Final = """
 SELECT count(DISTINCT u.id) FROM url AS u JOIN page AS p ON p.id = u.id @each(p.links)
@@ -219,26 +213,6 @@ def suspect(row: tuple[Any, ...], run: int) -> PageRow:
     seed = None if kind is None else _SEEDS[kind]
     answered = external_of(answer)
     return PageRow(number, Url(""), run, outcome, was=was, seed=seed, rendering=rendered, external=answered)
-
-
-def version(row: tuple[Any, ...]) -> Version:
-    """A row of `VERSIONS`."""
-    number, url, outcome, was, alternates = row
-    return Version(Url(url), outcome, alternates, number, was)
-
-
-def many_images(row: tuple[Any, ...], run: int) -> PageRow:
-    """A row of `images.MANY_IMAGES`."""
-    url, number, outcome, was = row
-    return PageRow(number, Url(url), run, outcome, was=was)
-
-
-def images_by_page(rows: Iterable[Sequence[Any]]) -> Mapping[Url, Sequence[Image]]:
-    """Rows of a page, the id of an image and its URL, in the order of the pages."""
-    found: dict[Url, list[Image]] = {}
-    for page_url, number, url in rows:
-        found.setdefault(page_url, []).append(Image(number, Url(url)))
-    return found
 
 
 def entry(row: tuple[Any, ...]) -> Entry:
@@ -365,12 +339,6 @@ def count_linking(db: Database, url: Url) -> int:
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:
     """See `ports.Rows.rows_of`."""
     return {row[0]: page(row) for row in db.all(_ROWS_OF, {"ids": db.dialect.all_of(ids)})}
-
-
-def versions(db: Database, urls: Sequence[Url]) -> Mapping[Url, Version]:
-    """See `ports.Rows.versions`."""
-    rows = db.all(_VERSIONS_OF, {"keys": db.dialect.keys(urls), "run": db.run})
-    return {one.url: one for one in map(version, rows)}
 
 
 def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:

@@ -6,7 +6,6 @@ segment lasts long. It stops if another run begins meanwhile, whose conclusion g
 
 from typing import Final
 
-from crawler.frontier import images
 from crawler.frontier.database import Database
 
 PORTION: Final = 10_000  # URLs that are looked at in a transaction
@@ -17,7 +16,7 @@ ANY: Final = "SELECT EXISTS (SELECT 1 FROM run WHERE number <= :last)"
 
 OLD: Final = "SELECT id FROM url WHERE id > :after AND id <= :up_to AND run <= :last"
 
-LARGE: Final = ("url", "visit", "page", "external")  # by the ids of URLs
+LARGE: Final = ("url", "visit", "page", "feature", "external")  # by the ids of URLs
 SMALL: Final = (
     "run WHERE number <= :last",
     "run_key WHERE run <= :last",
@@ -47,8 +46,6 @@ class Retention:
         if up_to is None:
             for rows in SMALL:
                 self._db.do(f"DELETE FROM {rows}", {"last": last})
-            if self._db.run % self._keep_runs == 0:  # reads all pages
-                images.prune(self._db)
             return None
         old = [number for (number,) in self._db.all(OLD, {"after": after, "up_to": up_to, "last": last})]
         for table in LARGE if old else ():

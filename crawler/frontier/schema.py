@@ -32,7 +32,7 @@ CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
     p.settled, p.failing, p.dated_lastmod, p.dated_header, p.was_lastmod, p.facts_run, p.published, p.named,
     p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)},
-    p.published_content, p.dated_content, p.was, p.submitted, p.links, p.images
+    p.published_content, p.dated_content, p.was, p.submitted, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
 
@@ -191,14 +191,15 @@ CREATE TABLE page (
     was @text,                                   -- the outcome in the previous run
     -- content@lastmod that search engines were told last; NULL: not told
     submitted @text,
-    links @ids,                                  -- negative: nofollow
-    images @ids                                  -- in `image`, in the order of the page; NULL: none
+    links @ids                                   -- negative: nofollow
 );
 CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
 CREATE INDEX page_robots_down ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
-CREATE TABLE image (
-    id @identity,
-    @web_address
+CREATE TABLE feature (                           -- what optional features read of pages
+    id bigint NOT NULL,                          -- of the URL
+    name @text NOT NULL,
+    read @text NOT NULL,                         -- JSON array of pairs: a label and a URL
+    PRIMARY KEY (id, name)
 );
 CREATE TABLE publication (
     number @identity,
@@ -270,8 +271,8 @@ UNION ALL
 SELECT u.url, p.canonical, 'canonical', 0
     FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.canonical IS NOT NULL;
 CREATE VIEW images AS
-SELECT u.url AS page, i.url AS image
-FROM {_SETTLED_PAGES} @each(p.images) JOIN image AS i ON i.id = j.value WHERE {_OF_NEWEST};
+SELECT u.url AS page, j.value ->> 1 AS image
+FROM url AS u JOIN feature AS f ON f.id = u.id AND f.name = 'images' @each_json(f.read) WHERE {_OF_NEWEST};
 CREATE VIEW runs AS
 SELECT r.number, @time(r.started) AS started, @time(r.ended) AS ended,
     CASE WHEN r.ended IS NULL AND (r.status = 'abandoned' OR r.status = 'crawling' AND NOT EXISTS (

@@ -6,10 +6,9 @@ more.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from crawler.frontier import images
+from crawler.frontier import features
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import MAY_CHANGE, Discovery
 from crawler.frontier.hosts import HostTable
@@ -45,7 +44,7 @@ AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved'
 _ANSWER: Final = ("status", "etag", "modified")
 """After a transient failure, the facts of the last successful response are kept, but for these."""
 _OUTCOME: Final = ("id", "outcome", "detail", "settled", "attempts", "failing", "published")
-_LINKS: Final = ("links", "named", "images")
+_LINKS: Final = ("links", "named")
 
 
 class _Live(NamedTuple):
@@ -113,15 +112,18 @@ class Settlements:
         self, done: Sequence[Settlement], held: Mapping[int, _Live], numbers: Mapping[Url, int]
     ) -> None:
         now = self._db.now()
-        ids = images.ids_of(self._db, chain.from_iterable(s.verdict.images for s in done))
         rows = defaultdict[tuple[str, ...], list[list[Any]]](list)
+        parsed = list[Settlement]()
         for s in done:
             columns, values = self._row(s, held[s.lease.id], now)
             if _LINKS[0] in columns:
-                values += self._leads(s, numbers, ids)
+                values += self._leads(s, numbers)
+                parsed.append(s)
             rows[columns].append(values)
         for columns, group in rows.items():
             self._db.upsert("page", columns, group)
+        if parsed:
+            features.store(self._db, parsed)
         self._db.do(DONE, {"ids": self._db.dialect.all_of(s.lease.id for s in done)})
         self._discovery.record_hops([s.lease.visit for s in done])
         self._patterns.count([s.lease.id for s in done])
@@ -152,16 +154,11 @@ class Settlements:
             return (*_OUTCOME, "facts_run", *FACT_COLUMNS), [*outcome, self._db.run, *facts]
         return (*_OUTCOME, "facts_run", *FACT_COLUMNS, *_LINKS), [*outcome, self._db.run, *facts]
 
-    def _leads(self, settlement: Settlement, numbers: Mapping[Url, int], ids: Mapping[Url, int]) -> list[Any]:
-        """The values of `_LINKS`. `ids`: of images."""
-        array, shown = self._db.dialect.array, settlement.verdict.images
+    def _leads(self, settlement: Settlement, numbers: Mapping[Url, int]) -> list[Any]:
+        """The values of `_LINKS`."""
         is_transient = keep_for(settlement.verdict.outcome, self._keep_failing) > 0
         links, named = ((), 0) if is_transient else link_ids(settlement, numbers)
-        return [
-            array(links) if links else None,
-            named or None,
-            array([ids[image] for image in shown]) if shown else None,
-        ]
+        return [self._db.dialect.array(links) if links else None, named or None]
 
 
 def is_as_it_was(settlement: Settlement) -> bool:

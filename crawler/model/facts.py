@@ -3,18 +3,18 @@
 The types of the fields bound what a worker process may send: it has read hostile markup.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from msgspec import Meta
 
 from crawler.model.reasons import Reason, Source
 from crawler.model.rendering import Count, Rendering
-from crawler.parse.url import HTTP_URL, ReceivedUrl, Url
+from crawler.parse.url import ReceivedUrl, Url
 
 LONGEST_HEADER: Final = 1_024  # characters that are kept of a header field, such as an ETag
-LONGEST_LANGUAGE_CODE: Final = 40  # characters that are kept of the code of a language version
-LONGEST_ALTERNATES: Final = 65_536  # characters that are kept of all language versions of a page
+LONGEST_LABEL: Final = 40  # characters that are kept of the code of a language version
 LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 
 Moment = Annotated[float, Meta(ge=0, le=LAST_SECOND)]  # seconds since the epoch
@@ -22,8 +22,6 @@ Date = Annotated[datetime, Meta(tz=True)]
 HeaderText = Annotated[
     str, Meta(max_length=LONGEST_HEADER, pattern=r"\A[^\x00-\x08\x0a-\x1f\x7f]*\Z")
 ]  # safe in a header field
-_VERSION: Final = f"[!-~]{{1,{LONGEST_LANGUAGE_CODE}}} {HTTP_URL}"
-Alternates = Annotated[str, Meta(max_length=LONGEST_ALTERNATES, pattern=rf"\A{_VERSION}(?:\n{_VERSION})*\Z")]
 
 
 class Obstacle(Reason):
@@ -71,25 +69,20 @@ class Facts(NamedTuple):
     bytes: Count | None = None  # of the decoded body; None if it was not read
     took: Count | None = None  # milliseconds from the request to the last byte
     canonical: ReceivedUrl | None = None  # another URL that the page names as its canonical one
-    alternates: Alternates | None = None  # its language versions: lines of code and URL (`rules.hreflang`)
     rendering: Rendering | None = None  # if it needs scripts, and `--render` is on
 
 
-class Version(NamedTuple):
-    """A page as far as its language versions are concerned."""
+LabelledUrl: TypeAlias = tuple[Annotated[str, Meta(max_length=LONGEST_LABEL, pattern=r"\A[!-~]*\Z")], Url]
+"""A URL that an optional feature reads of a page, and what the page says of it: the code of a language version."""
 
+
+class Element(NamedTuple):
+    """An XML element that an optional feature adds to an entry: a URL between two texts."""
+
+    before: str
     url: Url
-    outcome: str  # its code
-    alternates: str | None = None
-    id: int = 0
-    was: str | None = None  # code of the outcome in the run before
-
-
-class Image(NamedTuple):
-    """An image that pages show."""
-
-    id: int
-    url: Url
+    after: str
+    is_optional: bool = False  # it is left out if the URL is not valid, or if a file has no room for it
 
 
 class Extras(NamedTuple):
@@ -97,8 +90,11 @@ class Extras(NamedTuple):
 
     changefreq: str | None = None  # None: that of all entries
     priority: float | None = None  # None: that of all entries
-    alternates: tuple[tuple[str, Url], ...] = ()  # language versions by code, with the page itself
-    images: tuple[Url, ...] = ()
+    elements: tuple[Element, ...] = ()
+
+    def with_elements(self, more: Iterable[Element]) -> "Extras":
+        """The same, with more elements."""
+        return self._replace(elements=(*self.elements, *more))
 
 
 class Entry(NamedTuple):

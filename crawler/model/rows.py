@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crawler.model.external import ExternalRow
+from crawler.model.facts import LabelledUrl
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
 
@@ -36,6 +37,16 @@ class PageRow(NamedTuple):
     took: int | None = None  # milliseconds, from the request to the last byte
     rendering: str | None = None  # as stored: `model.rendering.read`
     external: ExternalRow | None = None  # the last answer of its host, if it is on another site
+
+
+class FeatureRow(NamedTuple):
+    """A settled URL of the newest run, and what an optional feature read of its page."""
+
+    id: int
+    url: Url
+    outcome: str  # its code
+    was: str | None = None  # the code of its outcome in the run before
+    read: tuple[LabelledUrl, ...] = ()
 
 
 class EdgeRow(NamedTuple):

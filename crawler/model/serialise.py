@@ -81,7 +81,6 @@ URL: Final = Form()
 FLAG: Final = Form(read=bool)
 MOMENT: Final = Form(seconds, moment)
 SOURCE: Final = Form(attrgetter("value"), Source.of)
-ALTERNATES: Final = Form()
 OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
 RENDERING: Final = Form(rendering.written, rendering.read)
 
@@ -110,7 +109,6 @@ FACTS: Final = (
     Fact("bytes", COUNT),
     Fact("took", COUNT),
     Fact("canonical", URL),
-    Fact("alternates", ALTERNATES),
     Fact("rendering", RENDERING),
     # Last, since a date may be missing altogether.
     Fact("lastmod", MOMENT, "lastmod"),

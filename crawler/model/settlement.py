@@ -1,10 +1,11 @@
 """The result of a lease: the verdict on a visit and its settlement, or the reason why there was no visit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
-from crawler.model.facts import Facts
+from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.lease import Lease
 from crawler.model.outcome import Outcome
 from crawler.model.visit import Links, Visit
@@ -20,7 +21,8 @@ class Verdict(NamedTuple):
     unchanged: bool = False  # a 304: the links in the frontier are still valid
     truncated: bool = False  # the page has more links than are read
     named: tuple[Url, ...] = ()  # those of `links` that are only named: the canonical, the redirect target
-    images: tuple[Url, ...] = ()  # that the page shows, if they are read; a 304 leaves the stored ones
+    features: Mapping[str, tuple[LabelledUrl, ...]] = MappingProxyType({})
+    """What each optional feature read of the page; a 304 leaves what is stored."""
 
 
 class VisitResult(NamedTuple):

@@ -7,7 +7,6 @@ decided by `judge`. Pure.
 
 import re
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
@@ -17,6 +16,7 @@ from crawler.parse import date_modified, encoding, needs_scripts, risk
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
+from crawler.parse.extract import Extract
 from crawler.parse.refresh import ASCII_WHITESPACE, parse_refresh
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
@@ -67,19 +67,6 @@ class Page(NamedTuple):
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
     mount: bool = False  # an element that scripts fill is empty, if requested
     noscript: bool = False  # it asks for JavaScript, and shows little, if requested
-
-
-class Extract(Enum):
-    """What is extracted from a page on request, besides links and directives."""
-
-    DATES = "dates"  # that it states
-    FINGERPRINT = "fingerprint"  # of its content
-    CALENDAR = "calendar"  # the fingerprint is without numbers and months
-    # In place of the fingerprint, a digest of the bytes will do, unless it links to queries.
-    DIGEST = "digest"
-    VERSIONS = "versions"  # in other languages
-    IMAGES = "images"
-    SCRIPTS = "scripts"  # signs that it needs scripts
 
 
 @dataclass(frozen=True, slots=True)

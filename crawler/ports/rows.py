@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final, Protocol
 
-from crawler.model.facts import Image, Version
-from crawler.model.rows import EdgeRow, HostRow, PageRow, RunRow, Tallies
+from crawler.model.rows import EdgeRow, FeatureRow, HostRow, PageRow, RunRow, Tallies
 from crawler.parse.url import Url
 
 HOSTS: Final = 50  # most hosts in a report
@@ -33,29 +32,21 @@ class Rows(Protocol):
         """
         ...
 
-    def version_rows(self) -> AsyncIterator[Sequence[Version]]:
-        """The settled URLs of the newest run that name language versions, sorted by URL."""
-        ...
+    def reading_pages(self, name: str, more_than: int = 0) -> AsyncIterator[Sequence[FeatureRow]]:
+        """The listed pages of the newest run of which a feature read more than that many URLs, sorted by URL.
 
-    async def versions(self, urls: Sequence[Url]) -> Mapping[Url, Version]:
-        """Those of these URLs that the newest run settled."""
-        ...
-
-    async def images_of(self, urls: Sequence[Url]) -> Mapping[Url, Sequence[Image]]:
-        """The images of those of these URLs that the newest run settled, in the order of the page."""
-        ...
-
-    async def common_images(self, fewest: int, percent: int) -> Collection[int]:
-        """The ids of the images that so many listed pages of the newest run have, and that share of them.
-
-        Reads all pages.
+        Without what it read.
         """
         ...
 
-    def many_images_rows(self, most: int) -> AsyncIterator[Sequence[PageRow]]:
-        """The listed pages of the newest run with more than `most` images, sorted by URL.
+    async def read_of(self, name: str, urls: Sequence[Url]) -> Mapping[Url, FeatureRow]:
+        """Those of these URLs that the newest run settled, with what a feature read of their pages."""
+        ...
 
-        Only `id`, `url`, `run`, `outcome` and `was` are filled in.
+    async def common_urls(self, name: str, fewest: int, percent: int) -> Collection[Url]:
+        """The URLs that a feature read of at least that many listed pages of the newest run, and that share of them.
+
+        Reads all pages.
         """
         ...
 

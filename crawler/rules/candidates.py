@@ -8,14 +8,13 @@ from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
-from crawler.model.facts import Facts
+from crawler.model.facts import LabelledUrl
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.visit import Links, Visit
 from crawler.parse.url import Url
-from crawler.rules import hreflang
 from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 
@@ -110,10 +109,10 @@ class Candidates:
         ]
         judged = Verdict(
             self.listable(visit.url, outcome),
-            self._with_ours(verdict.facts),
+            verdict.facts,
             unchanged=verdict.unchanged,
             named=verdict.named,
-            images=verdict.images,
+            features=self._with_ours(verdict.features),
         )
         listable = self.scope.unlisted(visit.url) is None
         return Settlement(lease, judged, tuple(found), listable, LinkNumbers(numbers, avoided))
@@ -137,14 +136,18 @@ class Candidates:
         followed, avoided = (tuple(url for url in side if url != page) for side in ours)
         return Links(followed, tuple(url for url in avoided if url not in ours[0]))
 
-    def _with_ours(self, facts: Facts | None) -> Facts | None:
-        """The facts, with language versions on aliases of the site as versions on the site."""
-        if not self.scope.mapped or facts is None or facts.alternates is None:
-            return facts
-        stated = hreflang.read(facts.alternates)
-        return facts._replace(
-            alternates=hreflang.written((code, self.scope.ours(url)) for code, url in stated)
-        )
+    def _with_ours(
+        self, read: Mapping[str, tuple[LabelledUrl, ...]]
+    ) -> Mapping[str, tuple[LabelledUrl, ...]]:
+        """What features read, with URLs on aliases of the site as URLs on the site. Those without a label are no pages."""
+        if not self.scope.mapped or not read:
+            return read
+        return {
+            name: tuple(
+                dict.fromkeys((label, self.scope.ours(url) if label else url) for label, url in found)
+            )
+            for name, found in read.items()
+        }
 
     def visit(
         self,

@@ -4,12 +4,13 @@ Pure: no socket, no clock, no state. Bodies are not kept beyond this point; outc
 Whether a link belongs to the site is decided by `scope`; `Later` requests another try.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
-from crawler.model.facts import LONGEST_HEADER, Facts, Lastmod, Obstacle, Validators
+from crawler.model.facts import LONGEST_HEADER, Facts, LabelledUrl, Lastmod, Obstacle, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
@@ -21,11 +22,13 @@ from crawler.model.visit import Links
 from crawler.parse import fingerprint, html, page_links, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
-from crawler.parse.html import Extract, Page, PageSource
+from crawler.parse.extract import Extract
+from crawler.parse.html import Page, PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
-from crawler.rules import content_digest, duplicates, hreflang, images, lastmod, rendering, retry_after
+from crawler.ports.features import PageFeature, SeenPage
+from crawler.rules import content_digest, duplicates, lastmod, rendering, retry_after
 from crawler.rules.record import first_date
 from crawler.rules.trap_patterns import calendar_of
 
@@ -57,8 +60,7 @@ class JudgeRules:
     types: frozenset[str] = HTML  # media types that are listed
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
     date_sources: tuple[Source, ...] = lastmod.DATE_SOURCES["auto"]  # sources of a date, most trusted first
-    versioned: bool = False  # language versions are read
-    images: Normaliser | None = None  # how URLs of images are spelled; None: images are not read
+    features: tuple[PageFeature, ...] = ()  # what else is read of a page
     max_redirects: int = 10
     retries: int = 3
     max_wait: float = 600.0  # seconds: the longest Retry-After that is honoured by waiting
@@ -70,14 +72,10 @@ class Judge:
 
     def __init__(self, rules: JudgeRules) -> None:
         self._rules = rules
-        chosen = {
-            Extract.FINGERPRINT: True,
-            Extract.DATES: Source.PAGE in rules.date_sources,
-            Extract.VERSIONS: rules.versioned,
-            Extract.IMAGES: rules.images is not None,
-            Extract.SCRIPTS: rules.render != "off",
-        }
-        self._extract = frozenset(wanted for wanted, is_chosen in chosen.items() if is_chosen)
+        features = chain.from_iterable(feature.extract for feature in rules.features)
+        dates = {Extract.DATES} if Source.PAGE in rules.date_sources else set()
+        scripts = {Extract.SCRIPTS} if rules.render != "off" else set()
+        self._extract = frozenset({Extract.FINGERPRINT, *dates, *scripts, *features})
 
     @property
     def date_sources(self) -> tuple[Source, ...]:
@@ -188,12 +186,13 @@ class Judge:
         links = Links(named)
         facts = facts._replace(
             canonical=_other(url, canonical),
-            alternates=self._alternates(url, reply, Page(url)) if self._rules.versioned else None,
         )
         if essence not in self._rules.types:
-            return Verdict(Unlisted(Why.TYPE, essence), facts, links, named=named)
-        outcome = self._indexable(url, self._header_directives(reply), canonical, facts)
-        return Verdict(outcome, facts, links, named=named)
+            outcome: Outcome = Unlisted(Why.TYPE, essence)
+        else:
+            outcome = self._indexable(url, self._header_directives(reply), canonical, facts)
+        features = self._features(SeenPage(url, reply, Page(url), Directives(), outcome))
+        return Verdict(outcome, facts, links, named=named, features=features)
 
     def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
         rules = self._rules
@@ -210,7 +209,6 @@ class Judge:
             variant=self._variant(url, reply),
             obstacle=self._obstacle(url, page, directives, links),
             canonical=_other(url, canonical),
-            alternates=self._alternates(url, reply, page) if rules.versioned else None,
         )
         essence, _ = _type(reply)
         outcome: Outcome
@@ -223,8 +221,8 @@ class Judge:
         if rules.render != "off" and (needs := rendering.needs(reply, page, facts.obstacle, rules.render)):
             summary = PageSummary(links.total, self._robots_text(reply, page), facts.canonical)
             facts = facts._replace(rendering=rendering.recorded(reply, needs, summary, outcome))
-        shown = self._images(url, page, directives) if page.images and isinstance(outcome, Listed) else ()
-        return Verdict(outcome, facts, links, truncated=truncated, named=named, images=shown)
+        features = self._features(SeenPage(url, reply, page, directives, outcome))
+        return Verdict(outcome, facts, links, truncated=truncated, named=named, features=features)
 
     def _robots_text(self, reply: Response, page: Page) -> str:
         """The directives as they are written, for the record of what scripts changed."""
@@ -300,23 +298,9 @@ class Judge:
         rest = tuple(to for to in avoided if to != url and to not in links)
         return Links(tuple(links), rest), named, page.truncated or left < 0
 
-    def _alternates(self, url: Url, reply: Response, page: Page) -> str | None:
-        """The language versions that elements and Link fields name."""
-        base = page.base if len(page.base) <= urls.LONGEST_URL else url
-        stated = [(code, href, base) for code, href in page.alternates]
-        for link in fields.links(reply.headers.all("link")):
-            if "alternate" in link.rels:
-                stated += [(code, link.target, url) for code in link.hreflangs]
-        named = ((code, self._rules.normalise(href, base)) for code, href, base in stated)
-        return hreflang.written((code, to) for code, to in named if _usable(to) and to)
-
-    def _images(self, url: Url, page: Page, directives: Directives) -> tuple[Url, ...]:
-        """The images of a page that may be indexed."""
-        normalise = self._rules.images
-        if normalise is None or (directives.noimageindex and "noindex" not in self._rules.off):
-            return ()
-        base = page.base if len(page.base) <= urls.LONGEST_URL else url
-        return images.stored((normalise.canonical(image, base) for image in page.images), url)
+    def _features(self, seen: SeenPage) -> Mapping[str, tuple[LabelledUrl, ...]]:
+        """What the optional features read of a page."""
+        return {feature.name: found for feature in self._rules.features if (found := feature.read(seen))}
 
     def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
         """The links in Link fields."""

@@ -6,19 +6,19 @@ only in its context.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
-from crawler.model.facts import Facts, HeaderText, Moment, Validators
+from crawler.model.facts import Facts, HeaderText, LabelledUrl, Moment, Validators
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Listed, VisitOutcome
 from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Visit
-from crawler.parse import headers, images
+from crawler.parse import headers
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
 from crawler.rules.judge import unchanged
@@ -29,6 +29,11 @@ from crawler.workers.url_numbers import NumberedLinks, ReceivedUrls, SentUrls
 MALFORMED: Final = (ValueError, LookupError, RecursionError)
 MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # plus a canonical and a refresh
 MOST_NAMED: Final = 2  # the canonical and the refresh
+MOST_FEATURES: Final = 20
+MOST_URLS: Final = 2_000  # that a feature reads of a page
+
+FeatureName = Annotated[str, Meta(max_length=20, pattern=r"\A[a-z_]+\Z")]
+FeatureUrls = Annotated[list[LabelledUrl], Meta(max_length=MOST_URLS)]
 _BEGIN: Final = re.compile(HTTP_ORIGIN + r"(?:[/?]|\Z)")
 _VISIBLE: Final = bytes(range(33, 127))
 
@@ -111,7 +116,7 @@ class VisitedPage(NamedTuple):
     links: NumberedLinks
     named: Annotated[list[Url], Meta(max_length=MOST_NAMED)]
     truncated: bool
-    images: Annotated[list[Url], Meta(max_length=images.MOST_IMAGES)]
+    features: Annotated[dict[FeatureName, FeatureUrls], Meta(max_length=MOST_FEATURES)]
 
 
 class PageVisited(Message):
@@ -180,9 +185,10 @@ def written(result: VisitResult, sent: SentUrls) -> VisitedPage | None:
     verdict = result.verdict
     if verdict.unchanged:
         return None
-    links, named, shown = sent.written(verdict.links), [*verdict.named], [*verdict.images]
+    links, named = sent.written(verdict.links), [*verdict.named]
+    features = {name: [*found] for name, found in verdict.features.items()}
     outcome = cast("VisitOutcome", verdict.outcome)  # the judge keeps no failed page
-    return VisitedPage(outcome, verdict.facts, links, named, result.truncated, shown)
+    return VisitedPage(outcome, verdict.facts, links, named, result.truncated, features)
 
 
 def received_urls() -> ReceivedUrls:
@@ -202,15 +208,22 @@ def read(page: VisitedPage | None, lease: Lease, received: ReceivedUrls) -> Visi
         if lease.prior is None:
             raise ValueError("unchanged, of a page that was never seen")
         return VisitResult(unchanged(lease.prior))
-    outcome, facts, links, named, truncated, shown = page
+    outcome, facts, links, named, truncated, features = page
     lastmod = facts.lastmod if facts else None
     if isinstance(outcome, Listed) and outcome.lastmod != lastmod:
         raise ValueError("the date of the outcome is not that of the page")
     if facts:
         _check_dates(facts.header, facts.stated, lastmod and lastmod.at)
     leads = received.read(links)
-    verdict = Verdict(outcome, facts, leads, named=urls_of(named), images=urls_of(shown))
+    verdict = Verdict(outcome, facts, leads, named=urls_of(named), features=_checked(features))
     return VisitResult(verdict, truncated)
+
+
+def _checked(features: Mapping[str, Sequence[LabelledUrl]]) -> Mapping[str, tuple[LabelledUrl, ...]]:
+    """What features read of the page. Raises `ValueError` for what is no URL."""
+    for found in features.values():
+        urls_of([url for _, url in found])
+    return {name: tuple(found) for name, found in features.items()}
 
 
 def _check_dates(*dates: datetime | None) -> None:

@@ -92,10 +92,10 @@ async def test_images_are_written_and_replayed_on_304(tmp_path: Path, backend: s
         chosen = settings(origin, tmp_path, images=True, state=state)
         published = await publication(chosen)
         assert written(tmp_path, origin) == SHOP
-        assert (published.images, published.site_wide) == (10, 0)
+        assert published.optional == 10
         first = (tmp_path / "out/sitemap.xml.gz").read_bytes()
         site.log.clear()
-        assert (await publication(chosen)).images == 10
+        assert (await publication(chosen)).optional == 10
         assert (tmp_path / "out/sitemap.xml.gz").read_bytes() == first
         assert {asked.status for asked in site.log if asked.target != "/robots.txt"} == {304}
         site.page("/none", text="<img src=new.jpg>", headers={"ETag": '"7"'})
@@ -176,8 +176,7 @@ async def test_an_image_on_many_pages_is_left_out(
         published = await publication(settings(origin, tmp_path, images=True))
         found = [image for images in written(tmp_path, origin).values() for image in images]
     assert ("/logo.svg" not in found) is is_site_wide
-    assert published.site_wide == is_site_wide
-    assert published.images == len(found) == pages + (0 if is_site_wide else marked)
+    assert published.optional == len(found) == pages + (0 if is_site_wide else marked)
 
 
 async def test_at_most_a_thousand_are_written_and_rest_is_finding(tmp_path: Path) -> None:
@@ -225,7 +224,7 @@ async def test_other_formats_have_no_images(tmp_path: Path, form: str) -> None:
         for chosen in (False, True):
             folder = tmp_path / str(chosen)
             published = await publication(settings(origin, folder, images=chosen, format=form))
-            assert published.images == 0
+            assert published.optional == 0
     assert (tmp_path / f"True/out/sitemap.{form}.gz").read_bytes() == (
         tmp_path / f"False/out/sitemap.{form}.gz"
     ).read_bytes()

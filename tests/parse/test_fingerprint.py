@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.parse.extract import Extract
 from crawler.parse.fingerprint import fingerprint, visible_text
-from crawler.parse.html import Extract, PageSource, extract, tree_of
+from crawler.parse.html import PageSource, extract, tree_of
 
 PAGE = """<!doctype html><html lang="en"><head><title>Storm lantern</title>
 <meta name="csrf-token" content="abc"><script nonce="n1">var t = 1;</script><style>p { color: red }</style></head>

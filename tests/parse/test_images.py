@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from crawler.parse import html
+from crawler.parse.extract import Extract
 from crawler.parse.images import LONGEST_SRCSET, MOST_IMAGES, images
 from crawler.parse.url import LONGEST_URL
 
@@ -84,7 +85,7 @@ def test_they_are_read_on_request_with_query_in_encoding_of_page() -> None:
     body = "<img src='ä.jpg?ä'>".encode("latin-1")
     assert html.extract(html.PageSource(body, URL, charset="latin-1")).images == ()
     assert html.extract(
-        html.PageSource(body, URL, charset="latin-1", wanted=frozenset({html.Extract.IMAGES}))
+        html.PageSource(body, URL, charset="latin-1", wanted=frozenset({Extract.IMAGES}))
     ).images == ("ä.jpg?%E4",)
 
 

@@ -57,8 +57,11 @@ def test_canonical_is_visited_though_it_is_known() -> None:
 def test_language_versions_on_an_alias_are_those_of_the_site() -> None:
     made = candidates()
     made.map_aliases({"https://a.example": "http://a.example"})
-    facts = Facts(200, alternates=f"de https://a.example/de\nen {NEW}\nit https://b.example/")
-    settlement = made.settlement(Lease(1, 1, Visit(PAGE)), Verdict(Listed(), facts), Links())
-    assert settlement.verdict.facts == facts._replace(
-        alternates=f"de http://a.example/de\nen {NEW}\nit https://b.example/"
-    )
+    read = {
+        "hreflang": (("de", Url("https://a.example/de")), ("en", NEW), ("it", Url("https://b.example/"))),
+        "images": (("", Url("https://a.example/a.jpg")),),
+    }
+    verdict = Verdict(Listed(), Facts(200), features=read)
+    settlement = made.settlement(Lease(1, 1, Visit(PAGE)), verdict, Links())
+    versions = ("de", Url("http://a.example/de")), *read["hreflang"][1:]
+    assert settlement.verdict.features == read | {"hreflang": versions}

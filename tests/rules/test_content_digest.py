@@ -6,7 +6,8 @@ import pytest
 
 from crawler.model.facts import Facts
 from crawler.parse import fingerprint
-from crawler.parse.html import Extract, PageSource, extract
+from crawler.parse.extract import Extract
+from crawler.parse.html import PageSource, extract
 from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, suffices
 from crawler.rules.lastmod import DATE_SOURCES
 

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from crawler.app.features.hreflang import Hreflang
+from crawler.app.features.images import Images
 from crawler.errors import OutputError
-from crawler.model.facts import Entry, Extras
+from crawler.model.facts import Element, Entry, Extras
 from crawler.model.protocol import MAX_ENTRIES
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -102,10 +104,21 @@ def extended(namespace: str, file: str) -> etree.XMLSchema:
     )
 
 
+def version(link: tuple[str, Url]) -> Element:
+    return Element(f'<xhtml:link rel="alternate" hreflang="{link[0]}" href="', link[1], '"/>')
+
+
+def image(url: Url) -> Element:
+    return Element("<image:image><image:loc>", url, "</image:loc></image:image>", is_optional=True)
+
+
 def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
     versions = (("de", Url(f"{BASE}/a?b&c")), ("en", Url(f"{BASE}/en")))
-    found = [entry._replace(extras=Extras("daily", alternates=versions)) for entry in entries(100)]
-    style = Style(gzip=False, max_bytes=10_000, hreflang=True)
+    found = [
+        entry._replace(extras=Extras("daily", elements=tuple(map(version, versions))))
+        for entry in entries(100)
+    ]
+    style = Style(gzip=False, max_bytes=10_000, namespaces=(Hreflang.namespace,))
     parts = written(tmp_path, found, style)
     assert len(parts) > 2
     schema = extended("http://www.w3.org/1999/xhtml", "xhtml-link.xsd")
@@ -120,9 +133,13 @@ def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
 
 def test_images_are_valid_and_of_known_size(tmp_path: Path) -> None:
     images = tuple(Url(f"https://cdn.example/{number}?a=1&b='<2>'") for number in range(3))
-    found = [entry._replace(extras=Extras("daily", images=images)) for entry in entries(100)]
+    found = [
+        entry._replace(extras=Extras("daily", elements=tuple(map(image, images)))) for entry in entries(100)
+    ]
     found[:50] = [entry._replace(extras=None) for entry in found[:50]]
-    parts = written(tmp_path, found, Style(gzip=False, max_urls=50, max_bytes=10_000, images=True))
+    parts = written(
+        tmp_path, found, Style(gzip=False, max_urls=50, max_bytes=10_000, namespaces=(Images.namespace,))
+    )
     assert len(parts) > 3
     schema = extended("http://www.google.com/schemas/sitemap-image/1.1", "image.xsd")
     counts = []
@@ -151,24 +168,26 @@ def test_images_that_are_no_urls_are_left_out(tmp_path: Path) -> None:
     """The crawl stores none, but a state may have been edited."""
     [entry] = entries(1)
     images = tuple(map(Url, [*HOSTILE, "https://x/a.jpg"]))
-    writer = Writer(tmp_path, BASE, Style(gzip=False, images=True))
-    writer.add([entry._replace(extras=Extras(images=images))])
+    writer = Writer(tmp_path, BASE, Style(gzip=False, namespaces=(Images.namespace,)))
+    writer.add([entry._replace(extras=Extras(elements=tuple(map(image, images))))])
     [part] = writer.finish()
     locs = [loc.text for loc in tree(tmp_path / part.name).iter("{*}loc")]
     assert locs == [entry.url, "https://x/]]>&<", "https://x/a.jpg"]
-    assert writer.images == 2
+    assert writer.optional == 2
 
 
 def test_a_file_that_is_too_small_has_fewer_images(tmp_path: Path) -> None:
     found = [
-        entry._replace(extras=Extras(images=tuple(Url(f"{BASE}/{n}{'a' * 2_000}") for n in range(9))))
+        entry._replace(
+            extras=Extras(elements=tuple(image(Url(f"{BASE}/{n}{'a' * 2_000}")) for n in range(9)))
+        )
         for entry in entries(2)
     ]
-    writer = Writer(tmp_path, BASE, Style(gzip=False, images=True, max_bytes=10_000))
+    writer = Writer(tmp_path, BASE, Style(gzip=False, namespaces=(Images.namespace,), max_bytes=10_000))
     writer.add(found)
     parts = writer.finish()
     assert [part.urls for part in parts] == [1, 1, 0]
-    assert writer.images == 8
+    assert writer.optional == 8
 
 
 def test_few_entries_are_one_file_valid_by_the_schema(tmp_path: Path) -> None:

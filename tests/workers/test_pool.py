@@ -84,8 +84,8 @@ def received(data: bytes, lease: Lease) -> VisitResult:
 @pytest.mark.parametrize("truncated", [False, True])
 def test_visit_result_round_trips_through_messages(outcome: Outcome, truncated: bool) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/%C3%A4"),))
-    images = (Url("https://cdn.example/a.jpg"),)
-    result = VisitResult(Verdict(outcome, FACTS, links, named=links.followed, images=images), truncated)
+    features = {"images": (("", Url("https://cdn.example/a.jpg")), ("en", Url("https://x.example/")))}
+    result = VisitResult(Verdict(outcome, FACTS, links, named=links.followed, features=features), truncated)
     lease = Lease(7, 8, Visit(URL, 3, Url("http://x.example/via"), 2), 2)
     assert received(sent(result), lease) == result
 
@@ -104,7 +104,7 @@ def test_unchanged_page_is_restored_from_its_lease() -> None:
 LISTED: list[Any] = ["Listed", None]
 PLAIN: list[Any] = [200]
 NOTHING: list[Any] = [[], [], []]
-GOOD: list[Any] = [LISTED, PLAIN, [["http://x/"], [0], []], [], False, ["http://x/a.jpg"]]
+GOOD: list[Any] = [LISTED, PLAIN, [["http://x/"], [0], []], [], False, {"images": [["", "http://x/a.jpg"]]}]
 
 
 def facts(**values: Any) -> list[Any]:
@@ -114,7 +114,8 @@ def facts(**values: Any) -> list[Any]:
 
 def test_a_message_of_this_form_is_read() -> None:
     result = received(json.dumps([["PageVisited", 1, GOOD]]).encode(), Lease(1, 1, Visit(URL)))
-    assert (result.verdict.links.followed, result.verdict.images) == (("http://x/",), ("http://x/a.jpg",))
+    assert result.verdict.links.followed == ("http://x/",)
+    assert result.verdict.features == {"images": (("", "http://x/a.jpg"),)}
     assert result.verdict.facts == Facts(200)
     full = [LISTED, facts(title="T"), *GOOD[2:]]
     result = received(json.dumps([["PageVisited", 1, full]]).encode(), Lease(1, 1, Visit(URL)))
@@ -125,44 +126,47 @@ def test_a_message_of_this_form_is_read() -> None:
     "said",
     [
         None, [], {}, 1,
-        [LISTED, PLAIN, [["javascript:x"], [0], []], [], False, []],
-        [LISTED, PLAIN, [["http://x/ä"], [0], []], [], False, []],
-        [LISTED, PLAIN, [[1], [0], []], [], False, []],
-        [LISTED, PLAIN, [["http://x/"], [1], []], [], False, []],
-        [LISTED, PLAIN, [["http://x/"], [-1], []], [], False, []],
-        [LISTED, PLAIN, [["http://x/"], [], [False]], [], False, []],
-        [LISTED, PLAIN, [["http://x/"], [0.5], []], [], False, []],
-        [LISTED, PLAIN, [["http://x/"], "0", []], [], False, []],
-        [LISTED, PLAIN, [["http://x/"], [0] * 99_999, []], [], False, []],
-        [LISTED, PLAIN, None, [], False, []],
-        [["Gone"], PLAIN, NOTHING, [], False, []],
-        [["Kept", "dns", ""], PLAIN, NOTHING, [], False, []],
-        [["Listed", ["2024-02-29T12:00:00Z", "page"]], PLAIN, NOTHING, [], False, []],
-        [["Unlisted", "x"], PLAIN, NOTHING, [], False, []],
-        [["Unlisted", "noindex", "x" * 1_000_001], PLAIN, NOTHING, [], False, []],
-        [["Unlisted", "noindex", "", ""], PLAIN, NOTHING, [], False, []],
-        [["Later", "soon", "dns", ""], PLAIN, NOTHING, [], False, []],
-        [["Later", None, "dns", ""], PLAIN, NOTHING, [], False, []],
-        [["Later", 1e300, "dns", ""], PLAIN, NOTHING, [], False, []],
-        [["Moved", "x"], PLAIN, NOTHING, [], False, []],
-        [LISTED, [1], NOTHING, [], False, []],
-        [LISTED, ["?"], NOTHING, [], False, []],
-        [LISTED, [*facts(), None], NOTHING, [], False, []],
+        [LISTED, PLAIN, [["javascript:x"], [0], []], [], False, {}],
+        [LISTED, PLAIN, [["http://x/ä"], [0], []], [], False, {}],
+        [LISTED, PLAIN, [[1], [0], []], [], False, {}],
+        [LISTED, PLAIN, [["http://x/"], [1], []], [], False, {}],
+        [LISTED, PLAIN, [["http://x/"], [-1], []], [], False, {}],
+        [LISTED, PLAIN, [["http://x/"], [], [False]], [], False, {}],
+        [LISTED, PLAIN, [["http://x/"], [0.5], []], [], False, {}],
+        [LISTED, PLAIN, [["http://x/"], "0", []], [], False, {}],
+        [LISTED, PLAIN, [["http://x/"], [0] * 99_999, []], [], False, {}],
+        [LISTED, PLAIN, None, [], False, {}],
+        [["Gone"], PLAIN, NOTHING, [], False, {}],
+        [["Kept", "dns", ""], PLAIN, NOTHING, [], False, {}],
+        [["Listed", ["2024-02-29T12:00:00Z", "page"]], PLAIN, NOTHING, [], False, {}],
+        [["Unlisted", "x"], PLAIN, NOTHING, [], False, {}],
+        [["Unlisted", "noindex", "x" * 1_000_001], PLAIN, NOTHING, [], False, {}],
+        [["Unlisted", "noindex", "", ""], PLAIN, NOTHING, [], False, {}],
+        [["Later", "soon", "dns", ""], PLAIN, NOTHING, [], False, {}],
+        [["Later", None, "dns", ""], PLAIN, NOTHING, [], False, {}],
+        [["Later", 1e300, "dns", ""], PLAIN, NOTHING, [], False, {}],
+        [["Moved", "x"], PLAIN, NOTHING, [], False, {}],
+        [LISTED, [1], NOTHING, [], False, {}],
+        [LISTED, ["?"], NOTHING, [], False, {}],
+        [LISTED, [*facts(), None], NOTHING, [], False, {}],
         *(
-            [LISTED, facts(**{name: value}), NOTHING, [], False, []]
+            [LISTED, facts(**{name: value}), NOTHING, [], False, {}]
             for name, value in [
                 ("status", None), ("status", 2_000), ("header", 1e300), ("header", "9999-12-31T23:59:59-23:59"),
                 ("stated", "2024-02-29T12:00:00"), ("fresh", "x"), ("validators", ["\n", None]), ("title", "\ud800"),
                 ("title", "a\x1bb"), ("title", "x" * 1_025), ("bytes", -1), ("took", 2**53), ("obstacle", "x"),
                 ("variant", "javascript:x"), ("canonical", "http://x/\n"), ("alternates", "de javascript:x"),
-                ("alternates", "de http://x/\n"), ("alternates", ""), ("rendering", ["shell", [0, "x" * 201]]),
+                ("rendering", ["shell", [0, "x" * 201]]),
                 ("rendering", ["x"]), ("lastmod", ["2024-02-29T12:00:00Z", "x"]),
             ]
         ),
-        [LISTED, PLAIN, NOTHING, ["x"], False, []],
-        [LISTED, PLAIN, NOTHING, ["http://x/"] * 3, False, []],
-        GOOD[:-1], [*GOOD, []], [*GOOD[:-1], None], [*GOOD[:-1], "x"], [*GOOD[:-1], [1]], [*GOOD[:-1], ["javascript:x"]],
-        [*GOOD[:-1], ["http://x/\x1b"]], [*GOOD[:-1], ["http://x/"] * 2_001],
+        [LISTED, PLAIN, NOTHING, ["x"], False, {}],
+        [LISTED, PLAIN, NOTHING, ["http://x/"] * 3, False, {}],
+        GOOD[:-1], [*GOOD, []], [*GOOD[:-1], None], [*GOOD[:-1], "x"], [*GOOD[:-1], {"images": [1]}],
+        [*GOOD[:-1], {"images": [["", "javascript:x"]]}], [*GOOD[:-1], {"images": [["", "http://x/\x1b"]]}],
+        [*GOOD[:-1], {"images": [["", "http://x/"]] * 2_001}], [*GOOD[:-1], {"images": [["\n", "http://x/"]]}],
+        [*GOOD[:-1], {"images": [["x" * 41, "http://x/"]]}], [*GOOD[:-1], {"; DROP": [["", "http://x/"]]}],
+        [*GOOD[:-1], {f"{'a' * n}": [] for n in range(1, 22)}],
     ],
     ids=lambda said: repr(said)[:300],
 )  # fmt: skip
@@ -221,7 +225,7 @@ messages = []
 def next_message():
     while not messages: messages.extend(json.loads(receive() or sys.exit()))
     return messages.pop(0)
-def visited(number): say(["PageVisited", number, [["Listed", None], None, [[], [], []], [], False, []]])
+def visited(number): say(["PageVisited", number, [["Listed", None], None, [[], [], []], [], False, {{}}]])
 next_message()
 say(["Ready"])
 while True:
@@ -269,7 +273,7 @@ BAD = {
     "sends NaN": "send(b'[[\"Throttled\",NaN]]') if 'bad' in url else visited(number)",
     "sends an infinite number": "send(b'[[\"PauseHost\",\"http://x.example\",1e999]]') if 'bad' in url else visited(number)",
     "sends a lone surrogate": "say(['SessionFound', '\\ud800', url]) if 'bad' in url else visited(number)",
-    "sends too many links": "say(['PageVisited', number, [['Listed', None], None, [[url] * 99999, [], []], [], False, []]]) if 'bad' in url else visited(number)",
+    "sends too many links": "say(['PageVisited', number, [['Listed', None], None, [[url] * 99999, [], []], [], False, {}]]) if 'bad' in url else visited(number)",
     "sends a too long message": "send(b'[' * 9000000) if 'bad' in url else visited(number)",
     "announces a message that never comes": "(stream.write(b'\\xff' * 4), stream.flush()) if 'bad' in url else visited(number)",
     "sends no batch": "send(b'{}') if 'bad' in url else visited(number)",
@@ -366,8 +370,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @given(st.sampled_from(OUTCOMES), st.data())
 def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: st.DataObject) -> None:
     links = Links((Url("http://x.example/a"),), (Url("http://x.example/b"),))
-    shown = (Url("http://x.example/c.jpg"), Url("https://cdn.example/d?e"))
-    result = VisitResult(Verdict(outcome, FACTS, links, images=shown))
+    shown = {"images": (("", Url("http://x.example/c.jpg")), ("a", Url("https://cdn.example/d?e")))}
+    result = VisitResult(Verdict(outcome, FACTS, links, features=shown))
     said = json.loads(sent(result))
     place = said
     while isinstance(place, list) and place:  # replace a random value in it
@@ -384,7 +388,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         result = messages.read(message.page, held, messages.received_urls())
     except messages.MALFORMED:
         return
-    assert all(map(host, result.verdict.images))
+    assert all(host(url) for found in result.verdict.features.values() for _, url in found)
     for link in result.verdict.links.urls:
         assert origin(link)
         assert host(link)

@@ -13,7 +13,8 @@ import pytest
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse.html import Extract, Page, PageSource
+from crawler.parse.extract import Extract
+from crawler.parse.html import Page, PageSource
 from crawler.parse.risk import PLAIN_BYTES
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox

@@ -17,7 +17,7 @@ from crawler.model.reply import Reply
 from crawler.model.survey import SameContent
 from crawler.model.visit import Visit
 from crawler.parse import fingerprint
-from crawler.parse.html import Extract
+from crawler.parse.extract import Extract
 from crawler.parse.url import Url
 from crawler.ports import Record
 from crawler.rules.judge import Judge

@@ -15,7 +15,7 @@ _BY_TYPE: Final = {
     "bigint": "id token host via trap sample dated_lastmod dated_header",
     "double precision": "settled due until checked ease failing",
     "integer": "state depth hops kind attempts deaths named place round facts_run published was_hops",
-    "text": "url outcome detail links images name code origin base sorting mark "
+    "text": "url outcome detail links name read code origin base sorting mark "
     "published_content dated_content",
     "uuid": "fp",
 }
@@ -23,7 +23,7 @@ _TYPES: Final = {
     column: kind for kind, columns in _BY_TYPE.items() for column in columns.split()
 } | FACT_TYPES
 _FOUND: Final = ("fp", *FoundRow._fields)
-ARRAYS: Final = ("links", "images")
+ARRAYS: Final = ("links",)
 
 
 class PostgresDialect(Dialect):
@@ -67,6 +67,14 @@ class PostgresDialect(Dialect):
     def each(self, array: str) -> str:
         """See `Dialect.each`."""
         return f"CROSS JOIN LATERAL unnest({array}) WITH ORDINALITY AS j (value, place)"
+
+    def each_json(self, array: str) -> str:
+        """See `Dialect.each_json`."""
+        return f"CROSS JOIN LATERAL json_array_elements({array}::json) AS j"
+
+    def json_size(self, array: str) -> str:
+        """See `Dialect.json_size`."""
+        return f"json_array_length({array}::json)"
 
     def size(self, array: str) -> str:
         """See `Dialect.size`."""

@@ -70,6 +70,7 @@ async def publish(
     writer: str | None = None,
     last_check: LastCheck | None = None,
     waits: Callable[[float], bool] = staging.is_patient,
+    namespaces: Sequence[tuple[str, str]] = (),
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
 
@@ -88,8 +89,7 @@ async def publish(
         max_bytes=output.max_bytes,
         changefreq=dates.changefreq,
         priority=dates.priority,
-        hreflang=dates.hreflang,
-        images=dates.images,
+        namespaces=tuple(namespaces),
         stylesheet=stylesheet.NAME if output.stylesheet else None,
     )
     base = (output.publish_base or site).rstrip("/")
@@ -141,7 +141,7 @@ class _Draft:
         if not self.guard.force and form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
         line = _robots_line(self.style, self.base, parts)
-        return parts, Published((), urls, output, line, writer.refused, writer.images)
+        return parts, Published((), urls, output, line, writer.refused, writer.optional)
 
     def record(self, last: Last, parts: Sequence[Part]) -> WriteManifest:
         """Writes manifests for these parts."""
@@ -283,8 +283,7 @@ def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
 
 def _moved(extras: Extras, moved: Callable[[Url], Url]) -> Extras:
     return extras._replace(
-        alternates=tuple((code, moved(url)) for code, url in extras.alternates),
-        images=tuple(map(moved, extras.images)),
+        elements=tuple(element._replace(url=moved(element.url)) for element in extras.elements)
     )
 
 

@@ -23,5 +23,4 @@ class Published:
     folder: str
     robots_line: str  # empty for a format that no search engine reads
     refused: int = 0  # URLs that are not allowed in a sitemap
-    images: int = 0  # of all its URLs together
-    site_wide: int = 0  # images left out, as they are on many pages
+    optional: int = 0  # optional elements of all its URLs together, such as images

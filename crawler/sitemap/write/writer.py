@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from crawler.errors import OutputError
-from crawler.model.facts import Entry, Extras
+from crawler.model.facts import Element, Entry, Extras
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE
 from crawler.parse.dates import read_w3c, w3c
-from crawler.parse.url import Url
 from crawler.sitemap.write.shards import FileLimits, Leaf, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
-XHTML: Final = ' xmlns:xhtml="http://www.w3.org/1999/xhtml"'
-IMAGE: Final = ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
 ENTRIES_AT_ONCE: Final = 512  # entries compressed at a time
 LEVEL: Final = 6  # twice as fast as 9, and 15 % larger
 
@@ -79,8 +76,7 @@ class Style:
     max_bytes: int = MAX_BYTES
     changefreq: str | None = None
     priority: float | None = None
-    hreflang: bool = False  # entries may have language versions
-    images: bool = False  # entries may have images
+    namespaces: tuple[tuple[str, str], ...] = ()  # prefix and URI of the elements that entries may have
     stylesheet: str | None = None  # file name of a stylesheet, for XML
 
 
@@ -134,7 +130,7 @@ class Writer:
         self._held: list[Leaf] | None = []  # while everything may still fit into one file
         self._parts: list[Part] = []
         self._lines = self._bytes = 0
-        self.refused = self.images = 0
+        self.refused = self.optional = 0
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Writes entries. Those that are not allowed in a sitemap are counted in `refused`."""
@@ -157,7 +153,7 @@ class Writer:
                 dated = f"<lastmod>{date}</lastmod>" if date else ""
                 more = self._fixed if entry.extras is None else self._fields_of(entry.extras)
                 line = f"<url><loc>{escape(entry.url)}</loc>{dated}{more}</url>\n"
-                return self._with_images(line, entry.extras.images if entry.extras else ()).encode()
+                return (self._with_optional(line, entry.extras.elements) if entry.extras else line).encode()
             case "txt":
                 return f"{entry.url}\n".encode()
         return (json.dumps({"loc": entry.url, "lastmod": date or None}) + "\n").encode()
@@ -167,25 +163,22 @@ class Writer:
         style = self._style
         priority = style.priority if extras.priority is None else extras.priority
         return _fields(extras.changefreq or style.changefreq, priority) + "".join(
-            f'<xhtml:link rel="alternate" hreflang="{code}" href="{escape(url)}"/>'
-            for code, url in extras.alternates
+            map(_xml, (element for element in extras.elements if not element.is_optional))
         )
 
-    def _with_images(self, line: str, images: Collection[Url]) -> str:
-        """A line with its images, as far as a file has room. Those that are no valid URLs are left out."""
-        if not images:
-            return line
-        elements, room = list[str](), self._limits.size - len(line)
-        for image in images:
-            if len(image) > MAX_LOC or not _LOC.fullmatch(image):
+    def _with_optional(self, line: str, elements: Iterable[Element]) -> str:
+        """A line with its optional elements, as far as a file has room for them. Those without a valid URL are left out."""
+        added, room = list[str](), self._limits.size - len(line)
+        for element in elements:
+            url = element.url
+            if not element.is_optional or len(url) > MAX_LOC or not _LOC.fullmatch(url):
                 continue
-            element = f"<image:image><image:loc>{escape(image)}</image:loc></image:image>"
-            room -= len(element)
+            room -= len(xml := _xml(element))
             if room < 0:
                 break
-            elements.append(element)
-        self.images += len(elements)
-        return f"{line.removesuffix(_END)}{''.join(elements)}{_END}"
+            added.append(xml)
+        self.optional += len(added)
+        return f"{line.removesuffix(_END)}{''.join(added)}{_END}" if added else line
 
     def _take(self, leaves: Iterable[Leaf]) -> None:
         """Writes final leaves, or keeps them while everything may still fit into one file."""
@@ -247,7 +240,7 @@ def _limits(form: FileForm, style: Style) -> FileLimits:
     """The limits of the lines of one file, without its head and tail."""
     if not form.splits:  # a limit for the memory only
         return FileLimits(MAX_ENTRIES, MAX_BYTES)
-    head = _head(form, style, (XHTML if style.hreflang else "") + (IMAGE if style.images else ""))
+    head = _head(form, style, style.namespaces)
     return FileLimits(style.max_urls, style.max_bytes - len(head) - len(form.tail))
 
 
@@ -275,18 +268,26 @@ def _write_file(path: Path, form: FileForm, style: Style, lines: Sequence[bytes]
     return Part(path.name, len(lines), size, plain, data.hexdigest())
 
 
-def _head(form: FileForm, style: Style, namespaces: str = "") -> str:
-    """The head of a file. `namespaces`: attributes of the root element."""
-    head = form.head.replace('">', f'"{namespaces}>') if namespaces else form.head
+def _xml(element: Element) -> str:
+    return f"{element.before}{escape(element.url)}{element.after}"
+
+
+def _head(form: FileForm, style: Style, namespaces: Iterable[tuple[str, str]] = ()) -> str:
+    """The head of a file. `namespaces`: of elements in it."""
+    attributes = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in namespaces)
+    head = form.head.replace('">', f'"{attributes}>') if attributes else form.head
     if style.stylesheet is None:
         return head
     return head.replace(XML, f'{XML}<?xml-stylesheet type="text/css" href="{escape(style.stylesheet)}"?>\n')
 
 
 def _pieces(form: FileForm, style: Style, lines: Sequence[bytes]) -> Iterator[bytes]:
-    xhtml = style.hreflang and any(b"<xhtml:link " in line for line in lines)
-    image = style.images and any(b"<image:image>" in line for line in lines)
-    yield _head(form, style, (XHTML if xhtml else "") + (IMAGE if image else "")).encode()
+    used = [
+        (prefix, uri)
+        for prefix, uri in style.namespaces
+        if any(f"<{prefix}:".encode() in line for line in lines)
+    ]
+    yield _head(form, style, used).encode()
     for at in range(0, len(lines), ENTRIES_AT_ONCE):
         yield b"".join(lines[at : at + ENTRIES_AT_ONCE])
     yield form.tail.encode()

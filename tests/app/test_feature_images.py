@@ -1,12 +1,17 @@
 """Which images of a page are stored, and what becomes of these."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.model.facts import Facts, Image
+from crawler.app.features import images
+from crawler.app.features.images import LONGEST_ALL, Images, shown
+from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
@@ -15,20 +20,29 @@ from crawler.model.visit import Visit
 from crawler.parse.images import MOST_IMAGES
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
-from crawler.rules import images
-from crawler.rules.images import LONGEST_ALL, shown, stored
 from crawler.rules.judge import Judge, JudgeRules, unchanged
+from crawler.settings.sections import DEFAULTS, Verdicts
 
 PAGE = Url("https://x.example/a/page")
-SPELLED = Normaliser(strip=(), sessions=None)
 
 
-def judged(markup: str, *fields: tuple[str, str], **rules: object) -> tuple[str, ...]:
+def judged(markup: str, *fields: tuple[str, str], is_on: bool = True, **rules: Any) -> tuple[str, ...]:
     """The images in the verdict on a page."""
-    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), **({"images": SPELLED} | rules)))  # type: ignore[arg-type]
+    verdicts = Verdicts(no_rule=tuple(rules.get("off", ())))
+    reader = Images().reader(replace(DEFAULTS, verdicts=verdicts), Normaliser(), None)
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), features=(reader,) if is_on else (), **rules))
     headers = Headers([("Content-Type", "text/html; charset=utf-8"), *fields])
     reply = Response(200, headers, markup.encode())
-    return judge(Lease(1, 1, Visit(PAGE)), reply, datetime(2026, 1, 1, tzinfo=UTC)).images
+    verdict = judge(Lease(1, 1, Visit(PAGE)), reply, datetime(2026, 1, 1, tzinfo=UTC))
+    return tuple(url for _, url in verdict.features.get("images", ()))
+
+
+def stored(found: Iterable[Url], page: Url) -> tuple[Url, ...]:
+    return tuple(url for _, url in images.stored(found, page))
+
+
+def labelled(urls: Iterable[Url]) -> list[LabelledUrl]:
+    return [("", url) for url in urls]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +103,7 @@ def test_the_base_of_the_page_counts_unless_it_is_too_long() -> None:
 @pytest.mark.parametrize(
     ("markup", "fields", "rules"),
     [
-        ("", [], {"images": None}),
+        ("", [], {"is_on": False}),
         ("<meta name=robots content=noimageindex>", [], {}),
         ("<meta name=sitemap-crawler content='index, NoImageIndex'>", [], {}),
         ("", [("X-Robots-Tag", "noimageindex")], {}),
@@ -99,7 +113,7 @@ def test_the_base_of_the_page_counts_unless_it_is_too_long() -> None:
         ("", [], {"types": frozenset({"application/pdf"})}),
     ],
 )
-def test_pages_without_images(markup: str, fields: list[tuple[str, str]], rules: dict[str, object]) -> None:
+def test_pages_without_images(markup: str, fields: list[tuple[str, str]], rules: dict[str, Any]) -> None:
     assert judged(f"{markup}<img src=a>", *fields, **rules) == ()
     assert judged("<img src=a>")
 
@@ -112,7 +126,7 @@ def test_noimageindex_can_be_switched_off_with_noindex() -> None:
 
 def test_a_304_has_none_of_its_own() -> None:
     verdict = unchanged(Prior(Listed(), Facts(200)))
-    assert (verdict.unchanged, verdict.images) == (True, ())
+    assert (verdict.unchanged, verdict.features) == (True, {})
 
 
 def urls(count: int, length: int = 0) -> list[Url]:
@@ -127,17 +141,17 @@ def test_what_a_page_may_store_is_limited() -> None:
 
 
 def test_the_words_on_a_cut_page_say_what_is_known() -> None:
-    long = [Image(number, url) for number, url in enumerate(stored(urls(MOST_IMAGES, 2_000), PAGE))]
+    long = labelled(stored(urls(MOST_IMAGES, 2_000), PAGE))
     assert MAX_IMAGES < len(long) < MOST_IMAGES
     assert images.cut_words(shown(long, ())) == f"at least {len(long):,} images"
-    most = [Image(number, url) for number, url in enumerate(urls(MOST_IMAGES))]
-    assert images.cut_words(shown(most, {0})) == "at least 1,999 images"
+    most = labelled(urls(MOST_IMAGES))
+    assert images.cut_words(shown(most, {urls(1)[0]})) == "at least 1,999 images"
     assert images.cut_words(shown(most[1:], ())) == "1,999 images"
 
 
 def test_site_wide_images_are_left_out_before_the_cut() -> None:
-    found = [Image(number, url) for number, url in enumerate(urls(1_300))]
-    result = shown(found, frozenset(range(0, 400, 2)))
+    found = labelled(urls(1_300))
+    result = shown(found, frozenset(urls(400)[::2]))
     assert result.site_wide == tuple(urls(400)[::2])
     assert result.written + result.cut == tuple(url for url in urls(1_300) if url not in result.site_wide)
     assert len(result.written) == MAX_IMAGES
@@ -146,7 +160,8 @@ def test_site_wide_images_are_left_out_before_the_cut() -> None:
 
 @given(st.lists(st.integers(0, 30), unique=True), st.frozensets(st.integers(0, 30)))
 def test_every_image_has_one_fate(numbers: list[int], site_wide: frozenset[int]) -> None:
-    found = [Image(number, Url(f"https://x.example/{number}")) for number in numbers]
-    result = shown(found, site_wide)
-    assert sorted([*result.written, *result.site_wide, *result.cut]) == sorted(image.url for image in found)
-    assert [image.url for image in found if image.id in site_wide] == list(result.site_wide)
+    found = [Url(f"https://x.example/{number}") for number in numbers]
+    everywhere = {Url(f"https://x.example/{number}") for number in site_wide}
+    result = shown(labelled(found), everywhere)
+    assert sorted([*result.written, *result.site_wide, *result.cut]) == sorted(found)
+    assert [url for url in found if url in everywhere] == list(result.site_wide)

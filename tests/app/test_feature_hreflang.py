@@ -2,22 +2,23 @@
 
 import pytest
 
-from crawler.model.facts import LONGEST_ALTERNATES, LONGEST_LANGUAGE_CODE, Version
+from crawler.app.features import hreflang
+from crawler.model.facts import LONGEST_LABEL
+from crawler.model.rows import FeatureRow
 from crawler.parse.url import Url
-from crawler.rules import hreflang
 
 DE, EN, FR, XX = (Url(f"https://x.test/{name}") for name in ("de", "en", "fr", "all"))
 AWAY = Url("https://away.test/it")
 
 
-def page(url: Url, stated: str, outcome: str = "listed") -> Version:
+def page(url: Url, stated: str, outcome: str = "listed") -> FeatureRow:
     """`stated`: as in `de=de en=en`."""
     pairs = (pair.split("=") for pair in stated.split())
     urls = {"de": DE, "en": EN, "fr": FR, "all": XX, "away": AWAY}
-    return Version(url, outcome, hreflang.written((code, urls[to]) for code, to in pairs))
+    return FeatureRow(0, url, outcome, read=hreflang.stored((code, urls[to]) for code, to in pairs))
 
 
-def judged(*pages: Version) -> hreflang.Cluster:
+def judged(*pages: FeatureRow) -> hreflang.Cluster:
     first, *others = pages
     known = {other.url: other for other in (first, *others)}
     return hreflang.cluster(first, known, lambda version: version.outcome == "listed")
@@ -49,11 +50,11 @@ ALL = "de=de en=en"
         ([page(DE, "")], "", []),
     ],
 )
-def test_clusters(pages: list[Version], links: str, faults: list[str]) -> None:
+def test_clusters(pages: list[FeatureRow], links: str, faults: list[str]) -> None:
     found = judged(*pages)
-    wanted = hreflang.read(page(DE, links).alternates)
+    wanted = list(page(DE, links).read)
     assert list(found.links) == wanted
-    assert [code for code, _ in hreflang.faults(found)] == faults
+    assert [code.value for code, _ in hreflang.faults(found)] == faults
 
 
 def test_a_fault_tells_what_is_wrong() -> None:
@@ -64,9 +65,9 @@ def test_a_fault_tells_what_is_wrong() -> None:
 
 
 def test_what_is_stored_is_bounded_and_of_one_line() -> None:
-    text = hreflang.written([("a b\n" * 99, DE), *((f"{number}", EN) for number in range(9_999))]) or ""
-    stored = hreflang.read(text)
-    assert len(stored) == hreflang.MOST_ALTERNATES
-    assert stored[0] == (("a?b?" * 99)[:LONGEST_LANGUAGE_CODE], DE)
-    assert len(text) <= LONGEST_ALTERNATES
-    assert hreflang.read(None) == []
+    stated = [("a b\n" * 99, DE), *((f"{number}", EN) for number in range(9_999))]
+    stored = hreflang.stored(stated)
+    assert len(stored) == hreflang.MOST_VERSIONS
+    assert stored[0] == (("a?b?" * 99)[:LONGEST_LABEL], DE)
+    long = hreflang.stored((f"{number}", Url(f"{EN}{'a' * 2_000}")) for number in range(9_999))
+    assert 0 < sum(len(code) + len(url) for code, url in long) <= hreflang.LONGEST_ALL

@@ -1,0 +1,82 @@
+"""What an optional feature adds, at each place where the program asks: one class a feature, one file a class.
+
+A feature is no plug-in: the tuple `FEATURES` of this package names all of them, in the order of what they add to an entry.
+What a feature reads of a page is stored by its name, as URLs with a label, so a new one changes no table. Its settings stand
+with all others in `settings.sections`, its findings in `report.catalogue`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import ClassVar, TypeAlias, TypeVar
+
+from crawler.model.facts import Entry
+from crawler.model.rows import FeatureRow
+from crawler.parse.normalise import Normaliser
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import Url
+from crawler.ports import Frontier, Rows
+from crawler.ports.features import PageFeature
+from crawler.report.catalogue import Code
+from crawler.settings.sections import Settings
+
+T = TypeVar("T")
+
+Said: TypeAlias = tuple[Code, str]
+"""A finding about a page, and its detail."""
+Lines: TypeAlias = Sequence[tuple[str, str]]
+"""Lines of text, each with its label."""
+Counts: TypeAlias = Mapping[str, int]
+"""What a publication has of a feature, by what became of it."""
+
+
+class Feature(ABC):
+    """An optional feature. The names are of its setting in `[dates]`, of what it stores, and of its key in JSON."""
+
+    name: ClassVar[str]
+    namespace: ClassVar[tuple[str, str]]
+    """The prefix of its elements in the sitemap, and its URI."""
+    columns: ClassVar[tuple[str, ...]] = ()
+    """Of `list NAME`, which calls `rows`; empty: it has no list."""
+    shown_columns: ClassVar[tuple[str, ...]] = ()
+    """Those of the text form of this list, in their order."""
+    has_counts: ClassVar[bool] = False
+    """Whether the summary of a publication shows `counts`."""
+
+    def is_on(self, settings: Settings) -> bool:
+        """Whether the setting is on."""
+        return bool(getattr(settings.dates, self.name))
+
+    @abstractmethod
+    def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:
+        """What reads a page while it is judged. `normalise`: how the URLs of pages are spelled."""
+
+    @abstractmethod
+    def extended(
+        self, rows: Rows, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
+    ) -> AsyncIterator[Sequence[Entry]]:
+        """The entries of the sitemap with what the feature adds."""
+
+    @abstractmethod
+    def faults(self, rows: Rows) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+        """The listed pages that it has findings about, sorted by URL."""
+
+    @abstractmethod
+    async def about(self, rows: Rows, url: Url) -> tuple[object, Lines] | None:
+        """What `explain` says of a page: a value for JSON, and lines. None: nothing."""
+
+    async def counts(self, rows: Rows, written: int) -> Counts:
+        """What the summary says, if `written` of its optional elements are in the sitemap."""
+        raise NotImplementedError
+
+    def summary(self, counts: Counts) -> str:
+        """These counts in words."""
+        raise NotImplementedError
+
+    def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
+        """The rows of `list NAME`."""
+        raise NotImplementedError
+
+
+def in_groups(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in groups of at most that size."""
+    return (items[at : at + size] for at in range(0, len(items), size))

@@ -1,0 +1,195 @@
+"""`--images`: which images of a page are stored, and which of these go into the sitemap.
+
+Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells nothing about any
+of them: it is site-wide, and left out. Images are not requested. `parse.images` finds them in the markup.
+"""
+
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from typing import ClassVar, Final, NamedTuple
+
+from crawler.app.features.feature import Counts, Feature, Lines, Said, in_groups
+from crawler.model.facts import Element, Entry, Extras, LabelledUrl
+from crawler.model.outcome import Listed
+from crawler.model.protocol import MAX_IMAGES, MAX_LOC
+from crawler.model.rows import FeatureRow
+from crawler.parse.extract import Extract
+from crawler.parse.images import MOST_IMAGES
+from crawler.parse.normalise import Normaliser
+from crawler.parse.publish_base import PublishBase
+from crawler.parse.url import LONGEST_URL, Url
+from crawler.ports import Frontier, Rows
+from crawler.ports.features import PageFeature, SeenPage
+from crawler.report.catalogue import Code
+from crawler.report.formatting import counted
+from crawler.settings.sections import Settings
+
+NAME: Final = "images"
+LONGEST_ALL: Final = (
+    MAX_IMAGES * MAX_LOC
+)  # characters of the images of a page: the first 1,000 are always stored
+FEWEST: Final = 20  # pages,
+PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
+GROUP: Final = 25  # pages that are looked up at a time: a page has up to two megabytes of images
+EXPLAINED: Final = 10  # images with the same fate that `explain` shows
+
+
+def stored(images: Iterable[Url | None], page: Url) -> tuple[LabelledUrl, ...]:
+    """The images of a page that are stored: each once, in order."""
+    kept: dict[LabelledUrl, None] = {}
+    left = LONGEST_ALL
+    for image in images:
+        if image is None or len(image) > MAX_LOC or image == page or ("", image) in kept:
+            continue
+        left -= len(image)
+        if left < 0 or len(kept) >= MOST_IMAGES:
+            break
+        kept["", image] = None
+    return tuple(kept)
+
+
+class Shown(NamedTuple):
+    """The images of a page, by what becomes of them. Each in the order of the page."""
+
+    written: tuple[Url, ...]
+    site_wide: tuple[Url, ...] = ()
+    cut: tuple[Url, ...] = ()  # more than search engines read
+
+
+def shown(images: Iterable[LabelledUrl], site_wide: Collection[Url]) -> Shown:
+    """What becomes of the stored images of a page."""
+    own = tuple(url for _, url in images if url not in site_wide)
+    left_out = tuple(url for _, url in images if url in site_wide)
+    return Shown(own[:MAX_IMAGES], left_out, own[MAX_IMAGES:])
+
+
+def cut_words(found: Shown) -> str:
+    """The detail of a page with more images than search engines read."""
+    count = len(found.written) + len(found.cut)
+    # Of 2,000 or of two million characters, further images are not stored.
+    size = sum(len(url) for urls in found for url in urls)
+    more = "at least " if count + len(found.site_wide) >= MOST_IMAGES or size > LONGEST_ALL - MAX_LOC else ""
+    return f"{more}{count:,} images"
+
+
+class _Reader(PageFeature):
+    """Reads the images of a page that is listed and lets them be indexed."""
+
+    name = NAME
+    extract = frozenset({Extract.IMAGES})
+
+    def __init__(self, normalise: Normaliser, *, obeys: bool) -> None:
+        self._normalise, self._obeys = normalise, obeys
+
+    def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
+        """See `PageFeature.read`."""
+        page, is_hidden = seen.page, self._obeys and seen.directives.noimageindex
+        if not page.images or is_hidden or not isinstance(seen.outcome, Listed):
+            return ()
+        base = page.base if len(page.base) <= LONGEST_URL else seen.url
+        return stored((self._normalise.canonical(image, base) for image in page.images), seen.url)
+
+
+class Images(Feature):
+    """See `Feature`."""
+
+    name: ClassVar[str] = NAME
+    namespace = "image", "http://www.google.com/schemas/sitemap-image/1.1"
+    columns = ("page", "image", "place")
+    shown_columns = ("place", "page", "image")
+    has_counts = True
+
+    def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:  # noqa: ARG002
+        """See `Feature.reader`. Parameters of images are no tracking: they choose the picture."""
+        obeys = "noindex" not in settings.verdicts.no_rule
+        return _Reader(Normaliser(strip=(), sessions=None, base=base), obeys=obeys)
+
+    async def extended(
+        self,
+        rows: Rows,
+        settings: Settings,  # noqa: ARG002
+        entries: AsyncIterator[Sequence[Entry]],
+    ) -> AsyncIterator[Sequence[Entry]]:
+        """See `Feature.extended`: in smaller chunks."""
+        site_wide = await _site_wide(rows)
+        async for chunk in entries:
+            for some in in_groups(chunk, GROUP):
+                pages = [entry.url for entry in some]
+                found = {page: shown.written async for page, shown in _of(rows, pages, site_wide)}
+                yield [
+                    entry._replace(extras=(entry.extras or Extras()).with_elements(map(_element, images)))
+                    if (images := found.get(entry.url))
+                    else entry
+                    for entry in some
+                ]
+
+    async def faults(self, rows: Rows) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+        """See `Feature.faults`: pages with more images than search engines read."""
+        site_wide: Collection[Url] | None = None
+        async for chunk in rows.reading_pages(NAME, MAX_IMAGES):
+            site_wide = await _site_wide(rows) if site_wide is None else site_wide
+            pages = {page.url: page for page in chunk}
+            async for url, found in _of(rows, list(pages), site_wide):
+                if found.cut:
+                    yield pages[url], [(Code.IMAGES_CUT, cut_words(found))]
+
+    async def about(self, rows: Rows, url: Url) -> tuple[object, Lines] | None:
+        """See `Feature.about`: the first images with the same fate, and how many more there are."""
+        page = (await rows.read_of(NAME, [url])).get(url)
+        if page is None or not page.read:
+            return None
+        found = shown(page.read, await _site_wide(rows))
+        lines = list[tuple[str, str]]()
+        for images, words in (
+            (found.written, "in the sitemap with --images"),
+            (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
+            (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
+        ):
+            lines += [("image", f"{image}: {words}") for image in images[:EXPLAINED]]
+            if len(images) > EXPLAINED:
+                lines.append(("image", f"and {len(images) - EXPLAINED:,} more {words}"))
+        return found._asdict(), lines
+
+    async def counts(self, rows: Rows, written: int) -> Counts:
+        """See `Feature.counts`."""
+        return {"written": written, "left_out": len(await _site_wide(rows))}
+
+    def summary(self, counts: Counts) -> str:
+        """See `Feature.summary`."""
+        words, left_out = f"{counted(counts['written'], 'image')} in the sitemap", counts["left_out"]
+        if not left_out:
+            return words
+        verb = "is" if left_out == 1 else "are"
+        return f"{words}; {left_out:,} left out that {verb} on {PERCENT}% of the pages or more"
+
+    async def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
+        """See `Feature.rows`: the images of the listed pages, and where each goes."""
+        site_wide = await _site_wide(frontier)
+        async for chunk in frontier.entries():
+            async for page, found in _of(frontier, [entry.url for entry in chunk], site_wide):
+                for place, images in (
+                    ("sitemap", found.written),
+                    ("site-wide", found.site_wide),
+                    ("cut", found.cut),
+                ):
+                    for image in images:
+                        yield page, image, place
+
+
+async def _site_wide(rows: Rows) -> Collection[Url]:
+    """The images on so many listed pages that they are left out. Reads all pages."""
+    return await rows.common_urls(NAME, FEWEST, PERCENT)
+
+
+async def _of(
+    rows: Rows, pages: Sequence[Url], site_wide: Collection[Url]
+) -> AsyncIterator[tuple[Url, Shown]]:
+    """Those of these pages that have images, in order, and what becomes of these."""
+    for some in in_groups(pages, GROUP):
+        found = await rows.read_of(NAME, some)
+        for page in some:
+            if page in found and found[page].read:
+                yield page, shown(found[page].read, site_wide)
+
+
+def _element(image: Url) -> Element:
+    return Element("<image:image><image:loc>", image, "</image:loc></image:image>", is_optional=True)

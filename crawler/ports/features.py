@@ -1,0 +1,35 @@
+"""What an optional feature reads of a page, as the judge and the engine see it. `app.features` has the features."""
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from crawler.model.facts import LabelledUrl
+from crawler.model.outcome import Outcome
+from crawler.model.reply import Response
+from crawler.parse.extract import Extract
+from crawler.parse.robots_meta import Directives
+from crawler.parse.url import Url
+
+if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
+    from crawler.parse.html import Page
+
+
+class SeenPage(NamedTuple):
+    """A page, and the verdict on it."""
+
+    url: Url
+    reply: Response
+    page: "Page"  # without content, if the document is not HTML
+    directives: Directives
+    outcome: Outcome
+
+
+class PageFeature(Protocol):
+    """Reads URLs of a page, each with a label."""
+
+    name: str
+    extract: frozenset[Extract]
+    """What the parser extracts for it."""
+
+    def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
+        """The URLs that are stored with the page. Pure."""
+        ...
