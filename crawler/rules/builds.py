@@ -27,7 +27,7 @@ def is_build(found: Build) -> bool:
 
 
 def why_unreliable(found: Build) -> str | None:
-    """Why the headers are not trusted; None if they are. Pages that state the same dates were really edited."""
+    """Why headers are not trusted; None if they are. Pages that state the same dates were really edited."""
     if not is_build(found) or 2 * found.older <= found.stating:
         return None
     return (
@@ -37,10 +37,11 @@ def why_unreliable(found: Build) -> str | None:
 
 
 def note(found: Build) -> str | None:
-    """A remark on headers that are trusted although they may be the time of a build; None if there is none."""
+    """A remark on headers that are trusted but may be the time of a build; None if there is none."""
     if not is_build(found) or found.stating:
         return None
-    return f"the dates of {found.origin} look like one build: {found.within:,} of {found.dated:,} are within ten minutes"
+    within = f"{found.within:,} of {found.dated:,}"
+    return f"the dates of {found.origin} look like one build: {within} are within ten minutes"
 
 
 def remembered(windows: Windows, found: Sequence[Build]) -> dict[str, list[tuple[int, int]]]:

@@ -3,7 +3,7 @@
 Some are obvious from one URL (`trap_patterns.obvious`) and never fetched. The others are recognised by their
 pages: the URLs of a pattern are fetched in batches, and a batch with hardly any new content closes its
 pattern. This module has the rule and its constants; the frontier schedules the batches in rounds
-(`frontier.sqlite.rounds`). Pure.
+(`frontier.rounds`). Pure.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Decides which pages of crawler traps are listed: a rule over the set of all pages, run once when all are
 settled.
 
-During the crawl, traps only decide which URLs are fetched (`frontier.sqlite.rounds`). Here, pages of closed
+During the crawl, traps only decide which URLs are fetched (`frontier.rounds`). Here, pages of closed
 patterns stay listed if they have content of their own. Runs after the soft 404 rule, so that of several pages
 with the same content no error page is kept.
 """
