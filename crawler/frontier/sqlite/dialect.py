@@ -98,7 +98,7 @@ class SqliteDialect(Dialect):
 
     def array(self, ids: Sequence[int]) -> str:
         """See `Dialect.array`."""
-        return json.dumps(ids, separators=(",", ":"))
+        return f"[{','.join(map(str, ids))}]"
 
     def arrays(self, values: Sequence[Any]) -> Sequence[Sequence[int]]:
         """See `Dialect.arrays`: one call is faster than one for each."""
