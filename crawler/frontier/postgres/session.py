@@ -89,7 +89,7 @@ class Session:
         try:
             return attempt()
         except psycopg.Error as error:
-            if not is_passing(error) or self._is_over(0):
+            if not is_passing(error) or self._is_over(PAUSE):
                 raise FrontierError(failure(self._address, error)) from error
         self.db.is_retry = True
         again = retries.blocking(is_passing, first=PAUSE, ends=self._is_over)
