@@ -4,6 +4,7 @@ Blocking work runs in a worker thread, so that the event loop never waits for th
 is in other modules; a statement that returns very many rows is streamed on a connection of its own.
 """
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -96,6 +97,7 @@ class Session:
         try:
             return again(attempt)
         except psycopg.Error as error:
+            self._away_since = -math.inf  # the wait is over for all calls until the next answer
             raise FrontierError(failure(self._address, error)) from error
 
     def _is_over(self, pause: float) -> bool:
