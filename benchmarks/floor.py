@@ -21,7 +21,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
-from crawler.fetch.pool import Destination, Pool
+from crawler.fetch.pool import ConnectionPool, Destination
 from crawler.fetch.routes import Proxies
 from crawler.fetch.transport import PoolTransport
 from crawler.settings.sections import Http
@@ -33,7 +33,7 @@ async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
     """URLs of pages read."""
     parts = urlsplit(start)
     place = Destination(parts.scheme, parts.hostname or "", parts.port or 80)
-    pool = Pool(AddressGuard(allowed=["127.0.0.1"]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
+    pool = ConnectionPool(AddressGuard(allowed=["127.0.0.1"]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
     transport = PoolTransport(pool, Proxies(Http()).destination)
     seen, todo = {start}, [start]
     waiting, pages = 0, list[str]()

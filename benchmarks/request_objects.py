@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/request_objects.py
 
-An exchange is made in two ways, in turn, over the same connections: as bytes (`Pool.ask`), and through httpx's types
+An exchange is made in two ways, in turn, over the same connections: as bytes (`ConnectionPool.ask`), and through httpx's types
 (`HttpFetcher`'s request, `PoolTransport`, its response). Neither decodes the body. The server runs in a process of its
 own, so its CPU is not counted; medians of the rounds, with quartiles.
 """
@@ -23,7 +23,7 @@ import synthetic
 from crawler.app.event_loop import run
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
-from crawler.fetch.pool import Destination, Pool
+from crawler.fetch.pool import ConnectionPool, Destination
 from crawler.fetch.request_builder import RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Proxies, Trust
@@ -76,7 +76,7 @@ def per_call(work: Callable[[], Any], count: int, times: int = 7) -> float:
     return min(took) / count * 1e6
 
 
-def as_bytes(pool: Pool, identity: Identity) -> Callable[[Url], Awaitable[int]]:
+def as_bytes(pool: ConnectionPool, identity: Identity) -> Callable[[Url], Awaitable[int]]:
     """An exchange without a type of httpx."""
     place = Destination("http", "localhost", PORT)
 
@@ -94,7 +94,7 @@ def as_bytes(pool: Pool, identity: Identity) -> Callable[[Url], Awaitable[int]]:
     return ask
 
 
-def through_httpx(pool: Pool, builder: RequestBuilder) -> Callable[[Url], Awaitable[int]]:
+def through_httpx(pool: ConnectionPool, builder: RequestBuilder) -> Callable[[Url], Awaitable[int]]:
     """The same exchange as `HttpFetcher` makes it."""
     transport = PoolTransport(pool, Proxies(Http()).destination)
 
@@ -113,7 +113,7 @@ async def exchanges(count: int, rounds: int) -> dict[str, list[float]]:
     """Microseconds of CPU an exchange, of each round."""
     identity = Identity(Http(), [SITE])
     guard = AddressGuard([SITE])
-    pool = Pool(guard, Trust(Http()), 4)
+    pool = ConnectionPool(guard, Trust(Http()), 4)
     links = [Url(SITE + synthetic.path(number)) for number in range(count)]
     took: dict[str, list[float]] = {"as bytes": [], "through httpx's types": []}
     both = as_bytes(pool, identity), through_httpx(pool, RequestBuilder(identity))

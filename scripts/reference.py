@@ -57,7 +57,7 @@ def example() -> str:
     for key in keys():
         if key.section != section:
             section = key.section
-            if key.option.tables:
+            if key.option.kind.tables:
                 lines.append(_tables(key))
                 continue
             lines.append(f"\n{key.heading} # {HEADINGS[section]}\n")
@@ -130,7 +130,7 @@ def reference() -> str:
         if key.section != section:
             section = key.section
             lines.append(f"\n## {HEADINGS[section]} · `{key.heading}`\n\n{COLUMNS}")
-        if key.option.tables:
+        if key.option.kind.tables:
             lines += [f"| `{name}` | {_default_of(name)} | {text} |\n" for name, (_, _, text) in KEYS.items()]
             lines.append(f"\n{RULES}")
             continue

@@ -98,7 +98,7 @@ def test_the_example_has_every_key_and_each_can_be_enabled(tmp_path: Path) -> No
     read = tomllib.loads(on)
     assert [list(rule) for rule in read.pop("rule")] == [list(page_rules.KEYS)]
     given = {(section, name) for section, values in read.items() for name in values}
-    assert given == {(key.section, key.name) for key in keys() if not key.option.tables}
+    assert given == {(key.section, key.name) for key in keys() if not key.option.kind.tables}
     (tmp_path / "all.toml").write_text(on)
     load.resolve(tmp_path / "all.toml")
 

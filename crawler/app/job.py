@@ -45,7 +45,7 @@ from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish import staging
 from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.publish import publish
+from crawler.sitemap.publish.publish import CrawlToPublish, publish
 from crawler.sitemap.publish.published import Published
 
 OF_THE_RUN: Final = frozenset(
@@ -181,16 +181,16 @@ class Job:
         before = await frontier.published_outcomes()
         return await publish(
             in_published_order(frontier, base, settings),
-            settings.output,
-            settings.dates,
-            settings.guard,
-            base.site,
-            crawled=CrawlResult(complete, balance.outcomes, before, self.doubts.doubt),
-            run_id=str(self.run.number),
-            writer=await self._writer(),
+            settings,
+            CrawlToPublish(
+                base.site,
+                CrawlResult(complete, balance.outcomes, before, self.doubts.doubt),
+                str(self.run.number),
+                await self._writer(),
+                [feature.namespace for feature in writing(settings)],
+            ),
             last_check=frontier.check_leadership,
             waits=self._waits_for_folder,
-            namespaces=[feature.namespace for feature in writing(settings)],
         )
 
     async def _note_published(self, published: Published, base: PublishBase) -> None:

@@ -67,7 +67,7 @@ def reading(settings: Settings) -> str:
 def terms(settings: Settings) -> Terms:
     """What the members of one run must agree on. Requests in flight and processes are the member's own."""
     agreed = {
-        key.heading if key.option.tables else f"--{key.name}": _digest(
+        key.heading if key.option.kind.tables else f"--{key.name}": _digest(
             getattr(getattr(settings, key.section), key.field)
         )[:8]
         for key in keys()

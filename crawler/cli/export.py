@@ -12,7 +12,7 @@ from crawler.cli.summary import print_summary, with_defaults
 from crawler.errors import Exit, FrontierError
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.publish import publish
+from crawler.sitemap.publish.publish import CrawlToPublish, publish
 
 
 async def export_sitemap(settings: Settings) -> Exit:
@@ -31,15 +31,19 @@ async def export_sitemap(settings: Settings) -> Exit:
         doubts = await doubts_of(frontier, [known])
         published = await publish(
             in_published_order(frontier, base, settings),
-            replace(settings.output, publish_base=base.base),
-            settings.dates,
-            replace(settings.guard, allow_partial=True),
-            base.site,
-            crawled=CrawlResult(
-                run.complete, balance.outcomes, await frontier.published_outcomes(), doubts.doubt
+            replace(
+                settings,
+                output=replace(settings.output, publish_base=base.base),
+                guard=replace(settings.guard, allow_partial=True),
             ),
-            run_id=str(run.number),
-            namespaces=[feature.namespace for feature in writing(settings)],
+            CrawlToPublish(
+                base.site,
+                CrawlResult(
+                    run.complete, balance.outcomes, await frontier.published_outcomes(), doubts.doubt
+                ),
+                str(run.number),
+                namespaces=[feature.namespace for feature in writing(settings)],
+            ),
         )
         facts = await state_facts(frontier, published, settings)
     facts |= {"notes": doubts.notes, "elapsed": round(time.monotonic() - began, 1)}

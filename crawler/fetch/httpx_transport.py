@@ -31,7 +31,7 @@ class ChoseHttp1(Exception):  # noqa: N818 - caught in this module, and not an e
     """The server chose HTTP/1.1. No request was sent yet."""
 
 
-class _Stream(httpcore.AsyncNetworkStream):
+class _NetworkStream(httpcore.AsyncNetworkStream):
     """A connection that counts the bytes received.
 
     With `http2`, it ends if the server chooses HTTP/1.1 (ALPN, RFC 7301).
@@ -65,7 +65,7 @@ class _Stream(httpcore.AsyncNetworkStream):
         if self._http2 and secured is not None and secured.selected_alpn_protocol() != "h2":
             await stream.aclose()
             raise ChoseHttp1
-        return _Stream(stream, self._received, http2=False)
+        return _NetworkStream(stream, self._received, http2=False)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
@@ -88,9 +88,9 @@ class _Backend(httpcore.AnyIOBackend):
                 stream = await super().connect_tcp(address, port, **options | {"timeout": CONNECTING})
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-            return _Stream(stream, _meter.get(), http2=self._http2)
+            return _NetworkStream(stream, _meter.get(), http2=self._http2)
         stream = await super().connect_tcp(last, port, **options)
-        return _Stream(stream, _meter.get(), http2=self._http2)
+        return _NetworkStream(stream, _meter.get(), http2=self._http2)
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):

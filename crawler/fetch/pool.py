@@ -62,7 +62,7 @@ class Destination:
     proxy: Proxy | None = None
 
 
-class Pool:
+class ConnectionPool:
     """Connections to many destinations."""
 
     def __init__(self, guard: AddressGuard, trust: Callable[[], ssl.SSLContext], kept: int) -> None:

@@ -13,7 +13,7 @@ import httpx
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.pool import PORTS, Destination, Pool, Proxy
+from crawler.fetch.pool import PORTS, ConnectionPool, Destination, Proxy
 from crawler.fetch.transport import PoolTransport
 from crawler.settings.sections import Http
 
@@ -91,7 +91,7 @@ def _named(
 
     def ours() -> httpx.AsyncBaseTransport:
         trust = Trust(chosen, identified=identified, public=public)
-        return PoolTransport(Pool(guard, trust, connections), proxies.destination)
+        return PoolTransport(ConnectionPool(guard, trust, connections), proxies.destination)
 
     if uses_ours and not chosen.http2:
         return ours()

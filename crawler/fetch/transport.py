@@ -12,7 +12,7 @@ from typing import Final
 import httpx
 
 from crawler.fetch.connection import IncomingResponse, ignore_progress
-from crawler.fetch.pool import Destination, Pool
+from crawler.fetch.pool import ConnectionPool, Destination
 
 WIRE_LIMIT: Final = "wire_limit"  # int: most bytes of one response, as received from the network
 # Callable[[int], None]: called after each transfer, with the number of bytes received.
@@ -21,7 +21,7 @@ MAX_WIRE: Final = 100_000_000  # most bytes of one response if the request has n
 
 
 class PoolTransport(httpx.AsyncBaseTransport):
-    """An `httpx.AsyncBaseTransport` over a `Pool`: guarded, bounded; GET, HEAD and POST only.
+    """An `httpx.AsyncBaseTransport` over a `ConnectionPool`: guarded, bounded; GET, HEAD and POST only.
 
     Raises httpx's exceptions.
 
@@ -29,7 +29,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
 
     """
 
-    def __init__(self, pool: Pool, destination: Callable[[str], Destination]) -> None:
+    def __init__(self, pool: ConnectionPool, destination: Callable[[str], Destination]) -> None:
         """`destination`: gives the destination of requests to an origin."""
         self._pool, self._destination = pool, lru_cache(1_000)(destination)
 

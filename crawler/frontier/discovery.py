@@ -14,7 +14,7 @@ from crawler.frontier.links import Added, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.rows import FoundRow, of
 from crawler.frontier.seeds import SeedTable
-from crawler.frontier.visits import Moved, move
+from crawler.frontier.visits import MovedVisit, move
 from crawler.model.reasons import Why
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
@@ -70,7 +70,7 @@ FROM @rows(id, outcome, detail, settled, {", ".join(_RENEWED)}) WHERE page.id = 
 
 CONCLUDED: Final = "SELECT number FROM run WHERE status = 'concluded'"
 
-# What is found again: the first statement of a pair selects `Moved`, the second one updates `url` for these
+# What is found again: the first statement of a pair selects `MovedVisit`, the second one updates `url` for these
 # rows.
 _MOVED: Final = (
     "k.id, coalesce(k.host, r.host), r.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample)"
@@ -330,7 +330,7 @@ class Discovery:
             return 0
         given = self._given(rows)
         select, update = change
-        moved = [Moved._make(row) for row in self._db.all(select, given)]
+        moved = [MovedVisit._make(row) for row in self._db.all(select, given)]
         if not moved:
             return 0
         self._db.do(update, given | {"ids": self._db.dialect.all_of(row.id for row in moved)})

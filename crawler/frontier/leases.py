@@ -137,7 +137,7 @@ class _Booking(NamedTuple):
     is_paced: bool
 
 
-class Slot(NamedTuple):
+class LeaseSlot(NamedTuple):
     """When a page may be requested."""
 
     at: float  # seconds since the epoch
@@ -260,7 +260,7 @@ class Leases:
             given = {"host": one.host, "share": one.share, "depth": depth}
             rows = sorted(self._db.packed(NEXT, given), key=itemgetter(0, 1, 2))
             leases += [
-                self._lease_of(row, token, Slot(one.start + place * one.delay, one.robots_first))
+                self._lease_of(row, token, LeaseSlot(one.start + place * one.delay, one.robots_first))
                 for place, row in enumerate(rows)
             ]
             if one.is_paced and rows:
@@ -274,7 +274,7 @@ class Leases:
         robots_leased_until = now + pace.LEASE_SECONDS if one.robots_first else 0.0
         self._db.do(NOTE, {"next": upcoming, "until": robots_leased_until, "id": one.host})
 
-    def _lease_of(self, row: Sequence[Any], token: int, slot: Slot) -> Lease:
+    def _lease_of(self, row: Sequence[Any], token: int, slot: LeaseSlot) -> Lease:
         due, facts = _Due._make(row[:FIRST_FACT]), row[FIRST_FACT:]
         prior = None
         if due.facts_run is not None and self._db.since <= due.facts_run < self._db.run:

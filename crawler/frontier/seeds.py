@@ -10,7 +10,7 @@ from crawler.frontier.database import Database
 from crawler.frontier.publications import last_publication
 from crawler.frontier.rows import FoundRow
 from crawler.frontier.schema import IN_SITEMAP
-from crawler.frontier.visits import Moved, move
+from crawler.frontier.visits import MovedVisit, move
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.survey import SitemapCounts
@@ -179,7 +179,7 @@ class SeedTable:
         self._db.do(_LIFT, given)
         self._db.do(_LIFT_VISITS, given)
         found = self._db.dialect.given_found(rows) | {"run": self._db.run}
-        moved = [Moved._make(row) for row in self._db.all(_BARRED, found)]
+        moved = [MovedVisit._make(row) for row in self._db.all(_BARRED, found)]
         if moved:
             changed = [(one.id, one.host, one.trap, one.sample) for one in moved]
             self._db.do_rows(_REQUEUE, ("id", "host", "trap", "sample"), changed)

@@ -10,7 +10,7 @@ from crawler.frontier.database import Database
 from crawler.rules.record import HELD, QUEUED, SETTLED
 
 
-class Moved(NamedTuple):
+class MovedVisit(NamedTuple):
     """A URL that is to be visited, or is not to be visited any more."""
 
     id: int
@@ -28,7 +28,7 @@ _FREE: Final = f"visit.state IN ({HELD}, {QUEUED})"
 _OPEN: Final = f"""
 INSERT INTO visit (id, host, depth, trap, sample, state, reopened)
 SELECT id, host, depth, trap, sample, state, :reopened
-    FROM @rows({", ".join(Moved._fields)}) WHERE state <> {SETTLED}
+    FROM @rows({", ".join(MovedVisit._fields)}) WHERE state <> {SETTLED}
 ON CONFLICT (id) DO UPDATE SET
     host = excluded.host, depth = excluded.depth, trap = excluded.trap, sample = excluded.sample,
         state = excluded.state
@@ -37,11 +37,11 @@ WHERE {_FREE}
 _SHUT: Final = f"DELETE FROM visit WHERE id @any(ids) AND {_FREE}"
 _JUDGE_OPEN: Final = f"""
 UPDATE page SET outcome = r.outcome, detail = r.detail, settled = NULL, attempts = 0
-FROM @rows({", ".join(Moved._fields)}) WHERE page.id = r.id AND r.state <> {SETTLED}
+FROM @rows({", ".join(MovedVisit._fields)}) WHERE page.id = r.id AND r.state <> {SETTLED}
 """
 _JUDGE_SHUT: Final = f"""
 INSERT INTO page (id, outcome, detail, settled)
-SELECT id, outcome, detail, settled FROM @rows({", ".join(Moved._fields)}) WHERE state = {SETTLED}
+SELECT id, outcome, detail, settled FROM @rows({", ".join(MovedVisit._fields)}) WHERE state = {SETTLED}
 ON CONFLICT (id) DO UPDATE SET
     outcome = excluded.outcome, detail = excluded.detail, settled = coalesce(excluded.settled, page.settled),
     facts_run = NULL
@@ -49,10 +49,10 @@ ON CONFLICT (id) DO UPDATE SET
 
 
 def move(db: Database, moved: Sequence[Any], reopened: int = 0) -> int:
-    """Open or shut the visits of `Moved`; how many are due. `reopened`: 1 for visits after all others."""
+    """Open or shut the visits of `MovedVisit`; how many are due. `reopened`: 1 for visits after all others."""
     if not moved:
         return 0
-    rows = db.dialect.given(Moved._fields, moved)
+    rows = db.dialect.given(MovedVisit._fields, moved)
     shut = [row[0] for row in moved if row[5] == SETTLED]
     if len(shut) < len(moved):
         db.do(_JUDGE_OPEN, rows)

@@ -73,7 +73,7 @@ class Facts(NamedTuple):
 
 
 LabelledUrl: TypeAlias = tuple[Annotated[str, Meta(max_length=LONGEST_LABEL, pattern=r"\A[!-~]*\Z")], Url]
-"""A URL that an optional feature reads of a page, and what the page says of it: the code of a language version."""
+"""A URL that an optional feature reads of a page, and what the page says of it: a language code."""
 
 
 class Element(NamedTuple):

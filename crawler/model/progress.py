@@ -39,6 +39,6 @@ class Progress(NamedTuple):
     members: Sequence[Member] | None = None  # in the order in which they came; None: the state is a file
 
     def silent_on(self, host: str) -> float | None:
-        """Seconds since a member on that machine worked on the run; if none ever did, since any member did."""
+        """Seconds since a member on that machine worked on the run; if none ever did, since any did."""
         here = [member.silent for member in self.members or () if member.host == host]
         return min(here) if here else self.silent

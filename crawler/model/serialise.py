@@ -63,9 +63,6 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
     return Lastmod(datetime.fromtimestamp(at, UTC), Source.of(source))
 
 
-# -- facts, by name -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Form:
     """How values of one type are written and read; None: unchanged."""

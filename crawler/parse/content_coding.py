@@ -151,7 +151,7 @@ class _Streams:
 
 
 class _Gzip:
-    """RFC 1952: one member or several; zeros and garbage after a whole member are ignored, as gzip(1) does."""
+    """RFC 1952: one member or several. Zeros and garbage after a whole one are ignored, as by gzip(1)."""
 
     def __init__(self) -> None:
         self._member: zlib._Decompress | None = zlib.decompressobj(31)

@@ -12,19 +12,10 @@ from selectolax.lexbor import LexborNode
 MOST_DATES: Final = 20  # dates that are read
 LARGEST_JSON_LD: Final = 262_144  # characters of a JSON-LD script
 # JSON-LD types of parts of a page, whose date is not that of the page.
-PARTS: Final = frozenset(
-    {
-        "comment",
-        "review",
-        "userreview",
-        "answer",
-        "offer",
-        "imageobject",
-        "videoobject",
-        "person",
-        "organization",
-    }
-)
+PARTS: Final = frozenset({
+    "comment", "review", "userreview", "answer", "offer", "imageobject", "videoobject", "person",
+    "organization",
+})  # fmt: skip
 
 
 def is_stating(tag: str, given: Mapping[str, str | None]) -> bool:

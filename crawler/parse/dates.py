@@ -98,7 +98,8 @@ def read_w3c(text: str) -> datetime | None:
     zone = part["z"].replace("Z", "+00:00") or "+00:00"
     try:
         at = datetime.fromisoformat(
-            f"{part['Y']}-{part['m'] or '01'}-{part['d'] or '01'}T{part['H'] or '00'}:{part['M'] or '00'}:{part['S'] or '00'}{zone}"
+            f"{part['Y']}-{part['m'] or '01'}-{part['d'] or '01'}"
+            f"T{part['H'] or '00'}:{part['M'] or '00'}:{part['S'] or '00'}{zone}"
         )
         return at.astimezone(UTC)
     except (ValueError, OverflowError):

@@ -137,7 +137,8 @@ def encoding_of(content_type_field: str | None) -> str | None:
 
 # A complete tag in ordinary spelling, skipped in one step instead of attribute by attribute.
 _PLAIN_TAG: Final = re.compile(
-    rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
+    rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+"
+    rb"(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
 )
 _META: Final = re.compile(rb"<meta[\t\n\x0c\r /]", re.IGNORECASE)
 
@@ -228,7 +229,7 @@ def _usable(label: bytes) -> str | None:
 
 
 def _attribute(head: bytes, at: int) -> tuple[bytes, bytes, int] | None:
-    """HTML Standard, "get an attribute": lower-case name and value, and its end. None at the end of the tag."""
+    """HTML Standard, "get an attribute": lower-case name and value, and its end; None after the last."""
     while at < len(head) and head[at] in WHITESPACE_BYTES + b"/":
         at += 1
     if at >= len(head) or head[at : at + 1] == b">":

@@ -21,7 +21,7 @@ _PARAM: Final = re.compile(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\
 
 @lru_cache(64)  # a site sends few different values
 def content_type(value: str | None) -> tuple[str | None, str | None]:
-    """The media type in lower case, and the charset parameter (MIME Sniffing Standard, "parse a MIME type")."""
+    """The media type in lower case, and the charset (MIME Sniffing Standard, "parse a MIME type")."""
     value = (value or "")[:LONGEST_FIELD_READ]
     match = _ESSENCE.match(value)
     if match is None:

@@ -1,4 +1,4 @@
-"""The `content` of a meta refresh: delay and URL (HTML Standard 4.2.5.3, shared declarative refresh steps)."""
+"""The `content` of a meta refresh: delay and URL (HTML Standard 4.2.5.3, declarative refresh)."""
 
 import re
 from typing import Final

@@ -26,8 +26,9 @@ _FORMATTED: Final = re.compile(
 # (13.2.6.4.7). With the rest of the tag if every parser reads it the same way; any other may be longer than
 # it looks.
 _COMPARED: Final = re.compile(
-    rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))(?=[\t\n\x0c\r /])"
-    rb"((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
+    rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))"
+    rb"(?=[\t\n\x0c\r /])((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+"
+    rb"(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
     rb"[\t\n\x0c\r /]*+>)?"
 )
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin

@@ -93,7 +93,7 @@ class _Branch:
 
 
 def _trie(rules: Sequence[Rule]) -> list[tuple[bytes, _Branch]]:
-    """The branches of all rules, by first literal. Without recursion: a rule may have any number of literals."""
+    """The branches of all rules, by first literal. Not recursive: a rule may have any number of literals."""
     trunk = list(_split(rules, 0))
     open_ = [(branch, part, 1) for _, branch, part in trunk]
     while open_:

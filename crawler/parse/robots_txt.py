@@ -172,7 +172,7 @@ def _records(text: bytes) -> Iterator[RuleLine]:
 
 
 def _whole_lines(text: bytes) -> bytes:
-    """The text within the limit. A line cut by the limit is dropped: half a path would be a different rule."""
+    """The text within the limit. A line that it cuts is dropped: half a path would be a different rule."""
     if len(text) > LIMIT:
         text = text[: LIMIT + 1]
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]

@@ -2,45 +2,12 @@
 
 import re
 
-TRACKING = frozenset(
-    [
-        "utm_*",
-        "gclid",
-        "gclsrc",
-        "dclid",
-        "gbraid",
-        "wbraid",
-        "gad_source",
-        "fbclid",
-        "msclkid",
-        "mc_cid",
-        "mc_eid",
-        "_ga",
-        "_gl",
-        "yclid",
-        "ysclid",
-        "igshid",
-        "twclid",
-        "ttclid",
-        "li_fat_id",
-        "srsltid",
-        "epik",
-        "mkt_tok",
-        "vero_id",
-        "oly_anon_id",
-        "oly_enc_id",
-        "rb_clickid",
-        "wickedid",
-        "s_cid",
-        "_hsenc",
-        "_hsmi",
-        "__hssc",
-        "__hstc",
-        "__hsfp",
-        "hsctatracking",
-        "_openstat",
-    ]
-)
+TRACKING = frozenset({
+    "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "fbclid", "msclkid", "mc_cid",
+    "mc_eid", "_ga", "_gl", "yclid", "ysclid", "igshid", "twclid", "ttclid", "li_fat_id", "srsltid", "epik",
+    "mkt_tok", "vero_id", "oly_anon_id", "oly_enc_id", "rb_clickid", "wickedid", "s_cid", "_hsenc", "_hsmi",
+    "__hssc", "__hstc", "__hsfp", "hsctatracking", "_openstat",
+})  # fmt: skip
 """Query parameters that identify a campaign or a click. A name that ends with `*` is a prefix."""
 
 # Session ids: unambiguous names, and ambiguous ones, which count only if the value looks like a session id.

@@ -51,7 +51,7 @@ def join(base: str | None, text: str) -> str | None:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and explicit port: `https://example.com:8443`. The unit of robots.txt and of politeness."""
+    """Scheme, host and explicit port: `https://example.com:8443`. The unit of robots.txt and politeness."""
     return url[: path_start(url)]
 
 

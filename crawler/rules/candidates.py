@@ -139,7 +139,7 @@ class Candidates:
     def _with_ours(
         self, read: Mapping[str, tuple[LabelledUrl, ...]]
     ) -> Mapping[str, tuple[LabelledUrl, ...]]:
-        """What features read, with URLs on aliases of the site as URLs on the site. Those without a label are no pages."""
+        """What features read; URLs on aliases as URLs on the site. Those without a label are no pages."""
         if not self.scope.mapped or not read:
             return read
         return {

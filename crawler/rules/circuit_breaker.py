@@ -29,7 +29,7 @@ class CircuitBreaker:
         self._answered: dict[str, Url] = {}
 
     def note(self, url: Url, verdict: Verdict) -> list[Url] | None:
-        """Records the verdict of a page. Returns the recently failed pages once enough have failed in a row."""
+        """Records the verdict of a page. Returns the recently failed pages once enough failed in a row."""
         site = origin(url)
         if not isinstance(verdict.outcome, Failed) and verdict.facts is None:
             return None  # not fetched

@@ -21,7 +21,7 @@ FINGERPRINTED_SHARE: Final = 8
 
 
 def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:
-    """Whether a digest of the bytes is enough. `facts`: what the header fields say; `prior`: of the last run."""
+    """Whether a digest of the bytes is enough. `facts`: from the header fields; `prior`: of the last run."""
     before = prior.content if prior else None
     if before is not None:
         return before == fingerprint.of_bytes(body)

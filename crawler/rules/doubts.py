@@ -21,8 +21,8 @@ FEW_LISTED: Final = 10
 MANY_CANONICALS: Final = 10
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
-    Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/recipes.md); without one, add a sitemap with "
-    "--seed-sitemaps. " + ANYWAY,
+    Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/recipes.md); without one, add "
+    "a sitemap with --seed-sitemaps. " + ANYWAY,
     Obstacle.LOGIN: "--auth-env or --cookie-file provide a login. " + ANYWAY,
     Obstacle.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,
 }

@@ -62,7 +62,7 @@ def needs_get(reply: Reply) -> bool:
 
 
 def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool) -> Answer:
-    """What the last reply says. `redirects`: those that led to it; `sets_cookie`: one of them set a cookie."""
+    """What the last reply says. `redirects`: those that led to it; `sets_cookie`: one of these did."""
     if isinstance(reply, Broken):
         return ANSWER_BY_CAUSE.get(reply.cause, Answer.PROTOCOL)
     if reply.status in REDIRECTS:

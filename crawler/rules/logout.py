@@ -13,7 +13,8 @@ from urllib.parse import unquote_plus
 from crawler.parse.url import target
 
 _OUT: Final = frozenset({
-    "logout", "logoff", "signout", "signoff", "abmelden", "deconnexion", "cerrarsesion", "uitloggen", "wyloguj",
+    "logout", "logoff", "signout", "signoff", "abmelden", "deconnexion", "cerrarsesion", "uitloggen",
+    "wyloguj",
 })  # fmt: skip
 _IN: Final = frozenset({"login", "logon", "signin", "anmelden", "connexion", "sso"})
 _SESSION: Final = frozenset({"session", "sessions", "usersession", "usersessions"})
@@ -45,7 +46,7 @@ def _parts(url: str) -> Iterator[str]:
 
 
 def _names(part: str) -> Iterator[str]:
-    """The names to compare: `userlogout` and `logout` for `Special%3AUserLogout`, `logout` for `log_out.php`."""
+    """The names to compare: `userlogout`, `logout` for `Special%3AUserLogout`; `logout` for `log_out.php`."""
     if not 0 < len(part) <= _LONGEST:
         return
     text = unquote_plus(part).lower().rpartition(":")[2].replace("-", "").replace("_", "").lstrip("/")

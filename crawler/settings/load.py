@@ -118,7 +118,7 @@ def _from_file(file: Path | None, known: Iterable[Setting]) -> Iterator[RawValue
     sections: dict[str, dict[str, Setting]] = {}
     for key in known:
         sections.setdefault(key.table, {})[key.name] = key
-    tables = {key.table: key for key in known if key.option.tables}
+    tables = {key.table: key for key in known if key.option.kind.tables}
     for section, values in _read(file).items():
         if section not in sections:
             name = _shown(section).strip("'\"")

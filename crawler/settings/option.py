@@ -19,7 +19,6 @@ class Option:
     short: str | None = None
     flag: bool = True  # False: no flag of its own (the start URLs are arguments)
     secret: bool = False  # never shown
-    tables: bool = False  # a TOML array of tables of its own, not a key of its section
 
 
 def option(
@@ -30,12 +29,9 @@ def option(
     *,
     flag: bool = True,
     secret: bool = False,
-    tables: bool = False,
 ) -> T:
     """A field of a section. mypy checks that kind, default and annotation agree."""
-    return dataclasses.field(
-        default=default, metadata={"option": Option(text, kind, short, flag, secret, tables)}
-    )
+    return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +51,12 @@ class Setting:
     @property
     def table(self) -> str:
         """The name of its table in TOML."""
-        return self.name if self.option.tables else self.section
+        return self.name if self.option.kind.tables else self.section
 
     @property
     def heading(self) -> str:
         """The line above it in TOML: `[scope]`, `[[rule]]`."""
-        return f"[[{self.table}]]" if self.option.tables else f"[{self.table}]"
+        return f"[[{self.table}]]" if self.option.kind.tables else f"[{self.table}]"
 
     @property
     def env(self) -> str:

@@ -89,4 +89,4 @@ def _show(rules: tuple[PageRule, ...]) -> str:
     return json.dumps([_given(rule) for rule in rules]) if rules else ""
 
 
-PAGE_RULES: Final[Kind[tuple[PageRule, ...]]] = Kind("RULES", _read, _show, many=True)
+PAGE_RULES: Final[Kind[tuple[PageRule, ...]]] = Kind("RULES", _read, _show, many=True, tables=True)

@@ -224,8 +224,8 @@ class Rules:
     """What applies to pages whose URL matches a pattern."""
 
     rule: tuple[PageRule, ...] = option(
-        (), "rules for pages by pattern; the first one that matches a page applies", PAGE_RULES, flag=False, tables=True
-    )  # fmt: skip
+        (), "rules for pages by pattern; the first one that matches a page applies", PAGE_RULES, flag=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +291,11 @@ class Guard:
         0.2, "refuse to publish when more than this share of the fetched pages failed", SHARE
     )
     max_verdict_change: float = option(
-        0.2, "refuse to publish when more than this share of the published pages became noindex, canonical elsewhere or empty",
+        0.2,
+        "refuse to publish when more than this share of the published pages became noindex, canonical "
+        "elsewhere or empty",
         SHARE,
-    )  # fmt: skip
+    )
     keep_failing: float = option(
         604_800.0,
         "how long a published page that fails temporarily stays listed; 0: not at all",
@@ -354,14 +356,20 @@ class Report:
         (), "exit 8 if there are findings of this kind: CODE, new:CODE, error or warning", LIST(TEXT)
     )
     metrics_file: str | None = option(
-        None, "write metrics for Prometheus to this file at the end of every run, also of one that failed", ABSENT(TEXT)
-    )  # fmt: skip
+        None,
+        "write metrics for Prometheus to this file at the end of every run, also of one that failed",
+        ABSENT(TEXT),
+    )
     metrics_port: str | None = option(
-        None, "serve metrics at http://HOST:PORT/metrics while crawling; the host is 127.0.0.1 if absent", ABSENT(LISTEN)
-    )  # fmt: skip
+        None,
+        "serve metrics at http://HOST:PORT/metrics while crawling; the host is 127.0.0.1 if absent",
+        ABSENT(LISTEN),
+    )
     webhook_env: str | None = option(
-        None, "environment variable with the URL to which a message is sent when a run ends badly (JSON, by POST)", ABSENT(VARIABLE)
-    )  # fmt: skip
+        None,
+        "environment variable with the URL to which a message is sent when a run ends badly (JSON, by POST)",
+        ABSENT(VARIABLE),
+    )
     webhook_when: str = option(
         "problem",
         "when to send a message: after a bad end or new errors (problem), also when the sitemap changed "

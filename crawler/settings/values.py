@@ -42,6 +42,7 @@ class Kind(Generic[T]):
     many: bool = False  # may be given more than once
     words: int = 1  # arguments of its flag, which are joined by a blank
     choices: tuple[str, ...] = ()
+    tables: bool = False  # a TOML array of tables of its own, not a key of its section
 
 
 def _text(value: object) -> str:
@@ -108,7 +109,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 
 def network_and_port(text: str) -> tuple[IPv4Network | IPv6Network, int | None]:
-    """Parses `10.0.0.0/8`, `10.0.0.5:8080` or `[::1]:8080`; the port is None if absent. Raises `ValueError`."""
+    """Parses `10.0.0.0/8`, `10.0.0.5:8080` or `[::1]:8080`; the port may be None. Raises `ValueError`."""
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})", text)
     if match is None:
         return ip_network(text.removeprefix("[").removesuffix("]"), strict=False), None

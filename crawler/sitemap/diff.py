@@ -21,7 +21,8 @@ SELECT '-', o.url, o.lastmod, NULL FROM old AS o LEFT JOIN new AS n USING (url) 
 UNION ALL
 SELECT '+', n.url, NULL, n.lastmod FROM new AS n LEFT JOIN old AS o USING (url) WHERE o.url IS NULL
 UNION ALL
-SELECT '~', o.url, o.lastmod, n.lastmod FROM old AS o JOIN new AS n USING (url) WHERE o.lastmod IS NOT n.lastmod
+SELECT '~', o.url, o.lastmod, n.lastmod FROM old AS o JOIN new AS n USING (url)
+WHERE o.lastmod IS NOT n.lastmod
 ORDER BY 2
 """
 

@@ -62,7 +62,7 @@ class Node:
 
 
 def walk(place: str) -> Iterator[Node]:
-    """The files of a sitemap, each index before what it names. Set `children` of each before taking the next."""
+    """The files of a sitemap, each index before its files. Set `children` of one before taking the next."""
     waiting = deque([Node(place)])
     while waiting:
         node = waiting.popleft()

@@ -69,7 +69,7 @@ class Forked:
 
 
 class Forks:
-    """Forked processes that nobody uses yet. They wait for a message, and exit when their socket is closed."""
+    """Forked processes that nobody uses yet. They wait for a message, and exit with their socket."""
 
     def __init__(self) -> None:
         self._unused: list[tuple[Forked, socket.socket]] = []

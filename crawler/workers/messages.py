@@ -197,7 +197,7 @@ def received_urls() -> ReceivedUrls:
 
 
 def skip(page: VisitedPage | None, received: ReceivedUrls) -> None:
-    """Takes note of the URLs in a result that nobody waits for. Raises one of `MALFORMED` if it is invalid."""
+    """Notes the URLs in a result that nobody waits for. Raises one of `MALFORMED` if it is invalid."""
     if page is not None:
         received.read(page.links)
 

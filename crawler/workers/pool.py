@@ -86,7 +86,7 @@ class WorkerPool:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["WorkerPool"]:
-        """Starts the workers, and ends all of them on exit. Raises `ConfigError` if they cannot be started."""
+        """Starts the workers, and ends them on exit. Raises `ConfigError` if they cannot be started."""
         try:
             async with anyio.create_task_group() as self._tasks:
                 for share in shares(self._settings.pace.concurrency, self._size):

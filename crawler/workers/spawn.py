@@ -20,7 +20,10 @@ import anyio
 from crawler.workers.channel import LONGEST_MESSAGE, Channel
 
 # The child gets our `sys.path`, so that it imports the same modules from any folder.
-_CODE: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from crawler.workers.child import main; main(*sys.argv[2:])"
+_CODE: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from crawler.workers.child import main; main(*sys.argv[2:])"
+)
 # What a Python interpreter needs, without secrets as in settings or proxy URLs.
 _PLAIN: Final = frozenset({"PATH", "HOME", "LANG", "TZ", "TMPDIR"})
 _PLAIN_PREFIXES: Final = ("PYTHON", "LC_", "LD_", "DYLD_", "COVERAGE_")
@@ -63,7 +66,7 @@ class Child:
     channel: Channel
 
     async def exit(self, seconds: float) -> None:
-        """Closes the channel, upon which the child exits, and kills it if that takes longer than `seconds`."""
+        """Closes the channel, upon which the child exits; kills it if that takes longer than `seconds`."""
         self.channel.close()
         with anyio.move_on_after(seconds):
             await self.process.wait()

@@ -27,7 +27,7 @@ from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, Wire, ignore_progress
 from crawler.fetch.exchange import CAUSES, HttpFetcher
-from crawler.fetch.pool import Destination, Pool
+from crawler.fetch.pool import ConnectionPool, Destination
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Trust
 from crawler.model.facts import Validators
@@ -788,7 +788,7 @@ async def test_bytes_on_the_wire_are_limited() -> None:
 
 async def test_number_of_idle_connections_is_limited() -> None:
     guard, answers = AddressGuard(allowed=["127.0.0.1"]), [says(whole(b"a")) for _ in range(3)]
-    pool = Pool(guard, ssl.create_default_context, 2)
+    pool = ConnectionPool(guard, ssl.create_default_context, 2)
     with wire(answers[0]) as one, wire(answers[1]) as two, wire(answers[2]) as three:
         for url in (one, two, three):
             destination = Destination("http", "localhost", int(url.rpartition(":")[2].strip("/")))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.pool import Pool
+from crawler.fetch.pool import ConnectionPool
 from crawler.fetch.request_builder import ExactUrl, RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Proxies
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 @asynccontextmanager
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    pool = Pool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
+    pool = ConnectionPool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
     transport = PoolTransport(pool, Proxies(Http()).destination)
     async with httpx.AsyncClient(transport=transport, timeout=5) as opened:
         yield opened

@@ -15,7 +15,7 @@ from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
 from crawler.fetch.render import chromium, policy, snapshot
 from crawler.fetch.render.browser import Browser
-from crawler.fetch.render.policy import Answer, answer
+from crawler.fetch.render.policy import RequestAnswer, answer
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
 from crawler.model import rendering
 from crawler.model.lease import Lease
@@ -123,33 +123,33 @@ OWN, OTHER = "https://a.example/f", "https://b.example/f"
 @pytest.mark.parametrize(
     ("kind", "method", "url", "headers", "wanted"),
     [
-        ("Script", "GET", OWN, {}, Answer.FETCH),
-        ("Script", "GET", OTHER, {}, Answer.FETCH),
-        ("XHR", "GET", OTHER, {"Accept": "application/json"}, Answer.FETCH),
-        ("XHR", "POST", OWN, {}, Answer.REFUSE),
-        ("XHR", "PUT", OWN, {}, Answer.REFUSE),
-        ("XHR", "HEAD", OWN, {}, Answer.REFUSE),
-        ("Preflight", "OPTIONS", OTHER, {}, Answer.PREFLIGHT),
-        ("XHR", "GET", OWN, {"Accept": "text/event-stream"}, Answer.REFUSE),
-        ("Fetch", "GET", OWN, {"Sec-Purpose": "prefetch"}, Answer.REFUSE),
-        ("Fetch", "GET", OWN, {"Purpose": "prefetch"}, Answer.REFUSE),
-        ("Document", "GET", OWN, {}, Answer.FETCH),
-        ("Document", "GET", OTHER, {}, Answer.REFUSE),
-        ("Document", "GET", "http://a.example/f", {}, Answer.REFUSE),
-        ("Stylesheet", "GET", OWN, {}, Answer.FETCH),
-        ("Stylesheet", "GET", OTHER, {}, Answer.EMPTY_STYLE),
-        ("Other", "GET", OWN, {}, Answer.FETCH),
-        ("Other", "GET", OTHER, {}, Answer.REFUSE),
-        *((kind, "GET", OWN, {}, Answer.REFUSE) for kind in
+        ("Script", "GET", OWN, {}, RequestAnswer.FETCH),
+        ("Script", "GET", OTHER, {}, RequestAnswer.FETCH),
+        ("XHR", "GET", OTHER, {"Accept": "application/json"}, RequestAnswer.FETCH),
+        ("XHR", "POST", OWN, {}, RequestAnswer.REFUSE),
+        ("XHR", "PUT", OWN, {}, RequestAnswer.REFUSE),
+        ("XHR", "HEAD", OWN, {}, RequestAnswer.REFUSE),
+        ("Preflight", "OPTIONS", OTHER, {}, RequestAnswer.PREFLIGHT),
+        ("XHR", "GET", OWN, {"Accept": "text/event-stream"}, RequestAnswer.REFUSE),
+        ("Fetch", "GET", OWN, {"Sec-Purpose": "prefetch"}, RequestAnswer.REFUSE),
+        ("Fetch", "GET", OWN, {"Purpose": "prefetch"}, RequestAnswer.REFUSE),
+        ("Document", "GET", OWN, {}, RequestAnswer.FETCH),
+        ("Document", "GET", OTHER, {}, RequestAnswer.REFUSE),
+        ("Document", "GET", "http://a.example/f", {}, RequestAnswer.REFUSE),
+        ("Stylesheet", "GET", OWN, {}, RequestAnswer.FETCH),
+        ("Stylesheet", "GET", OTHER, {}, RequestAnswer.EMPTY_STYLE),
+        ("Other", "GET", OWN, {}, RequestAnswer.FETCH),
+        ("Other", "GET", OTHER, {}, RequestAnswer.REFUSE),
+        *((kind, "GET", OWN, {}, RequestAnswer.REFUSE) for kind in
           ("Image", "Media", "Font", "TextTrack", "EventSource", "WebSocket", "Manifest", "Ping", "Prefetch",
            "CSPViolationReport", "SignedExchange", "Anything")),
-        *(("Script", "GET", url, {}, Answer.REFUSE) for url in
+        *(("Script", "GET", url, {}, RequestAnswer.REFUSE) for url in
           ("file:///etc/passwd", "ftp://a.example/", "blob:https://a.example/1", "data:,1", "ws://a.example/", "chrome://gpu", "http://user:pass@a.example/", "http://@a.example/", "http://a.example:x/",
            "https://a.example/\u00e4", "https://a.example", "https:///x", "https://a.example/ x", "https://a.example/" + "x" * 9_000)),
     ],
 )  # fmt: skip
 def test_what_a_page_may_request(
-    kind: str, method: str, url: str, headers: dict[str, str], wanted: Answer
+    kind: str, method: str, url: str, headers: dict[str, str], wanted: RequestAnswer
 ) -> None:
     assert answer(kind, method, url, headers, URL) is wanted
 

@@ -25,9 +25,9 @@ from crawler.errors import OutputError, PublishRefused
 from crawler.model import failpoints
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.settings.sections import Dates, Guard, Output
+from crawler.settings.sections import Guard, Output, Settings
 from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.publish import check_folder, publish
+from crawler.sitemap.publish.publish import CrawlToPublish, check_folder, publish
 from crawler.sitemap.publish.published import Published
 
 pytestmark = pytest.mark.anyio
@@ -44,12 +44,8 @@ async def put(folder: Path, count: int = 3, *, complete: bool = True, **chosen: 
     guard = {name: chosen.pop(name) for name in list(chosen) if name in Guard.__dataclass_fields__}
     return await publish(
         stream(count),
-        Output(**{"output": str(folder), **chosen}),
-        Dates(),
-        Guard(**guard),
-        SITE,
-        crawled=CrawlResult(complete, {"listed": count, "failed:dns": 1}, {}),
-        run_id="7",
+        Settings(output=Output(**{"output": str(folder), **chosen}), guard=Guard(**guard)),
+        CrawlToPublish(SITE, CrawlResult(complete, {"listed": count, "failed:dns": 1}, {}), "7"),
     )
 
 
@@ -267,13 +263,11 @@ async def test_an_invalid_sitemap_is_never_published(tmp_path: Path, monkeypatch
     async def dated() -> AsyncIterator[Sequence[Entry]]:
         yield [Entry(Url(f"{SITE}/a"), datetime(2024, 1, 1, tzinfo=UTC))]
 
+    settings = Settings(output=Output(output=str(tmp_path)), guard=Guard(max_shrink=1.0))
     with pytest.raises(
         PublishRefused, match=r"not valid \(sitemap.xml.gz, line 3: is not a W3C datetime: yesterday\)"
     ):
-        await publish(
-            dated(), Output(output=str(tmp_path)), Dates(), Guard(max_shrink=1.0), SITE,
-            crawled=CrawlResult(True, {}, {}), run_id="1",
-        )  # fmt: skip
+        await publish(dated(), settings, CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1"))
     assert contents(tmp_path) == before
 
 
@@ -281,15 +275,8 @@ async def test_urls_of_several_hosts_may_be_published(tmp_path: Path) -> None:
     async def both() -> AsyncIterator[Sequence[Entry]]:
         yield [Entry(Url("https://a.example/")), Entry(Url("https://b.example/"))]
 
-    done = await publish(
-        both(),
-        Output(output=str(tmp_path)),
-        Dates(),
-        Guard(),
-        SITE,
-        crawled=CrawlResult(True, {}, {}),
-        run_id="1",
-    )
+    settings = Settings(output=Output(output=str(tmp_path)))
+    done = await publish(both(), settings, CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1"))
     assert done.urls == 2
 
 
@@ -466,8 +453,8 @@ async def publish_these(folder: Path, numbers: Iterable[int], **chosen: Any) -> 
         yield [Entry(Url(url)) for url in urls_of(numbers)]
 
     output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
-    guard = Guard(max_shrink=1.0)
-    await publish(found(), output, Dates(), guard, SITE, crawled=CrawlResult(True, {}, {}), run_id="1")
+    settings = Settings(output=output, guard=Guard(max_shrink=1.0))
+    await publish(found(), settings, CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1"))
 
 
 def urls_of(numbers: Iterable[int]) -> list[str]:

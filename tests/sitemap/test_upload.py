@@ -24,11 +24,11 @@ from crawler.model import failpoints
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
 from crawler.settings.object_url import ObjectUrl, parsed
-from crawler.settings.sections import Dates, Guard, Output
+from crawler.settings.sections import Guard, Output, Settings
 from crawler.sitemap.publish import object_store, upload
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.object_store import REQUEST_TIMEOUT, Store
-from crawler.sitemap.publish.publish import check_output, publish
+from crawler.sitemap.publish.publish import CrawlToPublish, check_output, publish
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.store_errors import code_of, reason
 from tests.s3 import package
@@ -115,13 +115,9 @@ async def put(numbers: Iterable[int] = range(3), **chosen: Any) -> Published:
     )
     return await publish(
         found(),
-        output,
-        Dates(),
-        guard,
-        SITE,
-        crawled=CrawlResult(True, {}, {}),
-        run_id="1",
-        **{"writer": "me", **chosen},
+        Settings(output=output, guard=guard),
+        CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1", chosen.pop("writer", "me")),
+        **chosen,
     )
 
 

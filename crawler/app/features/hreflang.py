@@ -48,7 +48,7 @@ def _plain(code: str) -> str:
     return "".join(char if "!" <= char <= "~" else "?" for char in code[:LONGEST_LABEL]) or "?"
 
 
-class Member(NamedTuple):
+class ClusterMember(NamedTuple):
     """A version that a page names. `fault`: why the version does not go into the sitemap."""
 
     code: str
@@ -60,7 +60,7 @@ class Member(NamedTuple):
 class Cluster(NamedTuple):
     """The versions of a page."""
 
-    members: list[Member]
+    members: list[ClusterMember]
     links: tuple[tuple[str, Url], ...]  # what goes into the sitemap, by code
     names_itself: bool
 
@@ -84,7 +84,7 @@ def cluster(
     names_itself = not members or page.url in sure.values()
     if not names_itself and (code := _own_code(page, links, others)) and code not in sure:
         links[code] = page.url
-        members.append(Member(code, page.url, "added, as the others name it"))
+        members.append(ClusterMember(code, page.url, "added, as the others name it"))
     if set(links.values()) <= {page.url}:
         links = {}
     return Cluster(
@@ -99,20 +99,20 @@ def _member(
     sure: Mapping[str, Url],
     other: FeatureRow | None,
     is_listed: Callable[[FeatureRow], bool],
-) -> Member:
+) -> ClusterMember:
     if not languages.canonical(code):
-        return Member(code, url, f"invalid code: {languages.hint(code)}", Code.HREFLANG_CODE)
+        return ClusterMember(code, url, f"invalid code: {languages.hint(code)}", Code.HREFLANG_CODE)
     if code not in sure:
-        return Member(code, url, "this code has several URLs", Code.HREFLANG_CONFLICT)
+        return ClusterMember(code, url, "this code has several URLs", Code.HREFLANG_CONFLICT)
     if url == page.url:
-        return Member(code, url, "the page itself")
+        return ClusterMember(code, url, "the page itself")
     if other is None or other.outcome == OFFSITE:
-        return Member(code, url, "on another site, not verified")
+        return ClusterMember(code, url, "on another site, not verified")
     if not is_listed(other):
-        return Member(code, url, f"not listed: {says(other.outcome)}", Code.HREFLANG_TARGET)
+        return ClusterMember(code, url, f"not listed: {says(other.outcome)}", Code.HREFLANG_TARGET)
     if page.url not in valid(other.read).values():
-        return Member(code, url, "does not name this page", Code.HREFLANG_NO_RETURN)
-    return Member(code, url, "names this page, too")
+        return ClusterMember(code, url, "does not name this page", Code.HREFLANG_NO_RETURN)
+    return ClusterMember(code, url, "names this page, too")
 
 
 def _own_code(page: FeatureRow, links: Mapping[str, Url], others: Mapping[Url, FeatureRow]) -> str | None:
@@ -155,7 +155,7 @@ async def clusters(
     return [(page, cluster(page, others, listed)) for page in naming]
 
 
-class _Reader(PageFeature):
+class _VersionReader(PageFeature):
     """Reads the language versions that elements and Link fields name."""
 
     name = NAME
@@ -184,7 +184,7 @@ class Hreflang(Feature):
 
     def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:  # noqa: ARG002
         """See `Feature.reader`."""
-        return _Reader(normalise)
+        return _VersionReader(normalise)
 
     async def extended(
         self, rows: Rows, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
@@ -223,5 +223,5 @@ def _element(link: LabelledUrl) -> Element:
     return Element(f'<xhtml:link rel="alternate" hreflang="{link[0]}" href="', link[1], '"/>')
 
 
-def _json(member: Member) -> dict[str, object]:
+def _json(member: ClusterMember) -> dict[str, object]:
     return member._asdict() | {"fault": member.fault.value if member.fault else ""}

@@ -71,7 +71,7 @@ def cut_words(found: Shown) -> str:
     return f"{more}{count:,} images"
 
 
-class _Reader(PageFeature):
+class _ImageReader(PageFeature):
     """Reads the images of a page that is listed and lets them be indexed."""
 
     name = NAME
@@ -101,7 +101,7 @@ class Images(Feature):
     def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:  # noqa: ARG002
         """See `Feature.reader`. Parameters of images are no tracking: they choose the picture."""
         obeys = "noindex" not in settings.verdicts.no_rule
-        return _Reader(Normaliser(strip=(), sessions=None, base=base), obeys=obeys)
+        return _ImageReader(Normaliser(strip=(), sessions=None, base=base), obeys=obeys)
 
     async def extended(
         self,

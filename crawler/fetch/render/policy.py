@@ -60,7 +60,7 @@ _DROPPED: Final = frozenset({
 })  # fmt: skip
 
 
-class Answer(Enum):
+class RequestAnswer(Enum):
     """What becomes of a request."""
 
     FETCH = "fetch"
@@ -69,17 +69,17 @@ class Answer(Enum):
     REFUSE = "refuse"
 
 
-def answer(kind: str, method: str, url: str, headers: Mapping[str, str], page: Url) -> Answer:
+def answer(kind: str, method: str, url: str, headers: Mapping[str, str], page: Url) -> RequestAnswer:
     """What becomes of a request of `page`. `kind`: its resource type in the DevTools protocol."""
     if len(url) > LONGEST or not _URL.fullmatch(url):
-        return Answer.REFUSE
+        return RequestAnswer.REFUSE
     if method == "OPTIONS":
-        return Answer.PREFLIGHT
+        return RequestAnswer.PREFLIGHT
     if method != "GET" or kind not in _OWN or _is_speculative(headers):
-        return Answer.REFUSE
+        return RequestAnswer.REFUSE
     if kind in _ANYWHERE or urls.origin(url) == urls.origin(page):
-        return Answer.FETCH
-    return Answer.EMPTY_STYLE if kind == "Stylesheet" else Answer.REFUSE
+        return RequestAnswer.FETCH
+    return RequestAnswer.EMPTY_STYLE if kind == "Stylesheet" else RequestAnswer.REFUSE
 
 
 def _is_speculative(headers: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ import anyio
 import anyio.abc
 
 from crawler.fetch.render import policy, snapshot
-from crawler.fetch.render.policy import Answer
+from crawler.fetch.render.policy import RequestAnswer
 from crawler.fetch.render.resources import Resources, Waiting
 from crawler.fetch.render.snapshot import Snapshot
 from crawler.model.reply import Response
@@ -186,11 +186,11 @@ class Tab:
             return await self._navigate(event)
         answer = policy.answer(kind, request["method"], request["url"], request["headers"], self._url)
         match answer:
-            case Answer.FETCH if self.requests < policy.MAX_REQUESTS and self.bytes < policy.MAX_BYTES:
+            case RequestAnswer.FETCH if self.requests < policy.MAX_REQUESTS and self.bytes < policy.MAX_BYTES:
                 return await self._fetch(event)
-            case Answer.PREFLIGHT:
+            case RequestAnswer.PREFLIGHT:
                 return partial(self._fulfil, event, 204, policy.allowing(request["headers"]), b"")
-            case Answer.EMPTY_STYLE:
+            case RequestAnswer.EMPTY_STYLE:
                 return partial(self._fulfil, event, 200, _STYLE, b"")
             case _:
                 return partial(self._refuse, event)

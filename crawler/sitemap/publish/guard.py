@@ -62,9 +62,12 @@ class CrawlResult:
 
 
 def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
-    """Raises `PublishRefused`, with the reason and how to override it, if `urls` pages must not be published."""
+    """Raises `PublishRefused`, with reason and how to override it, if `urls` pages must not be published."""
     if urls == 0:
-        words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; the old files are kept."
+        words = (
+            f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; "
+            "the old files are kept."
+        )
         raise PublishRefused(f"{words} {crawled.doubt}".strip())
     if guard.force:
         return
@@ -124,7 +127,7 @@ def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _check_verdicts(guard: Guard, crawled: CrawlResult) -> None:
-    """Refuses if many published pages became noindex, empty and so on, by a mistake that still answers 200."""
+    """Refuses if many published pages became noindex, empty and so on, by a mistake that answers 200."""
     changed = _changed(crawled)
     count, total = sum(changed.values()), sum(crawled.published.values())
     if count > total * guard.max_verdict_change:

@@ -78,28 +78,30 @@ def _is_ours(known: object) -> bool:
     return isinstance(known, dict) and known.keys() >= _KEYS
 
 
-def written(
-    run_id: str,
-    parts: Sequence[Part],
-    leaving: Sequence[str],
-    *,
-    complete: bool,
-    counts: Mapping[str, int],
-    before: Sequence[int] = (),
-    etags: Mapping[str, str] = MappingProxyType({}),
-    **more: object,
-) -> str:
-    """The text of a manifest.
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the manifests of one publication say."""
 
-    `leaving`: files that will be removed. `counts`: the outcomes of the run by code. `before`: the URLs of
-    earlier publications. `etags`: those of files in an object store, by name. `more`: further keys.
-    """
-    urls = sum(part.urls for part in parts)
-    facts = {"run": run_id, "complete": complete, "urls": urls, "outcomes": dict(sorted(counts.items()))}
-    facts["publications"] = [*before, urls]
-    facts |= {"files": [_facts_of(part, etags.get(part.name)) for part in parts]}
-    facts |= ({"leaving": leaving} if leaving else {}) | more
-    return json.dumps(facts, indent=2) + "\n"
+    run_id: str
+    parts: Sequence[Part]
+    complete: bool  # the run
+    outcomes: Mapping[str, int]  # of the run, by code
+    before: Sequence[int]  # URLs of earlier publications
+
+    def manifest(
+        self, leaving: Sequence[str], etags: Mapping[str, str] = MappingProxyType({}), **more: object
+    ) -> str:
+        """The text of a manifest.
+
+        `leaving`: files that will be removed. `etags`: of files in an object store, by name. `more`: further
+        keys.
+        """
+        urls, outcomes = sum(part.urls for part in self.parts), dict(sorted(self.outcomes.items()))
+        facts = {"run": self.run_id, "complete": self.complete, "urls": urls, "outcomes": outcomes}
+        facts["publications"] = [*self.before, urls]
+        facts |= {"files": [_facts_of(part, etags.get(part.name)) for part in self.parts]}
+        facts |= ({"leaving": leaving} if leaving else {}) | more
+        return json.dumps(facts, indent=2) + "\n"
 
 
 def _facts_of(part: Part, etag: str | None) -> dict[str, Any]:
@@ -187,7 +189,7 @@ def _stated(manifest: Manifest | None) -> int | None:
 
 
 def _counted(folder: Path) -> int | None:
-    """The number of URLs in the largest sitemap of a folder; None if one of them cannot be read completely."""
+    """The number of URLs in the largest sitemap of a folder; None if one cannot be read completely."""
     counts = [_urls_in(folder / name) for name in (*_ENTRY_POINTS, *_OTHERS) if (folder / name).exists()]
     known = [count for count in counts if count is not None]
     return max(known, default=0) if len(known) == len(counts) else None

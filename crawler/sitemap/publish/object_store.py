@@ -71,7 +71,7 @@ def check_installed(url: ObjectUrl) -> None:
 
 
 def connect(url: ObjectUrl, environ: Mapping[str, str] = os.environ) -> "Store":
-    """The store, with the settings and credentials of the environment; no request yet. Raises `ConfigError`."""
+    """The store, with settings and credentials of the environment; no request yet. Raises `ConfigError`."""
     check_installed(url)
     check_environment(url, environ)
     from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra, loaded only when asked for
@@ -167,7 +167,7 @@ class Store:
             return obstore.put(self._client, name, path, attributes=attributes)["e_tag"]
 
     def put_if(self, name: str, body: bytes, expected: ObjectVersion | None) -> ObjectVersion:
-        """Puts an object if it is still this version, or if there is none; its new version. Raises `Changed`."""
+        """Puts an object if it is still this version, or absent; its new version. Raises `Changed`."""
         try:
             return self._put(name, body, expected)
         except Changed:

@@ -25,13 +25,14 @@ from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url, origin
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
-from crawler.settings.sections import DEFAULTS, Dates, Guard, Output
+from crawler.settings.sections import DEFAULTS, Guard, Output, Settings
 from crawler.sitemap.publish import staging, stylesheet, upload
 from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
     Last,
+    Record,
     files_of,
     is_foreign,
     last_of,
@@ -39,12 +40,10 @@ from crawler.sitemap.publish.manifest import (
     publications_before,
     shards_of,
     taken,
-    written,
 )
 from crawler.sitemap.publish.object_store import connect
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.swap import SETTLED, make_durable, move, swap
-from crawler.sitemap.publish.upload import WriteManifest
 from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import FaultCode
 from crawler.sitemap.write.writer import Part, Style, Writer
@@ -58,29 +57,33 @@ VALIDATED: Final = frozenset({"xml", "txt"})
 LastCheck = Callable[[], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class CrawlToPublish:
+    """The crawl whose sitemap is published."""
+
+    site: str  # the crawled origin: its URLs are published below `publish_base`, if that is set
+    result: CrawlResult  # is checked by the guard; its outcomes go into the manifest
+    run_id: str
+    # Names the run in an object store: attempts with the same one take over from each other.
+    writer: str | None = None
+    namespaces: Sequence[tuple[str, str]] = ()  # of the optional elements: prefix and URI
+
+
 async def publish(
     entries: AsyncIterator[Sequence[Entry]],
-    output: Output,
-    dates: Dates,
-    guard: Guard,
-    site: str,
+    settings: Settings,
+    crawl: CrawlToPublish,
     *,
-    crawled: CrawlResult,
-    run_id: str,
-    writer: str | None = None,
     last_check: LastCheck | None = None,
     waits: Callable[[float], bool] = staging.is_patient,
-    namespaces: Sequence[tuple[str, str]] = (),
 ) -> Published:
     """Publishes the sitemap of `entries`, which are sorted by URL.
 
-    `site` is the crawled origin; its URLs are published below `publish_base`, if that is set. `crawled` is
-    checked by the guard, and its outcomes go into the manifest. `writer` names the run in an object store:
-    attempts with the same one take over from each other. `last_check` is called just before files are
-    replaced, and may raise. `waits`: whether to wait on for a run that has locked the folder, after so many
-    seconds. Raises `PublishRefused` if the guard refuses, `OutputError` if files cannot be written,
-    `OutputBusy` if another run is publishing there.
+    `last_check` is called just before files are replaced, and may raise. `waits`: whether to wait on for a
+    run that has locked the folder, after so many seconds. Raises `PublishRefused` if the guard refuses,
+    `OutputError` if files cannot be written, `OutputBusy` if another run is publishing there.
     """
+    output, dates = settings.output, settings.dates
     check_settings(output)
     style = Style(
         form=output.format,
@@ -89,15 +92,15 @@ async def publish(
         max_bytes=output.max_bytes,
         changefreq=dates.changefreq,
         priority=dates.priority,
-        namespaces=tuple(namespaces),
+        namespaces=tuple(crawl.namespaces),
         stylesheet=stylesheet.NAME if output.stylesheet else None,
     )
-    base = (output.publish_base or site).rstrip("/")
-    draft = _Draft(entries, style, guard, site, base, crawled, run_id)
+    base = (output.publish_base or crawl.site).rstrip("/")
+    draft = _Draft(entries, style, settings.guard, base, crawl)
     if output.output == STDOUT:
         return await _print_draft(draft)
     if url := parsed(output.output):
-        return await _put_draft(draft, output, url, writer or token_hex(8), last_check)
+        return await _put_draft(draft, output, url, last_check)
     return await _move_draft(draft, output, last_check, waits)
 
 
@@ -124,35 +127,30 @@ class _Draft:
     entries: AsyncIterator[Sequence[Entry]]
     style: Style
     guard: Guard
-    site: str
     base: str
-    crawled: CrawlResult
-    run_id: str
+    crawl: CrawlToPublish
 
     async def write(self, place: Path, last: Last, output: str) -> tuple[list[Part], Published]:
         """Writes the files, and checks them. Raises `PublishRefused`."""
         form = self.style.form
         writer = Writer(place, self.base, self.style, shards_of(last, form), taken(last, form))
         async for chunk in self.entries:
-            await anyio.to_thread.run_sync(writer.add, _rebased(chunk, self.site, self.base))
+            await anyio.to_thread.run_sync(writer.add, _rebased(chunk, self.crawl.site, self.base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
-        check_guard(self.guard, urls, EarlierPublications(last.urls, last.recent), self.crawled)
+        check_guard(self.guard, urls, EarlierPublications(last.urls, last.recent), self.crawl.result)
         if not self.guard.force and form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
         line = _robots_line(self.style, self.base, parts)
         return parts, Published((), urls, output, line, writer.refused, writer.optional)
 
-    def record(self, last: Last, parts: Sequence[Part]) -> WriteManifest:
-        """Writes manifests for these parts."""
+    def record(self, last: Last, parts: Sequence[Part]) -> Record:
+        """What manifests say of these parts."""
+        run_id, crawled = self.crawl.run_id, self.crawl.result
+        before = publications_before(last, run_id, parts)[-PUBLICATIONS_COMPARED + 1 :]
         # After --force later publications are compared with this one only.
-        before = (
-            ()
-            if self.guard.force
-            else publications_before(last, self.run_id, parts)[-PUBLICATIONS_COMPARED + 1 :]
-        )
-        complete, counts = self.crawled.complete, self.crawled.outcomes
-        return partial(written, self.run_id, parts, complete=complete, counts=counts, before=before)
+        recent = () if self.guard.force else before
+        return Record(run_id, parts, crawled.complete, crawled.outcomes, recent)
 
 
 async def _print_draft(draft: _Draft) -> Published:
@@ -178,7 +176,7 @@ async def _move_draft(
             gone = [name for name in names if (folder / name).is_file()]
             record = draft.record(last, parts)
             for name, leaving in (MANIFEST, gone), (SETTLED, []):
-                (place / name).write_text(record(leaving), encoding="utf-8")
+                (place / name).write_text(record.manifest(leaving), encoding="utf-8")
             await anyio.to_thread.run_sync(make_durable, place, parts, mode)
             if last_check:
                 await last_check()
@@ -189,9 +187,10 @@ async def _move_draft(
 
 
 async def _put_draft(
-    draft: _Draft, output: Output, url: ObjectUrl, writer: str, last_check: LastCheck | None
+    draft: _Draft, output: Output, url: ObjectUrl, last_check: LastCheck | None
 ) -> Published:
     store, dry = connect(url), draft.guard.dry_run
+    writer = draft.crawl.writer or token_hex(8)
     with _temporary() as place:
         with staging.translated(url):
             before = await anyio.to_thread.run_sync(upload.look, store, mirror := place / MIRROR)

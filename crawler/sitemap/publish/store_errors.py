@@ -55,12 +55,11 @@ _REGION: Final = frozenset(
     {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 )
 _CLOCK: Final = frozenset({"RequestTimeTooSkewed"})
-_NOT_ACCEPTED: Final = frozenset(
-    {
-        "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
-        "InvalidSecurity", "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "Unauthorized",
-    }
-)  # fmt: skip
+_NOT_ACCEPTED: Final = frozenset({
+    "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+    "InvalidSecurity", "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation",
+    "Unauthorized",
+})  # fmt: skip
 
 
 class StoreError(OSError):

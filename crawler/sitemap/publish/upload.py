@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from crawler.errors import OutputBusy
 from crawler.model.failpoints import failpoint
@@ -23,6 +23,7 @@ from crawler.sitemap.publish.manifest import (
     MANIFEST,
     Last,
     Manifest,
+    Record,
     entry_points,
     files_of,
     last_of,
@@ -43,12 +44,6 @@ RECENT: Final = 10.0  # seconds for which a look at our claim is relied on
 MOST_INDEXED_FILES: Final = 1_000  # files of an index of another program that are read to count its URLs
 CLAIM: Final = "publishing"  # key of a manifest that is a claim
 CACHE_CONTROL: Final = "cache_control"  # key of a manifest: with which the files were put
-
-
-class WriteManifest(Protocol):
-    """Writes a manifest; see `manifest.written`."""
-
-    def __call__(self, leaving: Sequence[str] = (), **more: Any) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +103,7 @@ class Upload:
     place: Path  # of the prepared files
     parts: Sequence[Part]
     before: Before
-    record: WriteManifest
+    record: Record
     writer: str
     output: Output
     state: FolderState  # is kept up to date
@@ -193,7 +188,7 @@ class Upload:
 
     def _put_manifest(self, what: str, gone: Sequence[str], more: Manifest | None = None) -> None:
         chosen = {CACHE_CONTROL: self.output.cache_control} if self.output.cache_control else {}
-        text = self.record(gone, etags=self._kept, **chosen, **(more or {}))
+        text = self.record.manifest(gone, self._kept, **chosen, **(more or {}))
         with failpoint(f"put of {what}"):
             self._held = self.store.put_if(MANIFEST, text.encode(), self._held)
         self._checked = monotonic()

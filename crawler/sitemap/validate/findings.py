@@ -63,10 +63,10 @@ class FaultCode(Reason):
 
 
 WARNINGS = frozenset({
-    FaultCode.GZIP_NAME, FaultCode.BYTE_ORDER_MARK, FaultCode.ORDER, FaultCode.LOC_SPELLING, FaultCode.LOC_FRAGMENT, FaultCode.LOC_FOLDER,
-    FaultCode.DUPLICATE, FaultCode.CHILD_ELSEWHERE, FaultCode.EXTENSION, FaultCode.TEXT,
-    FaultCode.HREFLANG_CODE, FaultCode.HREFLANG_SELF, FaultCode.HREFLANG_RETURN,
-    FaultCode.IMAGE_LOC, FaultCode.IMAGE_REPEATED, FaultCode.IMAGE_RETIRED,
+    FaultCode.GZIP_NAME, FaultCode.BYTE_ORDER_MARK, FaultCode.ORDER, FaultCode.LOC_SPELLING,
+    FaultCode.LOC_FRAGMENT, FaultCode.LOC_FOLDER, FaultCode.DUPLICATE, FaultCode.CHILD_ELSEWHERE,
+    FaultCode.EXTENSION, FaultCode.TEXT, FaultCode.HREFLANG_CODE, FaultCode.HREFLANG_SELF,
+    FaultCode.HREFLANG_RETURN, FaultCode.IMAGE_LOC, FaultCode.IMAGE_REPEATED, FaultCode.IMAGE_RETIRED,
 })  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def site_of(loc: str) -> str:
 
 
 def same_host(loc: str, home: str) -> bool:
-    """Whether two URLs are on the same host. True for texts that are not URLs, which is a finding of its own."""
+    """Whether two URLs are on the same host. True for what is no URL, which is a finding of its own."""
     url, other = join(None, loc), join(None, home)
     return url is None or other is None or "//" not in url or "//" not in other or host(url) == host(other)
 

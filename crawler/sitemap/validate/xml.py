@@ -92,7 +92,7 @@ class XmlCheck:
         self._parse(b"", last=True)
 
     def free(self) -> None:
-        """Breaks the reference cycle with the parser, which would keep its memory until garbage collection."""
+        """Breaks the cycle with the parser, which would keep its memory until garbage collection."""
         parser = self._parser
         parser.XmlDeclHandler = parser.StartDoctypeDeclHandler = parser.CharacterDataHandler = None
         parser.StartElementHandler = parser.EndElementHandler = parser.StartNamespaceDeclHandler = None

@@ -167,7 +167,7 @@ class Writer:
         )
 
     def _with_optional(self, line: str, elements: Iterable[Element]) -> str:
-        """A line with its optional elements, as far as a file has room for them. Those without a valid URL are left out."""
+        """A line with its optional elements that fit into a file, without those that have no valid URL."""
         added, room = list[str](), self._limits.size - len(line)
         for element in elements:
             url = element.url
