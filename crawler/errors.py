@@ -17,6 +17,8 @@ to do) and the exit code of the command line::
     └── NotSubmitted       a search engine did not accept the changed URLs, for now      exit 7
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import ClassVar, Final
 
@@ -114,7 +116,13 @@ class Interrupted(Exception):  # noqa: N818
     """A signal ended a command; `cli.signals.noted` has the signal. Not a failure of the program."""
 
 
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a task group, which wraps even a single one."""
-    error = group.exceptions[0]
-    return first_of(error) if isinstance(error, BaseExceptionGroup) else error
+@contextmanager
+def ungrouped() -> Iterator[None]:
+    """Raises the first error of a task group in the block, which wraps even a single one."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from group

@@ -16,7 +16,7 @@ import anyio
 
 from crawler.app.starts import product_token
 from crawler.engine.external import DELAY, ExternalLinks
-from crawler.errors import ConfigError, first_of
+from crawler.errors import ConfigError, ungrouped
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.request_headers import Identity, anonymous
@@ -162,10 +162,8 @@ async def _shown(checking: ExternalLinks, total: int) -> AsyncIterator[None]:
             await anyio.sleep(PROGRESS)
             log.info("links to other sites", extra={"fields": {"checked": checking.checked, "of": total}})
 
-    try:
+    with ungrouped():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(show)
             yield
             tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        raise first_of(group) from group

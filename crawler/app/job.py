@@ -25,7 +25,7 @@ from crawler.app.robots_line import ask_published
 from crawler.app.state import AWAY, is_database, opened
 from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending
-from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, first_of
+from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, ungrouped
 from crawler.fetch.routes import Transport
 from crawler.model.external import ExternalCheck
 from crawler.model.note import PUBLISHED_BY, ROBOTS_LINE, WRITER
@@ -116,14 +116,12 @@ class Job:
         """Crawls, and streams each outcome once it is durable. Leaving the block early stops the crawl."""
         send, receive = anyio.create_memory_object_stream[Settlement](256)
         self.sinks.append(_Stream(send))
-        try:
+        with ungrouped():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._crawl_into, send)
                 with receive:
                     yield receive
                 self.stop("the caller stopped reading outcomes")
-        except BaseExceptionGroup as group:
-            raise first_of(group) from group
 
     async def _crawl_into(self, send: MemoryObjectSendStream[Settlement]) -> None:
         async with send:

@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 from anyio.abc import SocketListener, SocketStream
 
-from crawler.errors import OutputError, first_of
+from crawler.errors import OutputError, ungrouped
 from crawler.report.metrics import CONTENT_TYPE
 from crawler.settings.values import host_and_port
 
@@ -48,13 +48,11 @@ async def serving(place: str, scrape: Callable[[], Awaitable[str]]) -> AsyncIter
             async with client, limit:
                 await _answer(client, scrape)
 
-    try:
+    with ungrouped():
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, handle)
             yield
             tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        raise first_of(group) from group
 
 
 def _bound(host: str, port: int) -> socket.socket:

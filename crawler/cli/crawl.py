@@ -30,7 +30,7 @@ from crawler.errors import (
     PublishRefused,
     StartForbidden,
     StartUnreachable,
-    first_of,
+    ungrouped,
 )
 from crawler.report import log as lines
 from crawler.report.report import Finding, SiteReport
@@ -241,12 +241,11 @@ async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
     """Handles signals while the block runs."""
     received.leaving = stopping.leave
     try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stopping.when_signalled, tasks.cancel_scope)
-            yield
-            tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        raise first_of(group) from group
+        with ungrouped():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stopping.when_signalled, tasks.cancel_scope)
+                yield
+                tasks.cancel_scope.cancel()
     finally:
         received.leaving = None
 
@@ -254,7 +253,7 @@ async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _shown(job: Job) -> AsyncIterator[None]:
     """Shows progress while the block runs."""
-    try:
+    with ungrouped():
         async with anyio.create_task_group() as tasks:
             if not job.settings.log.quiet:
                 from crawler.cli import progress  # noqa: PLC0415 - rich is slow to import, and not needed with --quiet
@@ -264,8 +263,6 @@ async def _shown(job: Job) -> AsyncIterator[None]:
                 tasks.start_soon(progress.show if drawn else progress.log_periodically, job.stats, console)
             yield
             tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        raise first_of(group) from group
 
 
 async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:

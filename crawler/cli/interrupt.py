@@ -12,7 +12,7 @@ import anyio.lowlevel
 
 from crawler.app import event_loop
 from crawler.cli.signals import received
-from crawler.errors import Interrupted, first_of
+from crawler.errors import Interrupted, ungrouped
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ async def _until_signalled(call: Callable[[], Awaitable[T]]) -> T:
         await signalled()
         tasks.cancel_scope.cancel()
 
-    try:
+    with ungrouped():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             await anyio.lowlevel.checkpoint()  # starts `watch`
@@ -51,6 +51,4 @@ async def _until_signalled(call: Callable[[], Awaitable[T]]) -> T:
                 result = await call()
                 tasks.cancel_scope.cancel()
                 return result
-    except BaseExceptionGroup as group:
-        raise first_of(group) from group
     raise Interrupted

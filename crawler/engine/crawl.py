@@ -26,7 +26,7 @@ from crawler.engine.pool import Pool, Returned
 from crawler.engine.seed_reader import Seeding, SeedReader
 from crawler.engine.site import CrawledSite
 from crawler.engine.visit import Visits
-from crawler.errors import Exit, LeadershipLost, first_of
+from crawler.errors import Exit, LeadershipLost, ungrouped
 from crawler.model.phases import VISITING, Event, Phase, after
 from crawler.model.run import Interruption, StopReason
 from crawler.model.settlement import Settlement, Unvisited
@@ -107,14 +107,12 @@ class Crawl:
         Raises `StartUnreachable` or `StartForbidden` if no start URL leads to a page.
         """
         self.course.begin()
-        try:
+        with ungrouped():
             while self.course.phase is not Phase.ENDED:
                 async with self._pool.running():
                     await self._drive(VISITING)
                 await self._return_leases()
                 await self._drive(self.STEPS.keys() - VISITING)
-        except BaseExceptionGroup as group:
-            raise first_of(group) from group
         interruption = self.course.interruption
         if interruption is None or self.course.previous is Phase.FINISHING:
             return Ending.COMPLETE

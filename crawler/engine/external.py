@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import anyio
 
 from crawler.engine.robots import Robots, ask_robots
-from crawler.errors import first_of
+from crawler.errors import ungrouped
 from crawler.model.external import Answer, CheckedLink, DueLink
 from crawler.model.reasons import Why
 from crawler.model.reply import Broken, Reply, Response
@@ -119,12 +119,11 @@ class ExternalLinks:
         self._queue = [(0.0, place, name) for place, name in enumerate(self._hosts)]
         self._flushed = self.clock()
         try:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(min(self.concurrency, len(self._hosts))):
-                    tasks.start_soon(self._work)
-            self._judge_connection()
-        except BaseExceptionGroup as group:
-            raise first_of(group) from group
+            with ungrouped():
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(min(self.concurrency, len(self._hosts))):
+                        tasks.start_soon(self._work)
+                self._judge_connection()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._flush()

@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 
-from crawler.errors import ConfigError, first_of
+from crawler.errors import ConfigError, ungrouped
 from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
@@ -88,18 +88,17 @@ class WorkerPool:
     async def running(self) -> AsyncIterator["WorkerPool"]:
         """Starts the workers, and ends them on exit. Raises `ConfigError` if they cannot be started."""
         try:
-            async with anyio.create_task_group() as self._tasks:
-                for share in shares(self._settings.pace.concurrency, self._size):
-                    self._workers.append(await self._start(share))
-                self._tasks.start_soon(self._watch)
-                self._tasks.start_soon(self._call_back)
-                # Otherwise pages that wait for their worker would be requested after their slots, in a burst.
-                with anyio.move_on_after(START_TIMEOUT):
-                    await self._all_ready.wait()
-                yield self
-                self._tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as group:
-            raise first_of(group) from group
+            with ungrouped():
+                async with anyio.create_task_group() as self._tasks:
+                    for share in shares(self._settings.pace.concurrency, self._size):
+                        self._workers.append(await self._start(share))
+                    self._tasks.start_soon(self._watch)
+                    self._tasks.start_soon(self._call_back)
+                    # Otherwise pages that wait for their worker would be requested after their slots, in a burst.
+                    with anyio.move_on_after(START_TIMEOUT):
+                        await self._all_ready.wait()
+                    yield self
+                    self._tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 for worker in self._all():

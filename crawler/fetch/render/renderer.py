@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.abc
 
-from crawler.errors import ConfigError, first_of
+from crawler.errors import ConfigError, ungrouped
 from crawler.fetch.render import chromium, snapshot
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.resources import Deadline, Permission, Resources
@@ -70,11 +70,10 @@ class Renderer:
     async def running(self) -> AsyncIterator["Renderer"]:
         """Ends all browsers on exit."""
         try:
-            async with anyio.create_task_group() as self._tasks:
-                yield self
-                self._tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as group:
-            raise first_of(group) from group
+            with ungrouped():
+                async with anyio.create_task_group() as self._tasks:
+                    yield self
+                    self._tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 for browser in self._open:
