@@ -63,21 +63,9 @@ def cli() -> None:
 ))  # fmt: skip
 @click.argument("urls", nargs=-1, metavar="URL...")
 @settings_options(
-    "scope",
-    "urls",
-    "pace",
-    "http",
-    "verdicts",
-    "render",
-    "dates",
-    "output",
-    "guard",
-    "submit",
-    "external",
-    "report",
-    "state",
-    "log",
-)
+    "scope", "urls", "pace", "http", "verdicts", "render", "dates", "output", "guard", "submit", "external",
+    "report", "state", "log",
+)  # fmt: skip
 def crawl(urls: tuple[str, ...], **params: Any) -> int:
     """Crawl a site, then publish its sitemap.
 
@@ -143,12 +131,9 @@ def demo(serve: int | None, **params: Any) -> int:
 @click.argument("url", required=False)
 @settings_options("state", "log", only=frozenset({"state", "log-format"}))
 @click.option(
-    "--alive",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    cls=SettingOption,
+    "--alive", metavar="SECONDS", type=click.FloatRange(min=0), cls=SettingOption,
     help="for health checks: exit 8 if a crawl is unfinished and made no progress for SECONDS",
-)
+)  # fmt: skip
 def status(url: str | None, alive: float | None, **params: Any) -> int:
     """Show the progress of a crawl, from the saved state. Give the URL that was crawled, or --state."""
     from crawler.cli.status import show_status  # noqa: PLC0415
@@ -162,12 +147,9 @@ def status(url: str | None, alive: float | None, **params: Any) -> int:
 ))  # fmt: skip
 @click.argument("url")
 @settings_options(
-    "urls",
-    "output",
-    "state",
-    "log",
+    "urls", "output", "state", "log",
     only=frozenset({"strip-param", "keep-param", "drop-query", "output", "state", "log-format"}),
-)
+)  # fmt: skip
 def explain(url: str, **params: Any) -> int:
     """Show what is known about one URL and why, from the saved state."""
     from crawler.cli.explain import show_url  # noqa: PLC0415
@@ -224,16 +206,7 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     "--all-kinds", is_flag=True, cls=SettingOption,
     help="for links: also redirects and canonical URLs",
 )  # fmt: skip
-def list_(
-    what: str,
-    url: str | None,
-    *,
-    form: str,
-    only: tuple[str, ...],
-    fields: str,
-    all_kinds: bool,
-    **params: Any,
-) -> int:
+def list_(what: str, url: str | None, **params: Any) -> int:
     """List pages, links, images, findings or runs of the saved state.
 
     One line each, in order of the URL, as soon as it is read: for pipes, spreadsheets and databases.
@@ -241,8 +214,8 @@ def list_(
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.list import list_rows  # noqa: PLC0415
 
-    settings = _settings(params, url)
-    return run(lambda: list_rows(settings, what, form=form, only=only, fields=fields, all_kinds=all_kinds))
+    chosen = {name: params.pop(name) for name in ("form", "only", "fields", "all_kinds")}
+    return run(lambda: list_rows(_settings(params, url), what, **chosen))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -251,13 +224,9 @@ def list_(
 ))  # fmt: skip
 @click.argument("url", required=False)
 @settings_options(
-    "dates",
-    "output",
-    "guard",
-    "state",
-    "log",
+    "dates", "output", "guard", "state", "log",
     but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod", "publish-command", "publish-timeout"}),
-)
+)  # fmt: skip
 def export(url: str | None, **params: Any) -> int:
     """Write the sitemap from the saved state, without network access.
 
@@ -280,13 +249,9 @@ def export(url: str | None, **params: Any) -> int:
     "indexnow-key-location", "indexnow-endpoint", "state", "log-format", "quiet", "verbose",
 })  # fmt: skip
 @click.option(
-    "--dry-run",
-    "dry",
-    is_flag=True,
-    cls=SettingOption,
-    section="submit",
+    "--dry-run", "dry", is_flag=True, cls=SettingOption, section="submit",
     help="show what is due, send nothing",
-)
+)  # fmt: skip
 @click.option(
     "--all", "everything", is_flag=True, cls=SettingOption, section="submit",
     help="submit all listed pages, also those that did not change",

@@ -94,7 +94,7 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "requests": lambda run: run.requests,
     "bytes": lambda run: run.bytes,
     "urls": lambda run: run.discovered,
-    "listed": lambda run: run.publication.urls if run.publication else run.counted("listed"),
+    "listed": lambda run: run.listed,
     "failed": lambda run: run.counted("failed"),
     "added": lambda run: run.publication.added if run.publication else None,
     "removed": lambda run: run.publication.removed if run.publication else None,

@@ -112,7 +112,7 @@ class Notifier:
         """Sends the message, if the run is worth one."""
         if self._hook is None:
             return
-        from crawler.report.message import body, is_due  # noqa: PLC0415 - loaded only when asked for
+        from crawler.app.webhook import is_due, message  # noqa: PLC0415 - loaded only when asked for
 
         run, report = None, found.report
         with suppress(CrawlerError):
@@ -125,14 +125,14 @@ class Notifier:
                 known = await reports.read_known(job.frontier, job.settings)
                 report = await reports.build_report(job.frontier, known)
         why = sentence(error) or (run and run.refused) or ""
-        await self._post(body(job.starts[0], code, why, report))
+        await self._post(message(job.starts[0], code, why, report))
 
-    async def _post(self, message: Mapping[str, Any]) -> None:
+    async def _post(self, body: Mapping[str, Any]) -> None:
         from crawler.app.webhook import deliver  # noqa: PLC0415 - loaded only when asked for
 
         variable, http = self._settings.report.webhook_env, self._settings.http
         if self._hook and variable:
-            await deliver(variable, self._hook, message, http, lambda: received.first is not None)
+            await deliver(variable, self._hook, body, http, lambda: received.first is not None)
 
     async def failed(self, error: Exception) -> None:
         """The run ended before its job was open: reports the exit code, with what the state knows."""
@@ -148,9 +148,9 @@ class Notifier:
                 if frontier:
                     await frontier.close()
         if self._hook:
-            from crawler.report.message import body  # noqa: PLC0415 - loaded only when asked for
+            from crawler.app.webhook import message  # noqa: PLC0415 - loaded only when asked for
 
-            await self._post(body(start or "", code, sentence(error), None))
+            await self._post(message(start or "", code, sentence(error), None))
 
     def _start(self) -> Url | None:
         with suppress(ConfigError):

@@ -23,9 +23,9 @@ from crawler.fetch.connection import (
     MalformedResponse,
     ResponseTooLarge,
 )
-from crawler.fetch.request_builder import RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Transport, transport_for
+from crawler.fetch.transport import RequestBuilder
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse import content_coding

@@ -118,6 +118,11 @@ class RunRow(NamedTuple):
         """Whether the crawl was completed."""
         return self.status in COMPLETE
 
+    @property
+    def listed(self) -> int | None:
+        """URLs in the sitemap: as published, else as far as the outcomes are known."""
+        return self.publication.urls if self.publication else self.counted("listed")
+
     def counted(self, kind: str) -> int | None:
         """Number of URLs with this kind of outcome (the code up to the colon), if the outcomes are known."""
         if self.outcomes is None:

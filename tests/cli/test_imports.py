@@ -109,9 +109,7 @@ def test_a_crawl_loads_its_own_client_and_no_other() -> None:
 
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-TOLD = frozenset(
-    {"crawler.app.metrics", "crawler.app.metrics_server", "crawler.app.webhook", "crawler.report.message"}
-)
+TOLD = frozenset({"crawler.app.metrics", "crawler.app.metrics_server", "crawler.app.webhook"})
 CRAWL = (
     "import sys; from crawler.cli.main import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
 )

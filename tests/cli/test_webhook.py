@@ -13,11 +13,11 @@ import trustme
 
 from crawler.app import webhook
 from crawler.app.state import open_frontier
+from crawler.app.webhook import ENDS, is_due, text
 from crawler.cli.demo.site import Site
 from crawler.errors import Exit
 from crawler.model.rows import PublicationRow
 from crawler.report.catalogue import Code
-from crawler.report.message import ENDS, is_due, text
 from crawler.report.report import Finding
 from crawler.settings.sections import Settings, State
 from tests.cli.conftest import Run

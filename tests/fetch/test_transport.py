@@ -16,10 +16,9 @@ from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.pool import ConnectionPool
-from crawler.fetch.request_builder import ExactUrl, RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Proxies
-from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, PoolTransport
+from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, ExactUrl, PoolTransport, RequestBuilder
 from crawler.model.reply import Response
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url

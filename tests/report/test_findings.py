@@ -15,9 +15,8 @@ from crawler.model.seed import Seed
 from crawler.parse.url import Url
 from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
-from crawler.report.findings import Findings
+from crawler.report.findings import Findings, Groups
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
-from crawler.report.groups import Groups
 from crawler.report.url_kind import UrlKind, kind_of
 from tests.report.made import AWAY, INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
 

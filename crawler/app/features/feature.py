@@ -1,8 +1,8 @@
 """What an optional feature adds, at each place where the program asks: one class a feature, one file a class.
 
-A feature is no plug-in: the tuple `FEATURES` of this package names all of them, in the order of what they add to an entry.
-What a feature reads of a page is stored by its name, as URLs with a label, so a new one changes no table. Its settings stand
-with all others in `settings.sections`, its findings in `report.catalogue`.
+A feature is no plug-in: the tuple `FEATURES` of this package names all of them, in the order of what they
+add to an entry. What a feature reads of a page is stored by its name, as URLs with a label, so a new one
+changes no table. Its settings stand with all others in `settings.sections`, its findings in `report.catalogue`.
 """
 
 from abc import ABC, abstractmethod
@@ -30,9 +30,10 @@ Counts: TypeAlias = Mapping[str, int]
 
 
 class Feature(ABC):
-    """An optional feature. The names are of its setting in `[dates]`, of what it stores, and of its key in JSON."""
+    """An optional feature."""
 
     name: ClassVar[str]
+    """Of its setting in `[dates]`, of what it stores, and of its key in JSON."""
     namespace: ClassVar[tuple[str, str]]
     """The prefix of its elements in the sitemap, and its URI."""
     columns: ClassVar[tuple[str, ...]] = ()

@@ -1,7 +1,7 @@
-"""`--hreflang`: the language versions that pages state about each other, and what of it goes into the sitemap.
+"""`--hreflang`: language versions that pages state about each other, and what of it goes into the sitemap.
 
-A page names its versions; search engines ignore a version that does not name the page in return (Google, localized
-versions). Nothing is guessed: a cluster is not completed, and a wrong code is not repaired.
+A page names its versions; search engines ignore a version that does not name the page in return (Google,
+localized versions). Nothing is guessed: a cluster is not completed, and a wrong code is not repaired.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence

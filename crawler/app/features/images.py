@@ -1,7 +1,8 @@
 """`--images`: which images of a page are stored, and which of these go into the sitemap.
 
-Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells nothing about any
-of them: it is site-wide, and left out. Images are not requested. `parse.images` finds them in the markup.
+Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells
+nothing about any of them: it is site-wide, and left out. Images are not requested. `parse.images` finds
+them in the markup.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence

@@ -24,12 +24,8 @@ LANTERNS: Final = (
     ("wall", "Wall lantern", 2023, 3),
 )
 GUIDES: Final = (
-    "trimming-a-wick",
-    "choosing-a-mantle",
-    "cleaning-soot",
-    "storing-paraffin",
-    "a-short-history",
-)
+    "trimming-a-wick", "choosing-a-mantle", "cleaning-soot", "storing-paraffin", "a-short-history",
+)  # fmt: skip
 LONG: Final = "Hand-made in a small workshop and tested by the sea. " * 6
 
 
@@ -51,18 +47,11 @@ def _front(site: Site) -> None:
         title="Lanterns & Co.",
         text=f"<p>{LONG}</p>",
         links=[
-            "/lanterns/",
-            "/guides/",
-            "/about",
-            "/contact",
-            "/news?utm_source=front",
-            "/basket",
-            "/shop",
-            "/catalogue.pdf",
-            "https://partner.example/",
+            "/lanterns/", "/guides/", "/about", "/contact", "/news?utm_source=front", "/basket", "/shop",
+            "/catalogue.pdf", "https://partner.example/",
         ],
         lastmod=datetime(2025, 9, 1, 8, tzinfo=UTC),
-    )
+    )  # fmt: skip
     site.page(
         "/about", title="About us", links=["/", "/team", "/press"], lastmod="Friday, 14-Mar-25 09:30:00 GMT"
     )

@@ -35,15 +35,8 @@ ARGUMENTS: Final = (
 """In addition to those of playwright. The seed makes `Math.random` return the same numbers in every page."""
 # What a browser needs of our environment, which may hold secrets.
 _PLAIN: Final = (
-    "PATH",
-    "HOME",
-    "TMPDIR",
-    "LANG",
-    "TZ",
-    "LD_LIBRARY_PATH",
-    "FONTCONFIG_PATH",
-    "XDG_RUNTIME_DIR",
-)
+    "PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "XDG_RUNTIME_DIR",
+)  # fmt: skip
 
 
 def find(named: str | None) -> str:

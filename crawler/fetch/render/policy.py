@@ -16,7 +16,6 @@ from crawler.parse import url as urls
 from crawler.parse.url import Url
 
 MAX_REQUESTS: Final = 300  # of one page
-LONGEST: Final = 8_192  # characters of a URL, as for pages
 MAX_BYTES: Final = 50_000_000  # of their answers, decoded
 
 CSP: Final = (
@@ -71,7 +70,7 @@ class RequestAnswer(Enum):
 
 def answer(kind: str, method: str, url: str, headers: Mapping[str, str], page: Url) -> RequestAnswer:
     """What becomes of a request of `page`. `kind`: its resource type in the DevTools protocol."""
-    if len(url) > LONGEST or not _URL.fullmatch(url):
+    if len(url) > urls.LONGEST_URL or not _URL.fullmatch(url):
         return RequestAnswer.REFUSE
     if method == "OPTIONS":
         return RequestAnswer.PREFLIGHT

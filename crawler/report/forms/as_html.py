@@ -157,7 +157,7 @@ def _charts(report: SiteReport) -> Mapping[str, Markup]:
     """The charts for which there is data. Their labels are escaped in `svg`."""
     runs = list(report.known.runs)[-RUNS:]
     lines: dict[str, list[float | None]] = {
-        "listed": [run.publication.urls if run.publication else run.counted("listed") for run in runs],
+        "listed": [run.listed for run in runs],
         "failed": [run.counted("failed") for run in runs],
         "seconds": [run.seconds for run in runs],
     }

@@ -53,7 +53,12 @@ def as_json(report: SiteReport) -> dict[str, Any]:
         "largest": _extremes(report.largest),
         "traps": [_fields(trap, "kind", "pattern", "example") for trap in known.traps],
         "robots": _robots(report),
-        "runs": [_run(run) | _publication(run) for run in known.runs],
+        "runs": [
+            _run(run)
+            | _fields(run, "listed")
+            | {"failed": run.counted("failed"), "discovered": run.discovered}
+            for run in known.runs
+        ],
         "hosts": [_host(host) for host in known.hosts],
         "settings": dict(known.settings),
     }
@@ -70,14 +75,6 @@ def _run(run: RunRow) -> dict[str, Any]:
         "started": iso(run.started),
         "ended": iso(run.ended),
         **_fields(run, "complete", "exit", "seconds", "requests", "bytes"),
-    }
-
-
-def _publication(run: RunRow) -> dict[str, Any]:
-    return {
-        "listed": run.publication.urls if run.publication else run.counted("listed"),
-        "failed": run.counted("failed"),
-        "discovered": run.discovered,
     }
 
 
