@@ -24,10 +24,9 @@ from crawler.app.event_loop import run
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.pool import ConnectionPool, Destination
-from crawler.fetch.request_builder import RequestBuilder
 from crawler.fetch.request_headers import Identity
 from crawler.fetch.routes import Proxies, Trust
-from crawler.fetch.transport import PoolTransport
+from crawler.fetch.transport import PoolTransport, RequestBuilder
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import Http

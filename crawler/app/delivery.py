@@ -6,12 +6,12 @@ all files.
 """
 
 import hashlib
-import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+import msgspec
 
 from crawler.errors import OutputError
 from crawler.ports import Runs
@@ -27,8 +27,7 @@ log = logging.getLogger("crawler")
 DIGITS: Final = 16  # of a digest that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """The files at one target, by name: a digest of each."""
 
     target: str  # a digest of the command and the folder
@@ -38,15 +37,14 @@ class Delivery:
     def read(cls, text: str | None, target: str) -> Self:
         """The last delivery to this target; an empty one if there was none."""
         try:
-            known = json.loads(text or "{}")
-            files = known["files"] if known["target"] == target else {}
-            return cls(target, {str(name): str(digest) for name, digest in files.items()})
-        except (ValueError, KeyError, TypeError, AttributeError):
+            known = msgspec.json.decode(text or "{}", type=cls)
+        except ValueError:
             return cls(target, {})
+        return known if known.target == target else cls(target, {})
 
     def written(self) -> str:
         """The text that `read` reads."""
-        return json.dumps({"target": self.target, "files": dict(self.files)})
+        return msgspec.json.encode(self).decode()
 
 
 async def deliver(runs: Runs, output: Output, published: Published) -> bool:

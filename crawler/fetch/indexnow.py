@@ -23,7 +23,6 @@ from crawler.rules.retry_after import OVERLOADED, QUICK, retry_after
 
 ENDPOINT: Final = "https://api.indexnow.org/indexnow"
 BATCH: Final = 10_000  # URLs of one request
-LONGEST_KEY: Final = 128  # characters
 KEY_FILE: Final = 1_000  # bytes that are read of it
 SHOWN: Final = 200  # characters of an answer
 ANSWER: Final = 2_000  # bytes of an answer that are read

@@ -58,17 +58,13 @@ class Changes:
     def _compare(self, page: PageRow) -> None:
         before, now = is_listed(page.was or ""), is_listed(page.outcome)
         if now and not before:
-            self.added.add(page.url, _sentence(page.was) if page.was else "found for the first time")
+            self.added.add(page.url, f"before: {says(page.was)}" if page.was else "found for the first time")
         elif before and not now and page.outcome and self.complete:
             self.removed.add(
                 page.url, f"{says(page.outcome)}: {page.detail}" if page.detail else says(page.outcome)
             )
         elif before and now and self.complete and page.lastmod != page.was_lastmod:
             self.dated.add(page.url, f"{_day(page.was_lastmod)} → {_day(page.lastmod)}")
-
-
-def _sentence(was: str) -> str:
-    return f"before: {says(was)}"
 
 
 def _day(at: int | None) -> str:

@@ -111,9 +111,8 @@ class Overview:
     site: str  # origin
     depths: Counter[int] = field(default_factory=Counter)  # listed pages
     statuses: Counter[int] = field(default_factory=Counter)
-    sources: Counter[str] = field(
-        default_factory=Counter
-    )  # of the dates of listed pages; "none" without a date
+    # Of the dates of listed pages; "none" without a date.
+    sources: Counter[str] = field(default_factory=Counter)
     months: Counter[str] = field(default_factory=Counter)  # of the dates of listed pages: 2026-11
     _first: _FolderCounts = field(default_factory=_FolderCounts)
     _second: _FolderCounts = field(default_factory=_FolderCounts)

@@ -92,7 +92,8 @@ class Site:
         )
         fields = [("Content-Type", "text/html; charset=utf-8"), *_pairs(page.get("headers", ()))]
         if lastmod is not None:
-            fields.append(("Last-Modified", _http_date(lastmod)))
+            date = lastmod if isinstance(lastmod, str) else format_datetime(lastmod, usegmt=True)
+            fields.append(("Last-Modified", date))
         self.raw(target, body=markup.encode(), status=page.get("status", 200), headers=fields)
 
     def raw(self, target: str, *, body: bytes = b"", status: int = 200, headers: Fields = ()) -> None:
@@ -234,10 +235,6 @@ def _phrase(status: int) -> str:
 
 def _pairs(headers: Fields) -> list[tuple[str, str]]:
     return list(headers.items() if isinstance(headers, Mapping) else headers)
-
-
-def _http_date(at: datetime | str) -> str:
-    return at if isinstance(at, str) else format_datetime(at, usegmt=True)
 
 
 def etag(text: str) -> str:

@@ -102,13 +102,10 @@ class Resources:
             if isinstance(reply, Response) and reply.status == 200:
                 kept.reply = reply
                 self._bytes += len(reply.body)
-                self._drop()
+                while len(self._kept) > 1 and (self._bytes > self._cache or len(self._kept) > MOST_KEPT):
+                    _, dropped = self._kept.popitem(last=False)
+                    self._bytes -= len(dropped.reply.body) if dropped.reply else 0
         return reply
-
-    def _drop(self) -> None:
-        while len(self._kept) > 1 and (self._bytes > self._cache or len(self._kept) > MOST_KEPT):
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= len(dropped.reply.body) if dropped.reply else 0
 
     async def _ask(self, url: Url, headers: Mapping[str, str], waiting: Waiting) -> Reply:
         site = origin(url)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from crawler.parse.credentials import masked
-from crawler.report.report import Item, SiteReport
+from crawler.report.report import SiteReport
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source")
 _FORMULA: Final = frozenset("=+-@\t\r")
@@ -23,11 +23,8 @@ def _rows(report: SiteReport) -> Iterator[Sequence[Any]]:
     for finding in report.findings:
         for item in finding.items:
             for source in item.sources or ("",):
-                yield (finding.code.severity.value, finding.code.value, *_cells(item), source)
-
-
-def _cells(item: Item) -> Sequence[Any]:
-    return item.url, item.status, item.detail, item.links
+                code = finding.code
+                yield code.severity.value, code.value, item.url, item.status, item.detail, item.links, source
 
 
 class _Echo:

@@ -128,7 +128,7 @@ def _filled(box: Box, part: ChartPart, tip: str, lines: Sequence[str]) -> str:
 def _one_line(part: ChartPart, box: Box) -> Sequence[str]:
     """The label and the number, or only the number, or nothing, as space permits."""
     texts = (f"{part.label} {part.value:,}", f"{part.value:,}")
-    return [text for text in texts if _length(text) + 10 < box.width][:1]
+    return [text for text in texts if CHARACTER * len(text) + 10 < box.width][:1]
 
 
 def _two_lines(part: ChartPart, box: Box) -> Sequence[str]:
@@ -150,10 +150,6 @@ def _runs(points: Sequence[tuple[float, float] | None]) -> Iterator[list[tuple[f
             run = []
         else:
             run.append(point)
-
-
-def _length(text: str) -> float:
-    return CHARACTER * len(text)
 
 
 def _svg(width: int, height: int, title: str, inner: Sequence[str], css: str = "") -> str:
