@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.errors import ConfigError
-from crawler.fetch.address_guard import BAD_PORTS
+from crawler.fetch.bad_ports import BAD_PORTS
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase

@@ -5,7 +5,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from crawler.fetch.address_guard import BAD_PORTS, AddressGuard, AddressRefused, NoAddress, is_public
+from crawler.fetch.address_guard import AddressGuard, AddressRefused, NoAddress, is_public
+from crawler.fetch.bad_ports import BAD_PORTS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
